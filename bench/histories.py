@@ -1,0 +1,127 @@
+"""Generated histories of one or more registers, the same for every program that measures.
+
+Clients work without pause; each operation takes effect at a moment of its interval, so the history
+is linearizable until a violation is planted: one late read answers a value that was overwritten
+before it began. Everything follows from the seed.
+"""
+
+import heapq
+from random import Random
+from typing import Any, Literal
+
+import msgspec
+
+from history.records import PairedOperation
+
+#: Mean duration of an operation and mean pause between two of one client, microseconds.
+_DURATION_US = 1_000
+_PAUSE_US = 100
+_NANOSECONDS_PER_US = 1_000
+
+
+class HistoryOptions(msgspec.Struct, frozen=True):
+    """What a generated history looks like."""
+
+    operations: int
+    clients: int
+    #: Number of distinct values; 0 for a new value in every write.
+    values: int = 5
+    keys: int = 1
+    #: ``cas``: a third each of read, write and cas; ``register``: half reads, half writes.
+    mix: Literal["cas", "register"] = "cas"
+    #: Share of writes and cas without answer.
+    info: float = 0.0
+    violation: bool = False
+    seed: int = 0
+
+
+def generate(options: HistoryOptions) -> list[PairedOperation]:
+    """Operations in the order of their invocation, each key's in one stream."""
+    random = Random(f"{options}")
+    intervals = _intervals(random, options)
+    moments = sorted(
+        (random.uniform(start, end), place) for place, (start, end, _) in enumerate(intervals)
+    )
+    state: dict[str, Any] = {}
+    answers: list[tuple[str, str, Any, Any, bool]] = [("", "", None, None, True)] * len(intervals)
+    for fresh, (_, place) in enumerate(moments, start=1):
+        key = f"r{random.randrange(options.keys)}"
+        f = random.choice(("read", "write", "cas") if options.mix == "cas" else ("read", "write"))
+        new = fresh if options.values == 0 else random.randrange(options.values)
+        open_ended = f != "read" and random.random() < options.info
+        happens = not open_ended or random.random() < 0.5
+        argument, result = _perform(random, f, key, new, state, options, happens=happens)
+        answers[place] = (f, key, argument, result, open_ended)
+    operations = [
+        _operation(place, interval, answer)
+        for place, (interval, answer) in enumerate(zip(intervals, answers, strict=True))
+    ]
+    return _with_violation(random, operations) if options.violation else operations
+
+
+def _intervals(random: Random, options: HistoryOptions) -> list[tuple[int, int, int]]:
+    """Start, end and client of every operation, by start, in nanoseconds."""
+    free = [(random.randrange(_DURATION_US), client) for client in range(options.clients)]
+    heapq.heapify(free)
+    intervals: list[tuple[int, int, int]] = []
+    for _ in range(options.operations):
+        start, client = heapq.heappop(free)
+        end = start + 1 + int(random.expovariate(1 / _DURATION_US))
+        intervals.append((start * _NANOSECONDS_PER_US, end * _NANOSECONDS_PER_US, client))
+        heapq.heappush(free, (end + 1 + int(random.expovariate(1 / _PAUSE_US)), client))
+    return intervals
+
+
+def _perform(
+    random: Random,
+    f: str,
+    key: str,
+    new: Any,
+    state: dict[str, Any],
+    options: HistoryOptions,
+    *,
+    happens: bool,
+) -> tuple[Any, Any]:
+    """Argument and answer of one operation at its moment; changes the state."""
+    value = state.get(key)
+    if f == "read":
+        return None, value
+    if f == "write":
+        if happens:
+            state[key] = new
+        return new, new
+    expected = value if options.values == 0 else random.randrange(options.values)
+    if happens and expected == value:
+        state[key] = new
+    return [expected, new], [expected, new, expected == value]
+
+
+def _operation(
+    place: int, interval: tuple[int, int, int], answer: tuple[str, str, Any, Any, bool]
+) -> PairedOperation:
+    start, end, client = interval
+    f, key, argument, result, open_ended = answer
+    return PairedOperation(
+        index=place,
+        process=-1 - place if open_ended else client,
+        f=f,
+        key=key,
+        argument=argument,
+        result=None if open_ended else result,
+        type="info" if open_ended else "ok",
+        start=start,
+        end=None if open_ended else end,
+    )
+
+
+def _with_violation(random: Random, operations: list[PairedOperation]) -> list[PairedOperation]:
+    """Spoil one read in the last tenth: it answers what no operation near it wrote."""
+    late = [
+        place
+        for place in range(len(operations) * 9 // 10, len(operations))
+        if operations[place].f == "read"
+    ]
+    place = random.choice(late)
+    spoiled = list(operations)
+    spoiled[place] = msgspec.structs.replace(operations[place], result="never written")
+    return spoiled

@@ -1,0 +1,1 @@
+"""Judges histories and logs. Pure: no clock, thread, socket, coroutine or random source."""

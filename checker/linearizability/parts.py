@@ -1,0 +1,114 @@
+"""Splits a history into parts that are judged apart, and joins their results.
+
+Parts and results cross process borders: the harness judges each part in a worker that it can
+kill. Must never split what the model does not declare independent (its ``partition``).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from checker.models.model import Model
+from checker.verdict import CheckResult, Verdict, merge
+from contracts.errors import UsageError
+from history.records import PairedOperation
+
+#: Violations and unknown parts named in a joined result.
+PARTS_NAMED_MAX = 20
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Operations of one object, in the order of their invocation, without ``fail``."""
+
+    #: Name of the part (the key), None where the history is one part.
+    key: str | None
+    operations: tuple[PairedOperation, ...]
+
+
+class PartResult(msgspec.Struct, frozen=True):
+    """Verdict on one part; JSON-ready."""
+
+    key: str | None
+    verdict: Verdict
+    #: Algorithm used; it decides alone why the verdict can be trusted.
+    algorithm: str
+    #: One English sentence.
+    reason: str
+    operations: int
+    #: Figures of the search: configurations, memo entries, width, open operations.
+    figures: dict[str, int]
+    #: For ``invalid``: see ``checker.linearizability.violation``.
+    violation: dict[str, Any] | None = None
+
+
+def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
+    """Parts of a history, those with most operations first.
+
+    Raises:
+        UsageError: an operation is of a kind that the model does not know.
+    """
+    by_key: dict[str | None, list[PairedOperation]] = {}
+    for operation in operations:
+        if operation.type == "fail":
+            continue
+        if operation.f not in model.functions:
+            raise UsageError(
+                f"the model {model.name!r} knows no operation {operation.f!r} "
+                f"(index {operation.index}, key {operation.key})",
+                f"Choose a model whose operations are those of the history; this one has "
+                f"{', '.join(sorted(model.functions))}.",
+            )
+        by_key.setdefault(model.partition(operation), []).append(operation)
+    parts = [
+        Part(key, tuple(sorted(members, key=_invocation_order))) for key, members in by_key.items()
+    ]
+    return sorted(parts, key=lambda part: -len(part.operations))
+
+
+def _invocation_order(operation: PairedOperation) -> tuple[int, int]:
+    return operation.start, operation.index
+
+
+def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
+    """One result from those of all parts: the worst verdict, and what led to it."""
+    invalid = [result for result in results if result.verdict is Verdict.INVALID]
+    unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
+    total = sum(result.operations for result in results)
+    if invalid:
+        first = min(invalid, key=lambda result: result.operations)
+        reason = _of_parts(len(invalid), len(results)) + f" cannot be ordered: {first.reason}"
+    elif unknown:
+        reason = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
+    else:
+        reason = f"All {total} operations of {_parts(len(results))} can be put in one order each."
+    return CheckResult(
+        checker=f"linearizability:{model_name}",
+        verdict=merge(result.verdict for result in results),
+        reason=reason,
+        figures={
+            "parts": len(results),
+            "operations": total,
+            "parts-invalid": len(invalid),
+            "parts-unknown": len(unknown),
+            "configurations": sum(result.figures.get("configurations", 0) for result in results),
+            "algorithms": sorted({result.algorithm for result in results}),
+        },
+        violations=tuple(
+            result.violation
+            for result in sorted(invalid, key=lambda result: result.operations)[:PARTS_NAMED_MAX]
+            if result.violation is not None
+        ),
+        observations=tuple(
+            {"kind": "undecided-part", "key": result.key, "sentence": result.reason}
+            for result in unknown[:PARTS_NAMED_MAX]
+        ),
+    )
+
+
+def _parts(count: int) -> str:
+    return "1 part" if count == 1 else f"{count} parts"
+
+
+def _of_parts(count: int, total: int) -> str:
+    return f"{count} of {_parts(total)}"

@@ -1,0 +1,236 @@
+"""One part of a history in the integers that the search works on.
+
+Completed operations are numbered by their *rank* in order of return. At every moment of a search
+the operations that are neither surely done nor surely still to come are those open when the next
+one returns; each of them has a *slot*, the lowest that is free, so that a set of them is an
+integer of as many bits as the history is wide, however long it is. That is the memo key relative
+to the first open operation.
+
+Operations that never returned (``info``) have no rank and no slot: equal ones are one *group*,
+of which the search counts how many it has used, always the earliest invoked first.
+
+Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and Gong 1993.
+"""
+
+import heapq
+from collections.abc import Container, Hashable, Sequence
+from typing import Final, NamedTuple
+
+from checker.models.model import Call, Model, call_of
+from history.records import PairedOperation
+
+#: Transition of a call that may not happen in a state.
+ILLEGAL: Final = -1
+NO_PREDECESSOR: Final = -1
+
+
+class Candidate(NamedTuple):
+    """A completed operation as the search meets it."""
+
+    bit: int
+    #: Number of its call among the distinct calls.
+    call: int
+    rank: int
+    #: Rank of the operation that the same process completed at the very moment at which it
+    #: invoked this one: equal times do not tell their order, the process does.
+    predecessor: int
+    #: Whether it is the predecessor of another: then it cannot swap places with an equal one that
+    #: returns at the same time, see rule 2 of the search.
+    precedes_at_tie: bool
+    #: Place among the part's operations.
+    place: int
+
+
+class OpenGroup(NamedTuple):
+    """Operations without answer that are equal in everything but their invocation."""
+
+    call: int
+    #: As in ``Candidate``; operations that have one stand in a group of their own.
+    predecessor: int
+    #: Invocation times, ascending.
+    starts: tuple[int, ...]
+    #: Places among the part's operations, in the same order.
+    places: tuple[int, ...]
+    #: Where the count of used ones stands in the packed integer.
+    shift: int
+    #: Mask of the count, after shifting; 0 for a group without limit.
+    mask: int
+    #: Added to the packed integer for each use; 0 for a group without limit.
+    increment: int
+
+
+class Transitions:
+    """The model's steps, asked once for each state and call, as integers."""
+
+    def __init__(self, model: Model, calls: Sequence[Call]) -> None:
+        self._model = model
+        self._calls = calls
+        self._number_by_state: dict[Hashable, int] = {model.initial: 0}
+        #: States by number; number 0 is the initial one.
+        self.states: list[Hashable] = [model.initial]
+        #: State -> call -> state, or ILLEGAL; entries appear as they are asked for.
+        self.rows: list[dict[int, int]] = [{}]
+
+    def step(self, state: int, call: int) -> int:
+        """Number of the state after the call, or ILLEGAL."""
+        legal, following = self._model.step(self.states[state], self._calls[call])
+        number = ILLEGAL
+        if legal:
+            number = self._number_by_state.get(following, ILLEGAL)
+            if number == ILLEGAL:
+                number = len(self.states)
+                self._number_by_state[following] = number
+                self.states.append(following)
+                self.rows.append({})
+        self.rows[state][call] = number
+        return number
+
+
+class Problem:
+    """One part, compiled.
+
+    Args:
+        operations: ``ok`` and ``info`` operations of one part, by start, equal ones by index.
+        model: what they are judged by.
+        unlimited: places of ``info`` operations that may take effect any number of times. That
+            only adds orders, so a problem without any order has none with limits either, and
+            the search no longer depends on which of them it has used.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[PairedOperation],
+        model: Model,
+        unlimited: Container[int] = frozenset(),
+    ) -> None:
+        self.operations = operations
+        self._number_by_call: dict[Call, int] = {}
+        #: Number of each operation's call, by place.
+        self.call_by_place = [self._number(call_of(operation, model)) for operation in operations]
+        call_by_place = self.call_by_place
+        #: Distinct calls by number.
+        self.calls: list[Call] = list(self._number_by_call)
+        #: Whether a call is pure, by number.
+        self.pure: list[bool] = [model.is_pure(call) for call in self.calls]
+        self.transitions = Transitions(model, self.calls)
+        #: Places of completed operations by rank.
+        self.place_by_rank: list[int] = sorted(
+            (place for place, operation in enumerate(operations) if operation.type == "ok"),
+            key=lambda place: (_end(operations[place]), operations[place].index),
+        )
+        #: Return times by rank.
+        self.ends: list[int] = [_end(operations[place]) for place in self.place_by_rank]
+        #: Greatest number of operations open at once.
+        self.width = 0
+        #: Bits by rank.
+        self.bits: list[int] = []
+        #: By rank r: what can come next while r has not been placed and everything before it has.
+        self.candidates: list[tuple[Candidate, ...]] = []
+        predecessors = self._predecessors()
+        self._sweep(call_by_place, predecessors)
+        #: Groups of operations without answer, those that matter.
+        self.groups: list[OpenGroup] = []
+        #: One bit on top of each group's count, for comparing packed counts.
+        self.guard = 0
+        self.open_dropped = self._group(call_by_place, predecessors, unlimited, model)
+
+    def _number(self, call: Call) -> int:
+        return self._number_by_call.setdefault(call, len(self._number_by_call))
+
+    def _sweep(self, call_by_place: Sequence[int], predecessors: dict[int, int]) -> None:
+        """Give out slots and list the candidates, passing over the returns in order."""
+        operations = self.operations
+        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
+        by_start = sorted(rank_by_place)
+        with_successor = set(predecessors.values())
+        self.bits = [0] * len(self.place_by_rank)
+        free: list[int] = []
+        active: dict[int, Candidate] = {}
+        position = 0
+        for rank, end in enumerate(self.ends):
+            added = False
+            while position < len(by_start) and operations[by_start[position]].start <= end:
+                place = by_start[position]
+                position += 1
+                slot = heapq.heappop(free) if free else self._new_slot()
+                own_rank = rank_by_place[place]
+                self.bits[own_rank] = 1 << slot
+                active[own_rank] = Candidate(
+                    bit=1 << slot,
+                    call=call_by_place[place],
+                    rank=own_rank,
+                    predecessor=predecessors.get(place, NO_PREDECESSOR),
+                    precedes_at_tie=own_rank in with_successor,
+                    place=place,
+                )
+                added = True
+            if added:
+                active = dict(sorted(active.items()))
+            self.candidates.append(tuple(active.values()))
+            heapq.heappush(free, active.pop(rank).bit.bit_length() - 1)
+
+    def _new_slot(self) -> int:
+        self.width += 1
+        return self.width - 1
+
+    def _predecessors(self) -> dict[int, int]:
+        """By place, the rank of what the same process completed at the moment of invocation."""
+        rank_by_place = {place: rank for rank, place in enumerate(self.place_by_rank)}
+        predecessors: dict[int, int] = {}
+        last_by_process: dict[int, int] = {}
+        for place, operation in enumerate(self.operations):
+            last = last_by_process.get(operation.process)
+            if last is not None and self.operations[last].end == operation.start:
+                predecessors[place] = rank_by_place[last]
+            last_by_process[operation.process] = place
+        return predecessors
+
+    def _group(
+        self,
+        call_by_place: Sequence[int],
+        predecessors: dict[int, int],
+        unlimited: Container[int],
+        model: Model,
+    ) -> int:
+        """Group the operations without answer; returns how many were dropped."""
+        places_by_group: dict[tuple[int, int], list[int]] = {}
+        known: set[int] = set()
+        for place, operation in enumerate(self.operations):
+            call = call_by_place[place]
+            if operation.type == "info":
+                predecessor = predecessors.get(place, NO_PREDECESSOR)
+                places_by_group.setdefault((call, predecessor), []).append(place)
+            else:
+                known.add(call)
+        droppable = model.droppable(
+            {self.calls[call] for call, _ in places_by_group},
+            {self.calls[call] for call in known},
+        )
+        shift = dropped = 0
+        for (call, predecessor), places in places_by_group.items():
+            if self.calls[call] in droppable:
+                dropped += len(places)
+                continue
+            without_limit = any(place in unlimited for place in places)
+            count_bits = 0 if without_limit else len(places).bit_length()
+            self.groups.append(
+                OpenGroup(
+                    call=call,
+                    predecessor=predecessor,
+                    starts=tuple(self.operations[place].start for place in places),
+                    places=tuple(places),
+                    shift=shift,
+                    mask=(1 << count_bits) - 1,
+                    increment=0 if without_limit else 1 << shift,
+                )
+            )
+            if not without_limit:
+                self.guard |= 1 << (shift + count_bits)
+                shift += count_bits + 1
+        return dropped
+
+
+def _end(operation: PairedOperation) -> int:
+    """Return time of a completed operation."""
+    assert operation.end is not None, f"operation {operation.index} is ok and has no end"
+    return operation.end

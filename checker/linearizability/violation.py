@@ -1,0 +1,172 @@
+"""Turns a search that found no order into evidence as data: what, by whom, why, how far.
+
+JSON-ready and bounded at any length of the history. Must never claim more than the search or the
+minimizer showed.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import networkx as nx
+
+from checker.explanation import NODES_MAX, Relation, build_graph, to_data, to_text
+from checker.linearizability.core import Core, Minimizer
+from checker.linearizability.parts import Part
+from checker.linearizability.problem import Problem
+from checker.linearizability.relations import Relations
+from checker.linearizability.search import DeadEnd, Outcome, order_of
+from checker.models.model import Model, call_of, plain, text_of
+from contracts.budget import Budget
+from history.records import PairedOperation
+
+#: Operations shown of the end of a longest order.
+ORDER_SHOWN_MAX = 20
+#: Members of a core that the sentence names besides the operation without a place.
+MEMBERS_NAMED_MAX = 4
+#: What ``core`` claims.
+CORE_MEANING = (
+    "These contradict each other even if every other operation answered anything and took effect, "
+    "or did not, while it was open."
+)
+#: Final states and sources named.
+STATES_MAX = 8
+SOURCES_MAX = 8
+
+
+def describe_violation(
+    part: Part, problem: Problem, outcome: Outcome, model: Model, budget: Budget
+) -> dict[str, Any]:
+    """The violation of one part, see the keys below; ``outcome`` must be ``invalid``."""
+    rank = outcome.dead_ends[0].rank
+    culprit = part.operations[problem.place_by_rank[rank]]
+    # What was invoked after the culprit returned cannot have hindered it.
+    before = [o for o in part.operations if culprit.end is None or o.start <= culprit.end]
+    core = Minimizer(before, culprit, model, budget).run()
+    relations = Relations(problem, model)
+    sources = relations.sources(culprit, before)
+    graph = _graph(core, culprit, before, relations, _spoilers(problem, outcome, culprit), model)
+    states = [problem.transitions.states[end.state] for end in outcome.dead_ends]
+    return {
+        "kind": "not-linearizable",
+        "model": model.name,
+        "key": part.key,
+        "sentence": _sentence(part, culprit, states, sources, model)
+        + _contradiction(core, before, culprit, model),
+        "operation": msgspec.to_builtins(culprit),
+        "placed": rank,
+        "completed": len(problem.ends),
+        "final_states": [plain(state) for state in states[:STATES_MAX]],
+        "longest_orders": [
+            _order(part, problem, dead_end) for dead_end in outcome.dead_ends[:STATES_MAX]
+        ],
+        "sources": [msgspec.to_builtins(source) for source in sources[:SOURCES_MAX]],
+        "core": [msgspec.to_builtins(member) for member in core.operations[:NODES_MAX]],
+        "core_size": len(core.operations),
+        "core_minimal": core.minimal,
+        "core_meaning": CORE_MEANING,
+        "graph": to_data(graph),
+        "text": to_text(graph),
+    }
+
+
+def _order(part: Part, problem: Problem, dead_end: DeadEnd) -> dict[str, Any]:
+    """The end of one longest order."""
+    places = order_of(dead_end.path)
+    return {
+        "length": len(places),
+        "state": plain(problem.transitions.states[dead_end.state]),
+        "last": [part.operations[place].index for place in places[-ORDER_SHOWN_MAX:]],
+    }
+
+
+def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> list[Relation]:
+    """For each final state, the operation that left it."""
+    spoilers: dict[int, Relation] = {}
+    for dead_end in outcome.dead_ends[:STATES_MAX]:
+        path = dead_end.path
+        while path is not None:
+            place, path = path
+            operation = problem.operations[place]
+            if not problem.pure[problem.call_by_place[place]]:
+                label = f"leaves {text_of(problem.transitions.states[dead_end.state])}"
+                spoilers.setdefault(
+                    operation.index, Relation(operation.index, culprit.index, "spoils", label)
+                )
+                break
+    return list(spoilers.values())
+
+
+def _graph(
+    core: Core,
+    culprit: PairedOperation,
+    before: Sequence[PairedOperation],
+    relations: Relations,
+    spoilers: Sequence[Relation],
+    model: Model,
+) -> "nx.MultiDiGraph[int]":
+    """The culprit, the core's nearest to it and its nearest sources, related.
+
+    Where these relations do not show a contradiction, what spoils the culprit's answer as well.
+    """
+    sources = relations.nearest_sources(
+        culprit, relations.sources(culprit, before), core.operations
+    )
+    nearest = sorted(core.operations, key=lambda operation: -operation.start)
+    shown = {o.index: o for o in (culprit, *nearest[: NODES_MAX - 1], *sources)}
+    related = relations.between(nearest[:NODES_MAX], before)
+
+    def describe(operation: PairedOperation) -> str:
+        return model.describe(call_of(operation, model))
+
+    graph = build_graph(list(shown.values()), related, culprit.index, describe)
+    if any(edge["contradiction"] for _, _, edge in graph.edges(data=True)):
+        return graph
+    spoiling = {relation.source for relation in spoilers}
+    shown |= {o.index: o for o in before if o.index in spoiling}
+    return build_graph(list(shown.values()), [*related, *spoilers], culprit.index, describe)
+
+
+def _sentence(
+    part: Part,
+    culprit: PairedOperation,
+    states: Sequence[object],
+    sources: Sequence[PairedOperation],
+    model: Model,
+) -> str:
+    where = "" if part.key is None else f" of key {part.key}"
+    on = "" if culprit.node is None else f" on {culprit.node}"
+    leaves = " or ".join(text_of(state) for state in states[:STATES_MAX])
+    described = model.describe(call_of(culprit, model))
+    sentence = (
+        f"{described} by process {culprit.process}{on} (index {culprit.index}){where} "
+        f"has no place: every order of what came before leaves {leaves}"
+    )
+    if not sources and model.step(model.initial, call_of(culprit, model))[0]:
+        return f"{sentence}, and only the state before all operations allows this answer."
+    if not sources:
+        return f"{sentence}, and no operation invoked by then can lead to this answer."
+    named = ", ".join(
+        f"{model.describe(call_of(source, model))} (index {source.index}, process {source.process})"
+        for source in sources[:3]
+    )
+    more = f" and {len(sources) - 3} more" if len(sources) > 3 else ""
+    return f"{sentence}; the answer could come from {named}{more}."
+
+
+def _contradiction(
+    core: Core, before: Sequence[PairedOperation], culprit: PairedOperation, model: Model
+) -> str:
+    """A further sentence on what it contradicts; empty where there is nothing to tell."""
+    others = [member for member in core.operations if member.index != culprit.index]
+    if not others or (len(core.operations) == len(before) and not core.minimal):
+        return ""
+    if len(others) > MEMBERS_NAMED_MAX:
+        named = f"{len(others)} other operations"
+    else:
+        named = ", ".join(
+            f"{model.describe(call_of(member, model))} (index {member.index}, "
+            f"process {member.process})"
+            for member in others
+        )
+    return f" It contradicts {named}, whatever the rest answered."

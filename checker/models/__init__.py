@@ -1,0 +1,1 @@
+"""What systems promise, as models: a few lines each, open to users' own."""

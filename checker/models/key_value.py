@@ -1,0 +1,39 @@
+"""A store of strings: put, get and append, each on one key; a key starts as the empty string."""
+
+from collections.abc import Collection
+from typing import Any
+
+from checker.models.model import Call, Model
+
+
+class KeyValue(Model):
+    """One key of the store; parts are keys."""
+
+    name = "kv"
+    functions = frozenset({"get", "put", "append"})
+    initial = ""
+    pure_functions = frozenset({"get"})
+    answerless_functions = frozenset({"put", "append"})
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """A get answers all that was appended since the last put; None is the empty string."""
+        if call.f == "get":
+            return not call.known or state == (call.result or ""), state
+        argument = call.argument or ""
+        return True, argument if call.f == "put" else state + argument
+
+    def droppable(
+        self, open_calls: Collection[Call], known_calls: Collection[Call]
+    ) -> frozenset[Call]:
+        """Gets, and open puts and appends whose text occurs in no answer.
+
+        Until the next put every answer would hold the text; after it nothing is left of the call.
+        """
+        answers = [call.result or "" for call in known_calls if call.f == "get"]
+        return super().droppable(open_calls, known_calls) | frozenset(
+            call
+            for call in open_calls
+            if call.f != "get"
+            and call.argument
+            and not any(call.argument in answer for answer in answers)
+        )

@@ -1,0 +1,138 @@
+"""What a model is: an initial state and one step, and what a search may take advantage of.
+
+A model speaks of *calls*: an operation stripped of who asked when. The search asks ``step`` once
+for each state and distinct call and remembers the answer, so a model in plain Python is fast
+enough. A model must be deterministic, must not change its arguments, and keeps its states hashable.
+
+Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (partition hook).
+"""
+
+from collections.abc import Collection, Hashable
+from typing import Any, cast
+
+import msgspec
+
+from history.records import PairedOperation
+
+#: Longest text of a value that is shown whole.
+TEXT_LENGTH_MAX = 60
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What was asked and, where known, answered; hashable."""
+
+    f: str
+    #: Argument with lists as tuples.
+    argument: Any
+    #: Answer with lists as tuples; None for an open operation.
+    result: Any
+    #: Whether the answer is known; an open operation (``info``) has none.
+    known: bool
+
+
+class Model:
+    """Base of all models; a user's own overrides ``name``, ``functions``, ``initial``, ``step``.
+
+    Everything else has a safe default: nothing pure, parts by key, open calls never dropped.
+    """
+
+    #: Name in ``splitbrain check --model NAME``.
+    name: str = ""
+    #: Operation kinds that the model knows.
+    functions: frozenset[str] = frozenset()
+    #: State of an object that nothing has happened to.
+    initial: Hashable = None
+    #: Kinds that change no state, whatever they answer.
+    pure_functions: frozenset[str] = frozenset()
+    #: Kinds whose answer says no more than "done"; open and completed calls are then alike.
+    answerless_functions: frozenset[str] = frozenset()
+    #: Whether finitely many distinct calls lead to finitely many states, however often each
+    #: happens; where they do, violations among many open calls are refuted without counting.
+    bounded_states: bool = False
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """Whether the call may happen in this state with this answer, and the state after it.
+
+        An open call (``known`` false) may happen with any answer; return the state that it leads
+        to. Where several answers are possible in one state they must lead to one state.
+        """
+        raise NotImplementedError
+
+    def partition(self, operation: PairedOperation) -> str | None:
+        """Part that the operation belongs to; parts are judged apart.
+
+        Sound only if operations of different parts can never affect each other.
+        """
+        return operation.key
+
+    def is_pure(self, call: Call) -> bool:
+        """Whether the call leaves every state in which it may happen as it was.
+
+        A pure call is taken as soon as it may happen: doing so never hides a valid order.
+        """
+        return call.f in self.pure_functions
+
+    def describe(self, call: Call) -> str:
+        """The call and its answer in a few words, for people."""
+        words = [call.f]
+        if call.argument is not None:
+            words.append(text_of(call.argument))
+        if not call.known:
+            words.append("(no answer)")
+        elif call.f not in self.answerless_functions:
+            words.append(f"-> {text_of(call.result)}")
+        return " ".join(words)
+
+    def droppable(
+        self, open_calls: Collection[Call], known_calls: Collection[Call]
+    ) -> frozenset[Call]:
+        """Those open calls of a part that can be taken to never have happened.
+
+        Sound only if no known answer can have been enabled by the call, also not through another
+        open call. Refusals and reads of absence are answers too.
+
+        Args:
+            open_calls: distinct calls of the part's ``info`` operations.
+            known_calls: distinct calls of its ``ok`` operations.
+        """
+        del known_calls
+        return frozenset(call for call in open_calls if self.is_pure(call))
+
+
+def call_of(operation: PairedOperation, model: Model) -> Call:
+    """The call of one operation, ``ok`` or ``info``."""
+    if operation.f in model.answerless_functions:
+        return Call(operation.f, freeze(operation.argument), None, known=True)
+    known = operation.type == "ok"
+    return Call(operation.f, freeze(operation.argument), freeze(operation.result), known=known)
+
+
+def freeze(value: object) -> Hashable:
+    """A hashable copy of a JSON value: lists become tuples, dicts sorted tuples of pairs."""
+    if value is None or isinstance(value, (int, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple(freeze(item) for item in cast("list[object]", value))
+    if isinstance(value, dict):
+        items = cast("dict[object, object]", value).items()
+        return tuple(sorted((str(key), freeze(item)) for key, item in items))
+    return cast("Hashable", value)
+
+
+def plain(value: object) -> Any:
+    """A JSON-ready copy of a frozen value or a state: tuples and sets become lists."""
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in cast("tuple[object, ...]", value)]
+    if isinstance(value, frozenset):
+        items = [plain(item) for item in cast("frozenset[object]", value)]
+        return sorted(items, key=repr)
+    return value
+
+
+def text_of(value: object) -> str:
+    """A value in few characters, for people: at most ``TEXT_LENGTH_MAX``, the middle left out."""
+    text = "nothing" if value is None else str(plain(value)) or '""'
+    if len(text) <= TEXT_LENGTH_MAX:
+        return text
+    kept = TEXT_LENGTH_MAX // 2 - 2
+    return f"{text[:kept]}...{text[-kept:]}"

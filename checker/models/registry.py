@@ -1,0 +1,26 @@
+"""Models by name, for the command line and for workloads."""
+
+from typing import Final
+
+from checker.models.element_set import ElementSet
+from checker.models.key_value import KeyValue
+from checker.models.model import Model
+from checker.models.register import CasRegister, Register
+from contracts.errors import UsageError
+
+#: Every built-in model by its name.
+MODELS: Final[dict[str, Model]] = {
+    model.name: model for model in (Register(), CasRegister(), KeyValue(), ElementSet())
+}
+
+
+def model_named(name: str) -> Model:
+    """The built-in model of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    model = MODELS.get(name)
+    if model is None:
+        raise UsageError(f"there is no model {name!r}", f"Choose one of {', '.join(MODELS)}.")
+    return model

@@ -1,0 +1,66 @@
+"""Checkers by name, so that workloads can name who judges them.
+
+A name is a checker, or a checker and its option after a colon: ``linearizability:cas-register``,
+``set-full``, ``set-full:stale-reads-allowed``, ``split-brain``, ``lost-commits``. A checker that
+crashes is the caller's business: it must make ``unknown`` of it.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from checker.evidence import Evidence
+from checker.linearizability.check import check as check_linearizability
+from checker.lost_commits import check as check_lost_commits
+from checker.models.registry import MODELS, model_named
+from checker.set_full import check as check_set_full
+from checker.split_brain import check as check_split_brain
+from checker.verdict import CheckResult
+from contracts.budget import Budget
+from contracts.errors import UsageError
+
+#: Judges one run.
+Checker = Callable[[Evidence, Budget], CheckResult]
+
+_LINEARIZABILITY: Final = "linearizability"
+_SEPARATOR: Final = ":"
+
+_PLAIN: Final[dict[str, Checker]] = {
+    "set-full": lambda evidence, budget: check_set_full(evidence.operations, budget),
+    "set-full:stale-reads-allowed": lambda evidence, budget: check_set_full(
+        evidence.operations, budget, stale_reads_allowed=True
+    ),
+    "split-brain": check_split_brain,
+    "lost-commits": check_lost_commits,
+}
+
+
+def checker_names() -> tuple[str, ...]:
+    """Every name that ``checker_named`` knows."""
+    return (*(f"{_LINEARIZABILITY}{_SEPARATOR}{model}" for model in MODELS), *_PLAIN)
+
+
+def linearizability_model(name: str) -> str | None:
+    """Model of a ``linearizability:MODEL`` checker, None for other checkers.
+
+    Those split into parts that can be judged apart, see ``checker.linearizability``.
+    """
+    checker, separator, model = name.partition(_SEPARATOR)
+    return model if checker == _LINEARIZABILITY and separator else None
+
+
+def checker_named(name: str) -> Checker:
+    """The checker of that name.
+
+    Raises:
+        UsageError: there is no such checker or model.
+    """
+    model = linearizability_model(name)
+    if model is not None:
+        model_named(model)
+        return lambda evidence, budget: check_linearizability(evidence.operations, model, budget)
+    checker = _PLAIN.get(name)
+    if checker is None:
+        raise UsageError(
+            f"there is no checker {name!r}", f"Choose one of {', '.join(checker_names())}."
+        )
+    return checker

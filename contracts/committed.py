@@ -1,0 +1,32 @@
+"""A neutral dump of one node's committed log, written by a system's adapter."""
+
+from typing import Any
+
+import msgspec
+
+
+class CommittedRecord(msgspec.Struct, frozen=True):
+    """One line of ``nodes/<n>/log.jsonl``; one committed record of the node's log.
+
+    Records that are not operations of the workload (leader changes, no-ops) have ``f`` None.
+    """
+
+    offset: int
+    epoch: int
+    #: Operation kind of the record (``write``, ``cas``, ``add``); None for control records.
+    f: str | None
+    key: str | None
+    value: Any
+    #: Hex digest of the record's bytes; equal offset must mean equal digest on every node.
+    digest: str
+
+
+class CommittedLog(msgspec.Struct, frozen=True):
+    """What one node holds at the end of a run."""
+
+    node: str
+    #: First offset present (a snapshot covers what lies before).
+    start_offset: int
+    #: One past the last committed offset present.
+    end_offset: int
+    records: tuple[CommittedRecord, ...]

@@ -1,0 +1,35 @@
+"""The environment's faults, as opposed to violations (verdicts) and bugs of our own."""
+
+
+class HarnessError(Exception):
+    """The harness or its environment could not do something; exit code 3.
+
+    Args:
+        action: what was attempted, as a clause ("start the container of n2").
+        target: what it was attempted on (a container, a file, a port).
+        problem: what went wrong, in one clause.
+        next_step: what the user can do about it, in one sentence.
+    """
+
+    exit_code = 3
+
+    def __init__(self, action: str, target: str, problem: str, next_step: str) -> None:
+        self.action = action
+        self.target = target
+        self.problem = problem
+        self.next_step = next_step
+        super().__init__(f"could not {action} ({target}): {problem}. {next_step}")
+
+
+class UsageError(HarnessError):
+    """The user asked for something that does not exist or does not fit; exit code 64."""
+
+    exit_code = 64
+
+    def __init__(self, problem: str, next_step: str) -> None:
+        super().__init__("understand the request", "command line", problem, next_step)
+        self.args = (f"{problem}. {next_step}",)
+
+
+class CapabilityError(HarnessError):
+    """A runtime was asked for something that it cannot do here; refused before the run."""

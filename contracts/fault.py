@@ -1,0 +1,81 @@
+"""Faults as data: what a plan asks for and what was really done."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from contracts.names import NodeName
+
+#: ``ms`` since the start of the client load, everywhere in a schedule.
+Milliseconds = int
+
+
+class Link(msgspec.Struct, frozen=True, order=True):
+    """One direction between two nodes: packets from ``source`` to ``destination``."""
+
+    source: NodeName
+    destination: NodeName
+
+
+class ScheduledFault(msgspec.Struct, frozen=True):
+    """One line of a plan: drawn from the seed, target still symbolic."""
+
+    #: Position in the schedule, from 0.
+    index: int
+    #: Registered fault kind: ``partition``, ``kill``, ``pause``.
+    kind: str
+    #: ``leader``, ``last-leader``, ``follower``, ``random:K``, ``all``, ``nK``, ``halves``.
+    target: str
+    #: When to inject, since the start of the load.
+    at_ms: Milliseconds
+    #: How long until it is healed.
+    duration_ms: Milliseconds
+    #: Integer drawn from the seed that settles every later choice (which follower, which half).
+    draw: int
+    #: Kind-specific options.
+    options: dict[str, Any] = {}
+
+
+class ActualFault(msgspec.Struct, frozen=True):
+    """What a scheduled fault became when its symbolic target was resolved."""
+
+    index: int
+    kind: str
+    target: str
+    #: Nodes hit.
+    nodes: tuple[NodeName, ...]
+    #: Links cut, both directions listed.
+    links: tuple[Link, ...] = ()
+    #: Node that led when the target was resolved, None if none was known.
+    leader: NodeName | None = None
+
+
+FaultPhase = Literal[
+    "invoked",  # the runtime was asked to inject
+    "verified",  # seen from outside to have bitten
+    "not-bitten",  # evidence did not come in time
+    "not-applicable",  # the target did not exist for 5 s
+    "healing",  # the runtime was asked to heal
+    "removed",  # rule removed, process running again: verified from outside
+    "resumed",  # application traffic seen again
+    "not-healed",  # evidence of healing did not come in time
+]
+
+
+class FaultEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of ``faults.jsonl``."""
+
+    #: Nanoseconds since the run's start, monotonic.
+    time: int
+    #: Index of the scheduled fault.
+    index: int
+    kind: str
+    phase: FaultPhase
+    #: Symbolic target.
+    target: str
+    nodes: tuple[NodeName, ...] = ()
+    links: tuple[Link, ...] = ()
+    #: Leader at injection, where known.
+    leader: NodeName | None = None
+    #: What was seen, in words and figures.
+    evidence: str | None = None

@@ -1,0 +1,155 @@
+"""Where nodes live. A runtime acts (start, kill, pause, cut) and says what it cannot do."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from contracts.fault import Link
+from contracts.names import NodeName, RunId
+
+Capability = Literal["partition", "kill", "pause", "power", "delay", "loss", "clock", "disk"]
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """A host folder made visible to a node."""
+
+    host_path: Path
+    node_path: str
+    #: The node may not write there.
+    read_only: bool = False
+
+
+class NodeSpec(msgspec.Struct, frozen=True):
+    """One node to be deployed; the same record for every runtime."""
+
+    name: NodeName
+    #: Image name; ignored by runtimes without images.
+    image: str
+    #: Program and arguments, as started inside the node.
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    #: Name of a port (``client``, ``peer``) to the number that the node listens on.
+    ports: dict[str, int]
+    #: Folder inside the node that holds its data and outlives kill and start.
+    data_path: str
+    mounts: tuple[Mount, ...] = ()
+    memory_limit_mib: int | None = None
+
+
+class DeploymentSpec(msgspec.Struct, frozen=True):
+    """A whole cluster to be deployed."""
+
+    run_id: RunId
+    #: Where logs and state events are put, ``nodes/<n>/`` below it.
+    run_folder: Path
+    nodes: tuple[NodeSpec, ...]
+
+
+class Address(msgspec.Struct, frozen=True):
+    """An address on this machine that a client can connect to."""
+
+    host: str
+    port: int
+
+
+NodeStatus = Literal["running", "paused", "exited", "missing"]
+
+
+class NodeSample(msgspec.Struct, frozen=True):
+    """Resource use of one node at one moment."""
+
+    node: NodeName
+    cpu_seconds_total: float
+    memory_bytes: int
+
+
+class Runtime(Protocol):
+    """One deployed cluster. All methods block; callers put them on threads.
+
+    Every method raises ``HarnessError`` where the environment fails, ``CapabilityError`` where the
+    runtime cannot do it at all. Injecting and healing are idempotent.
+    """
+
+    #: ``docker``, ``local``, ``simulated``.
+    name: str
+
+    def capabilities(self) -> frozenset[Capability]:
+        """What can be done here, on this kernel, with this engine."""
+        ...
+
+    def deploy(self, spec: DeploymentSpec) -> None:
+        """Make network and pods and start all nodes; on failure leave nothing behind."""
+        ...
+
+    def nodes(self) -> Sequence[NodeName]:
+        """Names of the deployed nodes, in the order of the spec."""
+        ...
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        """Where a client on this machine reaches the named port; outlives kill and start."""
+        ...
+
+    def start(self, node: NodeName) -> None:
+        """Start a node that was killed or has exited."""
+        ...
+
+    def kill(self, node: NodeName) -> None:
+        """SIGKILL; returns when the process is gone."""
+        ...
+
+    def pause(self, node: NodeName) -> None:
+        """Freeze every process of the node."""
+        ...
+
+    def resume(self, node: NodeName) -> None:
+        """Undo pause."""
+        ...
+
+    def cut(self, links: Iterable[Link]) -> None:
+        """Drop every packet on these links from now on."""
+        ...
+
+    def restore(self, links: Iterable[Link]) -> None:
+        """Undo cut for these links."""
+        ...
+
+    def heal_all(self) -> None:
+        """Remove every rule, resume every node; does not start exited ones."""
+        ...
+
+    def status(self, node: NodeName) -> NodeStatus:
+        """What the node's process is doing, seen from outside."""
+        ...
+
+    def exit_code(self, node: NodeName) -> int | None:
+        """Exit code of the last incarnation, None while running."""
+        ...
+
+    def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
+        """Whether a connection along the link opens and is answered within the time.
+
+        It is a new one, made from inside the source's network.
+        """
+        ...
+
+    def sample(self, node: NodeName) -> NodeSample | None:
+        """Resource use now; None while the node is not running."""
+        ...
+
+    def log_tail(self, node: NodeName, lines: int) -> str:
+        """Last lines that the node printed."""
+        ...
+
+    def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
+        """Copy the node's output (and data folder) to ``folder``."""
+        ...
+
+    def versions(self) -> dict[str, str]:
+        """Engine, kernel and image digests, for ``plan.json``."""
+        ...
+
+    def teardown(self) -> None:
+        """Remove all that deploy made. Safe to call twice and after a failed deploy."""
+        ...

@@ -1,0 +1,39 @@
+"""What a node says of itself while it runs: role, epoch, high watermark, log changes."""
+
+from typing import Any, Literal
+
+import msgspec
+
+StateEventKind = Literal[
+    "started", "role", "high-watermark", "append", "commit", "truncate", "stopped", "fatal"
+]
+
+
+class StateEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a node's ``state_events.jsonl``, in the order of ``sequence``."""
+
+    #: Node's name.
+    node: str
+    #: Position in the node's own stream within one incarnation, from 0, without gaps.
+    sequence: int
+    #: Number of this start of the node's process, from 0, increasing.
+    incarnation: int
+    kind: StateEventKind
+    #: Leader epoch that the node is in.
+    epoch: int
+    #: role: the new role, lower case (``leader``, ``follower``, ...).
+    role: str | None = None
+    #: role: numeric id of the leader that the node believes in, None if none.
+    leader: int | None = None
+    #: append, commit: end offset (exclusive); truncate: the new end offset; high-watermark: it.
+    offset: int | None = None
+    #: append, commit: first offset.
+    base_offset: int | None = None
+    #: Reason, in words, for stopped and fatal; else None.
+    reason: str | None = None
+    #: Node's own monotonic clock, nanoseconds, meaningful within one machine only.
+    node_time: int | None = None
+    #: Nanoseconds since the run's start, stamped by the harness on arrival; None before that.
+    time: int | None = None
+    #: Anything else of interest (vote granted to, voters, ...).
+    detail: dict[str, Any] = {}

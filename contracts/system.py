@@ -1,0 +1,108 @@
+"""A system under test, as the harness sees it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from contracts.committed import CommittedLog
+from contracts.names import NodeName, RunId
+from contracts.operations import Client
+from contracts.runtime import DeploymentSpec, Runtime
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Which node a client talks to."""
+
+    kind: Literal["pinned", "leader"]
+    #: For ``pinned``: the node. For ``leader``: where to ask first.
+    node: NodeName
+
+
+class LeaderView(msgspec.Struct, frozen=True):
+    """Who leads, as far as the nodes that answered say."""
+
+    leader: NodeName | None
+    epoch: int | None
+
+
+class SystemOptions(msgspec.Struct, frozen=True):
+    """What the user chose for the system."""
+
+    nodes: int
+    #: Planted bugs to switch on, kebab-case.
+    bugs: tuple[str, ...] = ()
+    #: The system's own settings by the system's own names.
+    settings: dict[str, str] = {}
+
+
+class System(Protocol):
+    """Adapter of one system under test; one instance per run."""
+
+    name: str
+    #: Whether nodes write state events.
+    declares_state_events: bool
+    #: Names of planted bugs that this build knows, kebab-case.
+    planted_bugs: frozenset[str]
+
+    def deployment(self, run_id: RunId, run_folder: Path, options: SystemOptions) -> DeploymentSpec:
+        """Describe the cluster; makes folders below the run folder, starts nothing."""
+        ...
+
+    def ready(self, runtime: Runtime) -> None:
+        """Return when the cluster can serve, else raise an exception that says what is missing.
+
+        Asked again and again by the harness (tenacity) until its patience ends.
+        """
+        ...
+
+    def leader(self, runtime: Runtime, timeout_s: float) -> LeaderView:
+        """Ask the nodes; of several that claim to lead the highest epoch wins."""
+        ...
+
+    def open_client(self, runtime: Runtime, route: Route) -> Client:
+        """A fresh client; connects at its first operation."""
+        ...
+
+    def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
+        """File to which the node appends its state events (unstamped), None if it writes none."""
+        ...
+
+    def converged(self, runtime: Runtime) -> None:
+        """Return when all nodes hold the same committed log, else raise with what is missing."""
+        ...
+
+    def metrics(
+        self, runtime: Runtime, node: NodeName, timeout_s: float
+    ) -> dict[str, float] | None:
+        """Ask one node for the system's own figures, by the system's own names.
+
+        May be called from several threads at a time, for different nodes. Returns within
+        ``timeout_s``, with None where the node does not answer.
+        """
+        ...
+
+    def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
+        """Read a stopped node's collected data folder; raises HarnessError if it is unreadable."""
+        ...
+
+    def versions(self) -> dict[str, str]:
+        """Version of the system under test, for ``plan.json``."""
+        ...
+
+
+class SystemFactory(Protocol):
+    """Makes a system; the registry in ``systems`` maps names to these."""
+
+    def __call__(self) -> System:
+        """A fresh adapter for one run."""
+        ...
+
+
+#: Names of ports that adapters use.
+CLIENT_PORT = "client"
+PEER_PORT = "peer"
+
+#: Kinds of routes in the order in which worker slots get them.
+ROUTE_KINDS: Sequence[str] = ("leader", "pinned")

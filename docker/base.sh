@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Usage: base.sh ARCHIVE
+# Makes the root file system of the base image without any image registry: Debian bookworm with
+# the packages of base/packages.txt, as a tar archive to be imported into the engine.
+# SPLITBRAIN_DEBIAN_MIRROR names another mirror than Debian's own.
+# Exit codes: 0 made, 1 failed, 4 mmdebstrap is the user's to install.
+set -euo pipefail
+
+archive="$1"
+folder="$(dirname "$0")"
+include="$(paste -sd, "$folder/base/packages.txt")"
+
+if ! command -v mmdebstrap >/dev/null; then
+    bash "$folder/system_packages.sh" "make the base image" mmdebstrap debian-archive-keyring
+fi
+
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+arguments=(
+    --variant=minbase
+    --include="$include"
+    --aptopt='Acquire::Retries "3"'
+    --dpkgopt='path-exclude=/usr/share/doc/*'
+    --dpkgopt='path-exclude=/usr/share/man/*'
+    --dpkgopt='path-exclude=/usr/share/info/*'
+    --dpkgopt='path-exclude=/usr/share/locale/*'
+    --dpkgopt='path-exclude=/usr/share/lintian/*'
+    # What only an installer needs, and what a container takes from its engine.
+    --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/* "$1"/var/log/* "$1"/boot/*'
+    --customize-hook='rm -f "$1"/etc/hostname "$1"/etc/resolv.conf'
+    bookworm
+    "$archive"
+)
+if [ -n "${SPLITBRAIN_DEBIAN_MIRROR:-}" ]; then arguments+=("$SPLITBRAIN_DEBIAN_MIRROR"); fi
+if ! mmdebstrap "${arguments[@]}" >"$log" 2>&1; then
+    tail -n 30 "$log" >&2
+    echo "could not make the base image's file system; the lines above say why" >&2
+    exit 1
+fi

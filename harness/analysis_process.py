@@ -1,0 +1,100 @@
+"""Runs the Spark analysis of a run folder as a child process, beside the checkers.
+
+A verdict must never wait for it for ever, nor be lost with it: whatever goes wrong here is one
+sentence for ``problems``. The child gets a process group of its own, so that Spark's JVM goes too.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from history.run_folder import RunFolder
+
+#: A session alone takes a minute on a busy machine.
+TIMEOUT_S = 600.0
+_TERMINATION_PATIENCE_S = 10.0
+#: What the child prints goes here, beside the folder that it replaces.
+LOG_NAME = "analysis.log"
+
+
+class AnalysisProcess:
+    """One analysis under way; leaving the context ends it."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._folder = RunFolder(run_folder)
+        self._log_path = run_folder / LOG_NAME
+        self._started = time.monotonic()
+        with self._log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "spark_analysis", str(run_folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+                },
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def wait(self, timeout_s: float = TIMEOUT_S) -> str | None:
+        """Wait for its end, counted from its start; what went wrong as one sentence, or None."""
+        left = timeout_s - (time.monotonic() - self._started)
+        try:
+            code = self._process.wait(max(0.0, left))
+        except subprocess.TimeoutExpired:
+            self._end()
+            return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
+        if code == 0:
+            return None
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"The Spark analysis {how}: {self._last_line()} (all of it in {LOG_NAME})"
+
+    def _last_line(self) -> str:
+        lines = self._log_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else "it said nothing"
+
+    def _end(self) -> None:
+        """Ask the whole group to end, then make it; harmless after a normal end."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
+            try:
+                self._process.wait(_TERMINATION_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._signal(signal.SIGKILL)
+                self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # It may have ended in between.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+def read_summary(run_folder: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """The analysis' small results, and what is wrong with them; both None where there are none."""
+    path = RunFolder(run_folder).analysis_summary
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]), None
+    except FileNotFoundError:
+        return None, None
+    except (OSError, msgspec.DecodeError) as error:
+        return None, f"The results of the Spark analysis cannot be read: {error}."

@@ -1,0 +1,134 @@
+"""Hands a run's evidence to the checkers that its plan names, part by part, in killable workers.
+
+A part that hangs, eats memory or crashes makes its own checker ``unknown``, with the reason; it
+must never make one ``valid`` and never touch another. Source: design, section 3; issue 3, item 8.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from checker.evidence import Evidence
+from checker.linearizability.check import check_part
+from checker.linearizability.parts import Part, PartResult, combine, split
+from checker.models.registry import model_named
+from checker.registry import checker_named, linearizability_model
+from checker.verdict import CheckResult, Verdict
+from contracts.budget import Budget
+from contracts.errors import UsageError
+from harness import workers
+from harness.workers import PartOutcome
+
+_PART_FUNCTION = "harness.checking:check_one_part"
+_WHOLE_FUNCTION = "harness.checking:check_whole"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a judgement may use."""
+
+    #: Seconds that one part of one checker may take.
+    time_budget_s: float
+    #: Mebibytes of memory that one part of one checker may take.
+    memory_budget_mib: int
+    #: Parts at work at the same time.
+    jobs: int
+
+
+class _Job(msgspec.Struct, frozen=True):
+    """One checker's share of the parts."""
+
+    name: str
+    #: Model of a linearizability checker, None for the others.
+    model: str | None
+    #: Parts of the history, for those that split it.
+    history_parts: tuple[Part, ...]
+    parts: tuple[workers.Part, ...]
+    #: Why the checker could not even begin.
+    refused: str | None = None
+
+
+def check_one_part(payload: tuple[Part, str], budget: Budget) -> PartResult:
+    """In a worker: judge one part of a history for linearizability."""
+    part, model = payload
+    return check_part(part, model, budget)
+
+
+def check_whole(payload: tuple[str, Evidence], budget: Budget) -> CheckResult:
+    """In a worker: run one checker on everything."""
+    name, evidence = payload
+    return checker_named(name)(evidence, budget)
+
+
+def check_all(names: Sequence[str], evidence: Evidence, limits: Limits) -> list[CheckResult]:
+    """One result per checker, in the order of their names."""
+    jobs = [_prepare(name, evidence) for name in names]
+    parts = [part for job in jobs for part in job.parts]
+    outcomes = iter(
+        workers.run_parts(
+            parts,
+            jobs=limits.jobs,
+            time_budget_s=limits.time_budget_s,
+            memory_budget_mib=limits.memory_budget_mib,
+        )
+    )
+    return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]
+
+
+def _prepare(name: str, evidence: Evidence) -> _Job:
+    """Split the work; a checker that does not exist or does not fit is refused, not raised."""
+    model = linearizability_model(name)
+    try:
+        if model is None:
+            checker_named(name)
+            weight = len(evidence.operations)
+            part = workers.Part(name, _WHOLE_FUNCTION, (name, evidence), weight)
+            return _Job(name, None, (), (part,))
+        split_history = tuple(split(evidence.operations, model_named(model)))
+    except UsageError as error:
+        return _Job(name, model, (), (), str(error))
+    parts = tuple(
+        workers.Part(f"{name} of {part.key}", _PART_FUNCTION, (part, model), len(part.operations))
+        for part in split_history
+    )
+    return _Job(name, model, split_history, parts)
+
+
+def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
+    if job.refused is not None:
+        return _unknown(job.name, job.refused, outcomes)
+    if job.model is not None:
+        results = [
+            outcome.value if outcome.failure is None else _undecided(part, outcome.failure)
+            for part, outcome in zip(job.history_parts, outcomes, strict=True)
+        ]
+        return _with_cost(combine(results, job.model), outcomes)
+    (outcome,) = outcomes
+    if outcome.failure is not None:
+        return _unknown(job.name, f"The checker {outcome.failure}.", outcomes)
+    return _with_cost(outcome.value, outcomes)
+
+
+def _undecided(part: Part, failure: str) -> PartResult:
+    of = "" if part.key is None else f" of key {part.key}"
+    return PartResult(
+        key=part.key,
+        verdict=Verdict.UNKNOWN,
+        algorithm="none",
+        reason=f"{len(part.operations)} operations{of} are undecided: {failure}.",
+        operations=len(part.operations),
+        figures={},
+    )
+
+
+def _unknown(name: str, reason: str, outcomes: Sequence[PartOutcome]) -> CheckResult:
+    return _with_cost(CheckResult(checker=name, verdict=Verdict.UNKNOWN, reason=reason), outcomes)
+
+
+def _with_cost(result: CheckResult, outcomes: Sequence[PartOutcome]) -> CheckResult:
+    """The result with what it took, so that people see where the time goes."""
+    cost: dict[str, Any] = {
+        "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
+        "memory-mib-max": round(max((outcome.memory_mib_max for outcome in outcomes), default=0)),
+    }
+    return msgspec.structs.replace(result, figures={**result.figures, **cost})

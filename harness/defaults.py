@@ -1,0 +1,31 @@
+"""What ``splitbrain test`` takes where the user chose nothing, as far as a recorded plan tells.
+
+Known for plans of this version only: another version may have had other defaults, and what is left
+out of a command line must mean the same there.
+"""
+
+from contracts.errors import UsageError
+from harness.options import TestOptions
+from harness.tool_version import tool_version
+from history.plan import Plan, PlanDefaults
+from workloads.workload import workload
+
+
+def defaults_of(plan: Plan) -> PlanDefaults | None:
+    """The defaults of the tool version in the plan, None if that is not this version."""
+    if plan.tool_version != tool_version():
+        return None
+    options = TestOptions()
+    return PlanDefaults(
+        concurrency=options.concurrency,
+        rate=options.rate,
+        operation_timeout_s=options.operation_timeout_s,
+        workload_options=_workload_options(plan.workload),
+    )
+
+
+def _workload_options(name: str) -> dict[str, object]:
+    try:
+        return workload(name, seed=0, slots=1, readers=frozenset(), options={}).options()
+    except UsageError:
+        return {}  # a plan of another origin: its options are all named

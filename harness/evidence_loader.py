@@ -1,0 +1,201 @@
+"""Reads a run folder into memory, as it is: finished, dead or still growing.
+
+Whatever is missing, torn or broken becomes a sentence in ``problems`` and never an exception, with
+one exception: a folder without any history holds nothing to judge. Must never change the folder.
+Source: design, section 5.
+"""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from contracts.committed import CommittedLog, CommittedRecord
+from contracts.errors import UsageError
+from contracts.fault import FaultEvent, ScheduledFault
+from contracts.state_event import StateEvent
+from harness.phases import Phase, phases_path
+from harness.store import is_alive
+from history import importers
+from history.pairing import pair
+from history.plan import Plan, decode_plan
+from history.records import Event, PairedOperation
+from history.run_folder import RunFolder
+
+_Line = TypeVar("_Line")
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """Everything that a run left behind and that a judgement needs."""
+
+    folder: RunFolder
+    #: None where ``plan.json`` is missing or unreadable.
+    plan: Plan | None
+    events: list[Event]
+    operations: list[PairedOperation]
+    scheduled: tuple[ScheduledFault, ...]
+    faults: tuple[FaultEvent, ...]
+    #: Node to its state events, in the node's own order.
+    state_events: dict[str, list[StateEvent]]
+    #: Node to what it holds at the end; empty for a run that never got there.
+    committed_logs: dict[str, CommittedLog]
+    #: Course of the run, in order; empty for a folder of other origin.
+    phases: tuple[Phase, ...]
+    #: The run still holds its lock.
+    living: bool
+    #: What could not be read, one sentence each.
+    problems: tuple[str, ...]
+
+    @property
+    def node_names(self) -> list[str]:
+        """Nodes of the plan, else those that left a folder."""
+        if self.plan is not None:
+            return [str(node) for node in self.plan.nodes]
+        return [str(node) for node in self.folder.node_names()]
+
+    def reached(self, phase: str) -> bool:
+        """Whether the run came as far as that phase."""
+        return any(found.phase == phase for found in self.phases)
+
+    @property
+    def end_time(self) -> int:
+        """Time of the last event of the clients or of the nemesis, ns; 0 for an empty run."""
+        last_fault = max((fault.time for fault in self.faults), default=0)
+        return max(self.events[-1].time if self.events else 0, last_fault)
+
+
+def load_run(root: Path) -> RunRecord:
+    """Read a run folder.
+
+    Raises:
+        UsageError: there is no such folder.
+        HistoryError: its history is broken before its last line.
+    """
+    folder = RunFolder(root)
+    if not root.is_dir():
+        raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
+    problems: list[str] = []
+    plan = _read_plan(folder, problems)
+    events = _read_history(folder, problems)
+    schedule = read_json_lines(folder.schedule, dict[str, Any], problems)
+    state_events: dict[str, list[StateEvent]] = {}
+    committed_logs: dict[str, CommittedLog] = {}
+    for node in folder.node_names():
+        read = read_json_lines(folder.state_events(node), StateEvent, problems)
+        if read:
+            read.sort(key=lambda event: (event.incarnation, event.sequence))
+            state_events[str(node)] = read
+        log = read_committed_log(folder.committed_log(node), problems)
+        if log is not None:
+            committed_logs[str(node)] = log
+    living = is_alive(folder)
+    if living:
+        problems.append("The run is still going on; this is the verdict on what it has so far.")
+    return RunRecord(
+        folder=folder,
+        plan=plan,
+        events=events,
+        operations=pair(events),
+        scheduled=_scheduled_faults(schedule, folder.schedule, problems),
+        faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),
+        state_events=state_events,
+        committed_logs=committed_logs,
+        phases=tuple(read_json_lines(phases_path(root), Phase, problems)),
+        living=living,
+        problems=tuple(problems),
+    )
+
+
+def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list[_Line]:
+    """The whole lines of a file; none where it is missing.
+
+    A torn last line is what a killed harness leaves and is dropped in silence; any other line that
+    does not fit is dropped with a sentence in ``problems``, the first of a file only.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        problems.append(f"{path.name} cannot be read: {error.strerror}.")
+        return []
+    decoder = msgspec.json.Decoder(type_)
+    lines = content.split(b"\n")
+    records: list[_Line] = []
+    broken: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(decoder.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # Lines end with a line feed, so what follows the last one is a torn line.
+            if number < len(lines):
+                broken.append(f"line {number}: {error}")
+    if broken:
+        where = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
+        problems.append(f"{len(broken)} lines of {where} are broken and left out ({broken[0]}).")
+    return records
+
+
+def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
+    """One node's ``log.jsonl``: a header line, then one record per line; None if unusable.
+
+    The header names how far the log goes, so a torn dump cannot pass for a short log.
+    """
+    lines = read_json_lines(path, dict[str, Any], problems)
+    if not lines:
+        return None
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        records = tuple(msgspec.convert(line, CommittedRecord) for line in lines[1:])
+        log = msgspec.convert({**lines[0], "records": records}, CommittedLog)
+    except msgspec.ValidationError as error:
+        problems.append(f"The log dump {where} is not one and is left out ({error}).")
+        return None
+    last = records[-1].offset + 1 if records else log.start_offset
+    if last < log.end_offset:
+        problems.append(
+            f"The log dump {where} stops at offset {last} before its end {log.end_offset} "
+            "and is left out."
+        )
+        return None
+    return log
+
+
+def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
+    try:
+        return decode_plan(folder.plan.read_bytes())
+    except FileNotFoundError:
+        problems.append("plan.json is missing; what the run was meant to be is not known.")
+    except (OSError, ValueError) as error:
+        problems.append(f"plan.json cannot be read: {error}.")
+    return None
+
+
+def _read_history(folder: RunFolder, problems: list[str]) -> list[Event]:
+    if not folder.history.exists():
+        problems.append("history.jsonl is missing: no client ever worked, or it was removed.")
+        return []
+    loaded = importers.load(folder.history, "jsonl")
+    if loaded.torn_bytes is not None:
+        problems.append(
+            f"The last line of history.jsonl is torn ({loaded.torn_bytes} bytes left out): "
+            "the harness did not end in order."
+        )
+    return loaded.events
+
+
+def _scheduled_faults(
+    lines: list[dict[str, Any]], path: Path, problems: list[str]
+) -> tuple[ScheduledFault, ...]:
+    """The planned faults; lines without ``at_ms`` say what a plan became, as faults.jsonl does."""
+    scheduled: list[ScheduledFault] = []
+    for line in lines:
+        if "at_ms" not in line:
+            continue
+        try:
+            scheduled.append(msgspec.convert(line, ScheduledFault))
+        except msgspec.ValidationError as error:
+            problems.append(f"A line of {path.name} is no scheduled fault ({error}).")
+    return tuple(scheduled)

@@ -1,0 +1,72 @@
+"""Reads of everything that was touched, after the last heal, from every node.
+
+One reader follows the leader and tries a few times, because a final read that is missing proves
+nothing; when even that settles nothing, the cluster does not serve and the rest is left. One reader
+is pinned to each node and asks once: what a follower refuses is no loss, what it answers must be
+right.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from contracts.names import NodeName
+from contracts.operations import Client, Operation
+from contracts.system import Route
+from harness.clients import Performer
+from harness.processes import Processes
+
+#: Tries of the reader that follows the leader, for each key.
+_TRIES = 5
+#: Keys in a row that a reader did not settle, after which it stops: by kind of route.
+_UNSETTLED_MAX = {"leader": 1, "pinned": 3}
+
+
+class FinalReads:
+    """The final reads of one run."""
+
+    def __init__(
+        self,
+        *,
+        nodes: Sequence[NodeName],
+        open_client: Callable[[Route], Client],
+        performer: Performer,
+        processes: Processes,
+    ) -> None:
+        self._nodes = nodes
+        self._open_client = open_client
+        self._performer = performer
+        self._processes = processes
+
+    async def run(self, operations: Sequence[Operation]) -> int:
+        """Perform them all; returns how many the leader-following reader could not settle."""
+        readers = [Route("leader", self._nodes[0])]
+        readers += [Route("pinned", node) for node in self._nodes]
+        unsettled = await asyncio.gather(
+            *(self._read_all(place, route, operations) for place, route in enumerate(readers))
+        )
+        return unsettled[0]
+
+    async def _read_all(self, place: int, route: Route, operations: Sequence[Operation]) -> int:
+        tries = _TRIES if route.kind == "leader" else 1
+        client, process = self._open_client(route), self._processes.fresh(place)
+        settled_count = unsettled_in_a_row = 0
+        try:
+            for operation in operations:
+                settled = False
+                for _ in range(tries):
+                    completion, retire = await self._performer.perform(
+                        client, process, route, operation, final=True
+                    )
+                    if retire:
+                        await client.close()
+                        client, process = self._open_client(route), self._processes.fresh(place)
+                    settled = completion.type == "ok"
+                    if settled:
+                        break
+                settled_count += settled
+                unsettled_in_a_row = 0 if settled else unsettled_in_a_row + 1
+                if unsettled_in_a_row >= _UNSETTLED_MAX[route.kind]:
+                    break
+        finally:
+            await client.close()
+        return len(operations) - settled_count

@@ -1,0 +1,126 @@
+"""The part of a run in which clients work and faults are injected, and the final reads after it.
+
+The event loop runs in the calling thread and carries the clients alone; the nemesis, whose calls
+block, works on a thread. The load lasts for the time limit and then until the nemesis is done, so
+that every heal is seen to let traffic through again.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from contracts.operations import Client
+from contracts.system import Route
+from harness.clients import Clients, Load, Performer
+from harness.final_reads import FinalReads
+from harness.nemesis_driver import NemesisDriver
+from harness.processes import Processes
+from harness.progress import Progress
+from harness.run_clock import NANOSECONDS, RunClock
+from harness.stop import Stop
+from history.writer import HistoryWriter
+from workloads.workload import Workload
+
+
+class LoadPhase:
+    """Clients and nemesis of one run."""
+
+    def __init__(
+        self,
+        *,
+        nodes: Sequence[NodeName],
+        workload: Workload,
+        load: Load,
+        open_client: Callable[[Route], Client],
+        nemesis: NemesisDriver,
+        history: HistoryWriter,
+        clock: RunClock,
+        progress: Progress,
+        stop: Stop,
+    ) -> None:
+        self._nodes = nodes
+        self._workload = workload
+        self._load = load
+        self._open_client = open_client
+        self._nemesis = nemesis
+        self._clock = clock
+        self._progress = progress
+        self._stop = stop
+        self._processes = Processes(load.concurrency)
+        self._performer = Performer(history, progress.traffic, load.operation_timeout_s, stop)
+
+    def run(self) -> None:
+        """Load the system and carry out the schedule; failures are told to the run's ``Stop``."""
+        asyncio.run(self._run())
+
+    def read_finally(self) -> int:
+        """Take the final reads; returns how many could not be settled."""
+        reads = FinalReads(
+            nodes=self._nodes,
+            open_client=self._open_client,
+            performer=self._performer,
+            processes=self._processes,
+        )
+        return asyncio.run(reads.run(self._workload.final_reads()))
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        stopped = asyncio.Event()
+        self._stop.notify(loop, stopped)
+        self._progress.reached("load-started")
+        start = self._clock.now()
+        end = start + round(self._load.time_limit_s * NANOSECONDS)
+        nemesis = loop.run_in_executor(None, self._carry_out_schedule, start, end)
+        timer = asyncio.ensure_future(self._end_of_load(nemesis, stopped))
+        clients = Clients(
+            nodes=self._nodes,
+            workload=self._workload,
+            load=self._load,
+            open_client=self._open_client,
+            performer=self._performer,
+            processes=self._processes,
+        )
+        try:
+            await clients.run(stopped)
+        except* HarnessError as group:
+            self._stop.fail(_first(group))
+        except* Exception as group:
+            self._stop.fail(_defect(group))
+            raise
+        finally:
+            self._stop.forget_listeners()
+            await nemesis
+            timer.cancel()
+            self._progress.reached("load-ended")
+
+    async def _end_of_load(self, nemesis: "asyncio.Future[None]", stopped: asyncio.Event) -> None:
+        await asyncio.sleep(self._load.time_limit_s)
+        await asyncio.shield(nemesis)
+        stopped.set()
+
+    def _carry_out_schedule(self, start: int, end: int) -> None:
+        try:
+            self._nemesis.run(start, end)
+        except HarnessError as error:
+            self._stop.fail(error)
+        except Exception as error:
+            self._stop.fail(_defect(error))
+            raise
+
+
+def _first(group: ExceptionGroup[HarnessError]) -> HarnessError:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, ExceptionGroup) else error
+
+
+def _defect(error: Exception) -> HarnessError:
+    if isinstance(error, ExceptionGroup):
+        return _defect(cast("ExceptionGroup[Exception]", error).exceptions[0])
+    return HarnessError(
+        "carry out the run",
+        "splitbrain itself",
+        f"{type(error).__name__}: {error}",
+        "This is a defect of splitbrain; please report it with the run folder.",
+    )

@@ -1,0 +1,60 @@
+"""Makes and writes the plan record of a run; see ``history.plan`` for what it holds."""
+
+import datetime as dt
+
+from contracts.errors import HarnessError
+from contracts.names import RunId
+from harness.atomic_file import write_atomically
+from harness.options import PreparedTest
+from harness.tool_version import tool_commit, tool_version
+from history.plan import Plan, encode_plan
+from history.run_folder import RunFolder
+
+
+def plan_of(test: PreparedTest, name: str, run_id: RunId) -> Plan:
+    """The plan of a test that is about to run; the runtime's versions are not known yet."""
+    options = test.options
+    return Plan(
+        run_id=run_id,
+        test=name,
+        system=test.system.name,
+        bugs=options.bugs,
+        settings=options.settings,
+        system_versions=test.system.versions(),
+        declares_state_events=test.system.declares_state_events,
+        runtime=test.runtime.name,
+        nodes=test.nodes,
+        workload=options.workload,
+        workload_options=test.workload.options(),
+        checkers=test.workload.checkers,
+        nemesis=options.nemesis,
+        planned_faults=len(test.schedule),
+        seed=options.seed,
+        sub_seeds=test.sub_seeds,
+        time_limit_s=options.time_limit_s,
+        concurrency=options.concurrency,
+        rate=options.rate,
+        operation_timeout_s=options.operation_timeout_s,
+        started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        tool_version=tool_version(),
+        tool_commit=tool_commit(),
+        replay_of=options.replay_of,
+        pinned=options.pinned,
+    )
+
+
+def write_plan(folder: RunFolder, plan: Plan) -> None:
+    """Write ``plan.json``, whole or not at all.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    try:
+        write_atomically(folder.plan, encode_plan(plan))
+    except OSError as error:
+        raise HarnessError(
+            "write the plan",
+            str(folder.plan),
+            error.strerror or str(error),
+            "Make room on that disk, or choose another --runs-folder.",
+        ) from error

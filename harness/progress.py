@@ -1,0 +1,112 @@
+"""What a run is doing right now, for the display, and the record of its phases.
+
+Threads of the run write here, the display reads. Nothing is decided from it.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from contracts.fault import FaultEvent
+from harness.phases import Phase, PhaseName
+from harness.run_clock import RunClock
+from harness.traffic import Traffic
+from history.writer import LineWriter
+
+#: Lines of recent events that are kept for the display.
+_RECENT_MAX = 8
+
+_PHASE_SENTENCES: dict[PhaseName, str] = {
+    "deploying": "starting the nodes",
+    "deployed": "nodes started, waiting for a leader",
+    "ready": "the cluster is ready",
+    "load-started": "clients started",
+    "load-ended": "clients stopped",
+    "healed": "all faults healed",
+    "converged": "all nodes hold the same log",
+    "not-converged": "the nodes did not converge",
+    "final-reads-ended": "final reads taken",
+    "stopped": "nodes stopped",
+    "collected": "logs collected",
+    "torn-down": "nodes removed",
+    "interrupted": "interrupted: healing and stopping",
+    "failed": "failed",
+    "node-exited": "a node exited by itself",
+}
+
+
+class Progress:
+    """Phases, faults and leaders of one run as they happen."""
+
+    def __init__(self, clock: RunClock, phases: LineWriter, traffic: Traffic) -> None:
+        self._clock = clock
+        self._phases = phases
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[str], None]] = []
+        self.traffic = traffic
+        #: Latest lines, oldest first.
+        self.recent: deque[str] = deque(maxlen=_RECENT_MAX)
+        #: Name of the present phase.
+        self.phase: PhaseName = "deploying"
+        #: Who leads in which epoch, as far as known.
+        self.leader: str | None = None
+        self.epoch: int | None = None
+        #: Fault in force, in words.
+        self.fault: str | None = None
+
+    def reached(
+        self,
+        phase: PhaseName,
+        *,
+        node: str | None = None,
+        exit_code: int | None = None,
+        detail: str | None = None,
+    ) -> None:
+        """Record a step of the run."""
+        self._phases.append(Phase(self._clock.now(), phase, node, exit_code, detail))
+        if phase not in ("node-exited", "interrupted", "failed"):
+            self.phase = phase
+        sentence = _PHASE_SENTENCES[phase]
+        if node is not None:
+            sentence += f": {node}"
+        if exit_code is not None:
+            sentence += f", exit code {exit_code}"
+        self.say(sentence if detail is None else f"{sentence}: {detail}")
+
+    def fault_event(self, event: FaultEvent) -> None:
+        """Show a step of a fault."""
+        what = f"{event.kind}:{event.target}"
+        if event.nodes:
+            what += f" on {','.join(event.nodes)}"
+        if event.phase in ("invoked", "verified"):
+            self.fault = what
+        elif event.phase in ("removed", "not-healed"):
+            self.fault = None
+        evidence = f" ({event.evidence})" if event.evidence else ""
+        self.say(f"{what} {event.phase}{evidence}")
+
+    def led_by(self, leader: str | None, epoch: int | None) -> None:
+        """Somebody said who leads; an older epoch than the known one is ignored."""
+        with self._lock:
+            if epoch is not None and self.epoch is not None and epoch < self.epoch:
+                return
+            changed = (leader, epoch) != (self.leader, self.epoch)
+            self.leader, self.epoch = leader, epoch
+        if changed and leader is not None:
+            self.say(f"{leader} leads epoch {epoch}")
+
+    def say(self, line: str) -> None:
+        """Show one line."""
+        stamped = f"{self._clock.seconds():7.1f} s  {line}"
+        self.recent.append(stamped)
+        for listener in self._listeners:
+            listener(stamped)
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Have ``listener`` told every line from now on, on the thread that says it."""
+        self._listeners.append(listener)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run's start."""
+        return self._clock.seconds()

@@ -1,0 +1,75 @@
+"""Runs a recorded plan again.
+
+A seed replays a simulated run exactly; in containers it replays the *schedule* and the clients'
+operations, not the kernel's timing, so a failure may not come back: the caller reports in how many
+of n replays it did.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from contracts.errors import UsageError
+from harness.options import TestOptions
+from harness.store import find_run
+from history.plan import Plan, decode_plan
+from history.run_folder import RunFolder
+from nemesis.schedule_lines import decode_schedule, pin
+
+
+def replay_options(
+    run: Path, *, pinned: bool, runs_folder: Path | None = None, runtime: str | None = None
+) -> TestOptions:
+    """The options that repeat a recorded run.
+
+    Args:
+        run: its folder.
+        pinned: hit the recorded nodes, instead of resolving each symbolic target anew.
+        runs_folder: where the replay goes; by default beside the recorded run's test.
+        runtime: another runtime than the recorded one.
+
+    Raises:
+        UsageError: there is no run, or its plan or schedule cannot be read.
+    """
+    folder = find_run(run)
+    plan = _read_plan(folder)
+    try:
+        lines = folder.schedule.read_bytes().splitlines() if folder.schedule.exists() else []
+        schedule, actual = decode_schedule(lines)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"{folder.schedule} cannot be read: {error}", "Replay a run whose schedule is whole"
+        ) from error
+    if len(schedule) != plan.planned_faults:
+        raise UsageError(
+            f"{folder.schedule} holds {len(schedule)} of {plan.planned_faults} planned faults",
+            "Replay a run whose schedule is whole",
+        )
+    return TestOptions(
+        system=plan.system,
+        workload=plan.workload,
+        workload_options={name: str(value) for name, value in plan.workload_options.items()},
+        nemesis=plan.nemesis,
+        nodes=len(plan.nodes),
+        time_limit_s=plan.time_limit_s,
+        seed=plan.seed,
+        runtime=runtime or plan.runtime,
+        concurrency=plan.concurrency,
+        rate=plan.rate,
+        operation_timeout_s=plan.operation_timeout_s,
+        bugs=plan.bugs,
+        settings=plan.settings,
+        runs_folder=runs_folder or folder.root.parent.parent,
+        replay_of=str(folder.root),
+        pinned=pinned,
+        schedule=pin(schedule, actual) if pinned else schedule,
+    )
+
+
+def _read_plan(folder: RunFolder) -> Plan:
+    try:
+        return decode_plan(folder.plan.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{folder.plan} cannot be read: {error}", "Replay a run made by this version"
+        ) from error

@@ -1,0 +1,165 @@
+"""Turns ``analysis/summary.json`` into tables for the page. Pure.
+
+Shows availability and failover per fault, commits that are lost or unexplained, and leaders at
+the same time; latency and throughput stand in the charts already. Tolerates a summary that lacks a
+part: an analysis may be older than the report.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from harness.plain_text import value_text
+
+_ROWS_MAX = 100
+
+
+class AnalysisTable(msgspec.Struct, frozen=True):
+    """One table: rows of text under a header."""
+
+    title: str
+    #: One sentence that says what the figures mean.
+    note: str
+    header: list[str]
+    rows: list[list[str]]
+    #: Columns of text at the left; the others are figures.
+    text_columns: int = 1
+    #: Rows left out.
+    more: int = 0
+
+
+def analysis_tables(summary: Mapping[str, Any] | None) -> list[AnalysisTable]:
+    """The tables of an analysis; none where there was none."""
+    if summary is None:
+        return []
+    tables = [_windows(summary), _commits(summary), _overlaps(summary), _quantiles(summary)]
+    return [table for table in tables if table is not None]
+
+
+def _rows_of(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [
+        cast("dict[str, Any]", row) for row in cast("list[object]", value) if isinstance(row, dict)
+    ]
+
+
+def _windows(summary: Mapping[str, Any]) -> AnalysisTable | None:
+    windows = _rows_of(summary.get("windows"))
+    if not windows:
+        return None
+    return AnalysisTable(
+        title="Availability and failover per fault",
+        note=(
+            "Availability is the share of 100 ms slots in which a write was acknowledged. Failover "
+            "is the time from the fault to the acknowledgement of a write that was invoked after "
+            "it, in a new epoch; none where the fault moved no leader. Recovery is the time from "
+            "the heal to the next acknowledged write."
+        ),
+        header=["#", "fault", "before", "during", "after", "failover", "recovery", "new epoch"],
+        rows=[
+            [
+                _text(row.get("index")),
+                f"{row.get('kind')}:{row.get('target')}",
+                _share(row.get("availability_before")),
+                _share(row.get("availability_during")),
+                _share(row.get("availability_after")),
+                _milliseconds(row.get("failover_ms")),
+                _milliseconds(row.get("recovery_ms")),
+                _text(row.get("new_epoch")),
+            ]
+            for row in windows[:_ROWS_MAX]
+        ],
+        text_columns=2,
+        more=max(0, len(windows) - _ROWS_MAX),
+    )
+
+
+def _commits(summary: Mapping[str, Any]) -> AnalysisTable | None:
+    lost, phantom = summary.get("lost"), summary.get("phantom")
+    if not isinstance(lost, dict) or not isinstance(phantom, dict):
+        return None
+    known = cast("dict[str, Any]", lost)
+    unexplained = cast("dict[str, Any]", phantom)
+    return AnalysisTable(
+        title="Acknowledged writes and committed records",
+        note="Counted by Spark over the logs that the nodes left; the verdict is the checker's.",
+        header=["what", "counted", "of"],
+        rows=[
+            ["acknowledged writes missing from the logs", *_pair(known, "missing", "acknowledged")],
+            [
+                "committed records that nobody wrote",
+                *_pair(unexplained, "unexplained", "committed"),
+            ],
+            ["nodes whose log was read", *_pair(known, "logs", "nodes")],
+        ],
+    )
+
+
+def _overlaps(summary: Mapping[str, Any]) -> AnalysisTable | None:
+    overlaps = _rows_of(summary.get("leader_overlaps"))
+    if not overlaps:
+        return None
+    return AnalysisTable(
+        title="Leaders at the same time",
+        note="Of different epochs it is harmless by itself; of one epoch never.",
+        header=["nodes", "epochs", "from", "for", "same epoch"],
+        rows=[
+            [
+                f"{row.get('node_a')}, {row.get('node_b')}",
+                f"{row.get('epoch_a')}, {row.get('epoch_b')}",
+                _milliseconds(row.get("start_ms")),
+                _milliseconds(_difference(row.get("end_ms"), row.get("start_ms"))),
+                "yes" if row.get("same_epoch") else "no",
+            ]
+            for row in overlaps[:_ROWS_MAX]
+        ],
+        text_columns=2,
+        more=max(0, len(overlaps) - _ROWS_MAX),
+    )
+
+
+def _quantiles(summary: Mapping[str, Any]) -> AnalysisTable | None:
+    """The worst second of every kind of operation."""
+    worst: dict[str, dict[str, Any]] = {}
+    for row in _rows_of(summary.get("latency")):
+        kind = str(row.get("f"))
+        if (row.get("p99_ms") or 0) >= (worst.get(kind, {}).get("p99_ms") or 0):
+            worst[kind] = row
+    if not worst:
+        return None
+    return AnalysisTable(
+        title="Latency in the slowest second of each operation",
+        note="Of operations that succeeded.",
+        header=["operation", "second", "operations", "p50", "p95", "p99", "max"],
+        rows=[
+            [
+                kind,
+                _text(row.get("second")),
+                _text(row.get("count")),
+                *(_milliseconds(row.get(f"{name}_ms")) for name in ("p50", "p95", "p99", "max")),
+            ]
+            for kind, row in sorted(worst.items())
+        ],
+    )
+
+
+def _pair(row: Mapping[str, Any], first: str, second: str) -> Sequence[str]:
+    return _text(row.get(first)), _text(row.get(second))
+
+
+def _difference(later: Any, earlier: Any) -> float | None:
+    return None if later is None or earlier is None else later - earlier
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else value_text(value)
+
+
+def _share(value: Any) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def _milliseconds(value: Any) -> str:
+    return "-" if value is None else f"{value:,.1f} ms"

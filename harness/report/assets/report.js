@@ -1,0 +1,275 @@
+// Draws the charts of report.html from the data in it. Talks to nothing outside the page.
+"use strict";
+(() => {
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    button.addEventListener("click", () => copy(button));
+  }
+
+  function copy(button) {
+    const code = document.getElementById(button.dataset.copy);
+    const selection = window.getSelection();
+    selection.selectAllChildren(code);
+    // A page opened from a file may have no clipboard; then the text stays selected for Ctrl-C.
+    const done = navigator.clipboard
+      ? navigator.clipboard.writeText(code.textContent)
+      : Promise.reject(new Error("no clipboard"));
+    done.then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Selected"; });
+  }
+
+  // What could not be placed stands at the right end of a wide picture: begin there.
+  for (const last of document.querySelectorAll(".picture .culprit, svg.graph .culprit")) {
+    const frame = last.closest(".scroll");
+    const box = last.getBoundingClientRect();
+    const room = frame.getBoundingClientRect();
+    if (box.right > room.right) frame.scrollLeft += box.right - room.right + 24;
+  }
+
+  const holder = document.getElementById("chart-data");
+  if (!holder || typeof uPlot === "undefined") return;
+  const data = JSON.parse(holder.textContent);
+  const whole = { min: 0, max: data.end_s };
+  const AXIS_PX = 62;
+  let charts = [];
+  let zoomed = whole;
+  let passingOn = false;
+
+  const color = (name) =>
+    getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const seconds = (value) => (value == null ? "" : value.toFixed(3) + " s");
+  const font = () => "12px system-ui, sans-serif";
+
+  // One zoom for all charts: whoever is dragged or set tells the others.
+  function passOn(source, key) {
+    if (key !== "x" || passingOn) return;
+    passingOn = true;
+    const { min, max } = source.scales.x;
+    zoomed = { min, max };
+    for (const chart of charts) if (chart !== source) chart.setScale("x", zoomed);
+    passingOn = false;
+  }
+
+  function zoom(min, max) {
+    zoomed = { min: Math.max(0, min), max: Math.min(whole.max, max) };
+    if (charts.length) charts[0].setScale("x", zoomed);
+  }
+
+  function drawBands(chart) {
+    const { ctx, bbox } = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const band of data.faults) {
+      const left = chart.valToPos(band.start_s, "x", true);
+      const right = Math.max(chart.valToPos(band.end_s, "x", true), left + 2);
+      ctx.fillStyle = color("band");
+      ctx.fillRect(left, bbox.top, right - left, bbox.height);
+      ctx.fillStyle = color("band-edge");
+      ctx.fillRect(left, bbox.top, devicePixelRatio, bbox.height);
+      ctx.fillRect(right - devicePixelRatio, bbox.top, devicePixelRatio, bbox.height);
+    }
+    ctx.restore();
+  }
+
+  function drawBandLabels(chart) {
+    const { ctx, bbox } = chart;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = 11 * ratio + "px system-ui, sans-serif";
+    ctx.fillStyle = color("ink");
+    ctx.textAlign = "left";
+    ctx.textBaseline = "top";
+    for (const band of data.faults) {
+      const left = Math.max(chart.valToPos(band.start_s, "x", true), bbox.left);
+      const right = Math.min(chart.valToPos(band.end_s, "x", true), bbox.left + bbox.width);
+      const room = right - left - 6 * ratio;
+      const text = [band.label, band.kind, "#" + band.index].find(
+        (candidate) => ctx.measureText(candidate).width <= room,
+      );
+      if (text) ctx.fillText(text, left + 4 * ratio, bbox.top + (3 + 14 * band.row) * ratio);
+    }
+    ctx.restore();
+  }
+
+  function drawReigns(chart) {
+    const { ctx, bbox } = chart;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.font = 12 * ratio + "px system-ui, sans-serif";
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    for (const reign of data.reigns) {
+      const lane = data.nodes.indexOf(reign.node);
+      const top = chart.valToPos(data.nodes.length - lane - 0.12, "y", true);
+      const height = chart.valToPos(data.nodes.length - lane - 0.88, "y", true) - top;
+      const left = chart.valToPos(reign.start_s, "x", true);
+      const width = Math.max(chart.valToPos(reign.end_s, "x", true) - left, 2 * ratio);
+      ctx.fillStyle = color("epoch-" + ((reign.epoch % 6) + 1));
+      ctx.fillRect(left, top, width, height);
+      if (reign.clash) {
+        ctx.lineWidth = 3 * ratio;
+        ctx.strokeStyle = color("invalid");
+        ctx.strokeRect(left, top, width, height);
+      }
+      const shown = Math.max(left, bbox.left);
+      const room = Math.min(left + width, bbox.left + bbox.width) - shown - 10 * ratio;
+      const text = ["leads epoch " + reign.epoch, "epoch " + reign.epoch, "" + reign.epoch].find(
+        (candidate) => ctx.measureText(candidate).width <= room,
+      );
+      ctx.fillStyle = "#fff";
+      if (text) ctx.fillText(text, shown + 5 * ratio, top + height / 2);
+    }
+    ctx.restore();
+  }
+
+  function axes(yLabels) {
+    const common = () => ({
+      stroke: color("ink-soft"), font: font(),
+      grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line"), width: 1 },
+    });
+    return [
+      { ...common(), values: (_, marks) => marks.map((mark) => +mark.toFixed(3) + " s"), space: 70 },
+      { ...common(), size: AXIS_PX, ...yLabels },
+    ];
+  }
+
+  function options(holderElement, height, extra) {
+    return {
+      width: holderElement.clientWidth,
+      height,
+      padding: [8, 12, 0, 0],
+      cursor: { sync: { key: "splitbrain" }, drag: { x: true, y: false }, ...extra.cursor },
+      legend: { live: true, show: extra.legend !== false },
+      scales: { x: { time: false }, y: extra.y },
+      axes: axes(extra.yAxis),
+      series: [{ label: "time", value: (_, value) => seconds(value) }, ...extra.series],
+      hooks: { setScale: [passOn], drawClear: [drawBands], draw: extra.draw },
+    };
+  }
+
+  // Hovering finds the nearest point of each kind, not only the one at exactly that time.
+  function nearest(chart, series, index, x) {
+    const values = chart.data[series];
+    if (series === 0 || values[index] != null) return index;
+    const lines = series > data.latency.length;
+    const reach = Math.max((chart.scales.x.max - chart.scales.x.min) / 60,
+      lines ? data.throughput.stretch_s : 0);
+    for (let step = 1; step < 400; step++) {
+      for (const place of [index - step, index + step]) {
+        if (values[place] != null && Math.abs(chart.data[0][place] - x) <= reach) return place;
+      }
+    }
+    return index;
+  }
+
+  function latencyChart(element) {
+    const dots = data.latency;
+    const middle = data.throughput.times_s.map((time) => time + data.throughput.stretch_s / 2);
+    const rows = [];
+    dots.forEach((series, number) =>
+      series.times_s.forEach((time, place) => rows.push([time, number, series.latencies_ms[place]])));
+    middle.forEach((time, place) => {
+      rows.push([time, dots.length, data.throughput.p50_ms[place]]);
+      rows.push([time, dots.length + 1, data.throughput.p99_ms[place]]);
+    });
+    rows.sort((first, second) => first[0] - second[0]);
+    // A hole (undefined) is not a gap (null): lines go over holes and stop at gaps.
+    const columns = [rows.map((row) => row[0])];
+    for (let number = 0; number < dots.length + 2; number++) {
+      columns.push(new Array(rows.length).fill(undefined));
+    }
+    rows.forEach((row, place) => { columns[row[1] + 1][place] = row[2]; });
+    const kinds = [...new Set(dots.map((series) => series.kind))].sort();
+    const milliseconds = (_, value) => (value == null ? "–" : value.toLocaleString("en") + " ms");
+    const series = dots.map((item) => {
+      const own = item.outcome === "ok"
+        ? color("kind-" + ((kinds.indexOf(item.kind) % 5) + 1)) : color(item.outcome);
+      return {
+        label: item.kind + " " + item.outcome, stroke: own, value: milliseconds,
+        paths: () => null,
+        points: { show: true, size: { ok: 3.5, fail: 4.5, info: 8 }[item.outcome], width: 1.2, stroke: own,
+          fill: item.outcome === "ok" ? own : "transparent" },
+      };
+    });
+    for (const [label, name] of [["p50 ok", "ink-soft"], ["p99 ok", "ink"]]) {
+      series.push({ label, stroke: color(name), width: 1.5, dash: label[1] === "9" ? [] : [4, 3],
+        value: milliseconds, points: { show: false } });
+    }
+    return new uPlot(options(element, 300, {
+      series, y: { distr: 3, range: (_, low, high) => [low * 0.7, high * 2.2] }, cursor: { dataIdx: nearest },
+      yAxis: { values: (_, marks) => marks.map((mark) =>
+        mark == null ? "" : mark >= 1000 ? mark / 1000 + " s" : mark + " ms") },
+      draw: [drawBandLabels],
+    }), columns, element);
+  }
+
+  function throughputChart(element) {
+    const stepped = uPlot.paths.stepped({ align: 1 });
+    const rate = (_, value) => (value == null ? "–" : value.toLocaleString("en") + " /s");
+    const series = ["ok", "fail", "info"].map((outcome) => ({
+      label: outcome, stroke: color(outcome), width: 1.6, paths: stepped, value: rate,
+      fill: outcome === "ok" ? color("ok") + "22" : undefined, points: { show: false },
+    }));
+    const { times_s, stretch_s, ok, fail, info } = data.throughput;
+    const extended = (values) => [...values, values[values.length - 1]];
+    return new uPlot(options(element, 200, {
+      series, y: { range: (_, low, high) => [0, Math.max(1, high * 1.12)] },
+      yAxis: { values: (_, marks) => marks.map((mark) => mark + " /s") },
+      draw: [drawBandLabels],
+    }), [[...times_s, times_s[times_s.length - 1] + stretch_s],
+      extended(ok), extended(fail), extended(info)], element);
+  }
+
+  function leaderChart(element) {
+    const count = data.nodes.length;
+    return new uPlot(options(element, 44 * count + 44, {
+      series: [{ show: true, paths: () => null, points: { show: false } }], legend: false,
+      y: { range: [0, count] },
+      yAxis: { splits: () => data.nodes.map((_, lane) => count - lane - 0.5),
+        values: () => data.nodes, grid: { show: false } },
+      draw: [drawReigns],
+    }), [[0, data.end_s], [null, null]], element);
+  }
+
+  function build() {
+    for (const chart of charts) chart.destroy();
+    charts = [];
+    const made = [];
+    const keep = zoomed;
+    for (const [id, make] of [["latency", latencyChart], ["throughput", throughputChart],
+      ["leaders", leaderChart]]) {
+      const element = document.getElementById("plot-" + id);
+      if (element) made.push(make(element));
+    }
+    charts = made;
+    zoom(keep.min, keep.max);
+  }
+
+  build();
+  document.documentElement.dataset.charts = String(charts.length);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", build);
+  new ResizeObserver(() => {
+    for (const chart of charts) {
+      const width = chart.root.parentElement.clientWidth;
+      if (width && width !== chart.width) chart.setSize({ width, height: chart.height });
+    }
+  }).observe(document.getElementById("timeline"));
+
+  const chooser = document.getElementById("zoom-to");
+  chooser.addEventListener("change", () => {
+    const [from, to] = chooser.value.split(" ").map(Number);
+    zoom(from, to);
+  });
+  const around = (factor, shift) => {
+    const width = zoomed.max - zoomed.min;
+    const center = (zoomed.max + zoomed.min) / 2 + shift * width;
+    zoom(center - (width * factor) / 2, center + (width * factor) / 2);
+  };
+  const steps = { in: [0.5, 0], out: [2, 0], left: [1, -0.4], right: [1, 0.4] };
+  for (const button of document.querySelectorAll("button[data-zoom]")) {
+    button.addEventListener("click", () => around(...steps[button.dataset.zoom]));
+  }
+})();

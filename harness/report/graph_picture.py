@@ -1,0 +1,270 @@
+"""Draws the graph of what cannot be ordered as inline SVG. Pure.
+
+Takes the node-link data that ``checker.explanation`` puts into a violation. Columns follow real
+time, red arrows are the contradiction. Must draw whatever graph it gets, also an odd one.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import networkx as nx
+from markupsafe import Markup
+
+from checker.explanation import from_data
+from harness.plain_text import printable
+
+_COLUMN_PX = 306
+_ROW_PX = 92
+_BOX_WIDTH_PX = 172
+_BOX_HEIGHT_PX = 48
+#: Room at the sides for arrows between boxes of one column, and their labels.
+_SIDE_PX = 140
+_MARGIN_PX = 26
+#: Between arrows that leave one box.
+_EXIT_PX = 15
+#: Operations drawn at most, unless the contradiction itself is longer.
+_NODES_MAX = 8
+_TEXT_CHARACTERS_MAX = 22
+#: Edge kinds in words, from source to target.
+_WORDS = {
+    "real-time": "returned before",
+    "reads-from": "alone explains",
+    "may-read-from": "may explain",
+    "must-precede": "must precede",
+    "spoils": "leaves no place for",
+}
+#: What every other relation implies, and so need not be said beside one.
+_IMPLIED = _WORDS["must-precede"]
+_HEADS = Markup(
+    '<defs><marker id="{id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="10" '
+    'markerHeight="10" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+    '<path d="M0 0 L8 4 L0 8 z" class="{cls}"/>'
+    "</marker></defs>"
+)
+
+Place = tuple[float, float]
+
+
+class _Edge(msgspec.Struct, frozen=True):
+    """All relations from one operation to another, drawn as one arrow."""
+
+    source: int
+    target: int
+    words: str
+    bad: bool
+    #: Its number among those that leave the source, and their count.
+    exit: int = 0
+    exits: int = 1
+
+
+def draw_graph(data: Mapping[str, Any], identifier: str) -> Markup:
+    """The picture of one violation's graph.
+
+    Args:
+        data: node-link data as of ``checker.explanation.to_data``.
+        identifier: makes the marks of several pictures in one page differ.
+    """
+    graph = essence(data)
+    if not graph.number_of_nodes():
+        return Markup()
+    columns = _columns(graph)
+    places = _places(columns, _side_px(graph, columns))
+    width = max(x for x, _ in places.values()) + _BOX_WIDTH_PX + _side_px(graph, columns)
+    height = max(y for _, y in places.values()) + _BOX_HEIGHT_PX + _MARGIN_PX
+    parts = [
+        Markup(
+            '<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{w:.0f}" '
+            'height="{h:.0f}" viewBox="0 0 {w:.0f} {h:.0f}" role="img" aria-label="{label}">'
+        ).format(w=width, h=height, label=_description(graph)),
+        _HEADS.format(id=f"{identifier}-head", cls="head"),
+        _HEADS.format(id=f"{identifier}-red", cls="head bad"),
+    ]
+    arrows = [
+        _arrow(edge, places[edge.source], places[edge.target], identifier) for edge in _edges(graph)
+    ]
+    parts += [line for line, _ in arrows]
+    parts += [_box(index, node, places[index]) for index, node in graph.nodes(data=True)]
+    parts += [label for _, label in arrows]
+    return Markup().join([*parts, Markup("</svg>")])
+
+
+def _contradicting(graph: "nx.MultiDiGraph[int]") -> frozenset[int]:
+    return frozenset(
+        index
+        for source, target, edge in graph.edges(data=True)
+        if edge["contradiction"]
+        for index in (source, target)
+    )
+
+
+def essence(data: Mapping[str, Any]) -> "nx.MultiDiGraph[int]":
+    """The part that a person can take in: all of a small graph, else what contradicts itself.
+
+    Real-time edges that say nothing by themselves are left out: left stands for earlier.
+    """
+    graph = from_data(dict(data))
+    if graph.number_of_nodes() > _NODES_MAX:
+        cycle = _contradicting(graph)
+        culprits = [index for index, node in graph.nodes(data=True) if node.get("culprit")]
+        beside = [
+            source
+            for source, target, kind in graph.edges(keys=True)
+            if target in culprits and kind != "real-time"
+        ]
+        kept = list(dict.fromkeys([*cycle, *culprits, *beside]))[: max(_NODES_MAX, len(cycle))]
+        graph = graph.subgraph(kept).copy()
+    silent = [
+        (source, target, kind)
+        for source, target, kind, edge in graph.edges(keys=True, data=True)
+        if kind == "real-time" and not edge["contradiction"]
+    ]
+    for source, target, kind in silent:
+        graph.remove_edge(source, target, key=kind)
+    return graph
+
+
+def _edges(graph: "nx.MultiDiGraph[int]") -> list[_Edge]:
+    """One edge per pair and direction; red ones last, so that nothing covers them."""
+    words: dict[tuple[int, int], list[str]] = {}
+    bad: set[tuple[int, int]] = set()
+    for source, target, kind, edge in graph.edges(keys=True, data=True):
+        words.setdefault((source, target), []).append(_WORDS.get(str(kind), str(kind)))
+        if edge["contradiction"]:
+            bad.add((source, target))
+    exits = Counter(source for source, _ in words)
+    used: Counter[int] = Counter()
+    edges: list[_Edge] = []
+    for (source, target), said in words.items():
+        if len(said) > 1 and _IMPLIED in said:
+            said.remove(_IMPLIED)
+        edges.append(
+            _Edge(
+                source=source,
+                target=target,
+                words=", ".join(said),
+                bad=(source, target) in bad,
+                exit=used[source],
+                exits=exits[source],
+            )
+        )
+        used[source] += 1
+    return sorted(edges, key=lambda edge: edge.bad)
+
+
+def _columns(graph: "nx.MultiDiGraph[int]") -> dict[int, int]:
+    """Each operation's column: the longest chain in real time before it; by invocation."""
+    columns: dict[int, int] = {}
+    told = [(index, _attributes(graph, index)) for index in graph]
+    told.sort(key=lambda item: (item[1].get("start") or 0, item[0]))
+    for index, node in told:
+        before = [
+            columns[earlier]
+            for earlier, other in told
+            if earlier in columns
+            and other.get("end") is not None
+            and other["end"] < (node.get("start") or 0)
+        ]
+        columns[index] = max(before, default=-1) + 1
+    return columns
+
+
+def _side_px(graph: "nx.MultiDiGraph[int]", columns: Mapping[int, int]) -> float:
+    beside = any(columns[source] == columns[target] for source, target in graph.edges())
+    return _SIDE_PX if beside else 6
+
+
+def _places(columns: Mapping[int, int], left_px: float) -> dict[int, Place]:
+    """Where each box stands, in the order of ``columns``."""
+    filled: dict[int, int] = {}
+    places: dict[int, Place] = {}
+    for index, column in columns.items():
+        row = filled.get(column, 0)
+        filled[column] = row + 1
+        # Every other column sits lower, so that an arrow over a column passes between boxes.
+        lower = _ROW_PX / 2 if column % 2 else 0
+        places[index] = (column * _COLUMN_PX + left_px, row * _ROW_PX + lower + _MARGIN_PX)
+    return places
+
+
+def _attributes(graph: "nx.MultiDiGraph[int]", index: int) -> dict[str, Any]:
+    return graph.nodes[index]
+
+
+def _description(graph: "nx.MultiDiGraph[int]") -> str:
+    told = [
+        f"index {source} {_WORDS.get(str(kind), str(kind))} index {target}"
+        for source, target, kind, edge in graph.edges(keys=True, data=True)
+        if edge["contradiction"]
+    ]
+    contradiction = ", ".join(told) or "none"
+    return f"Graph of {graph.number_of_nodes()} operations. Contradiction: {contradiction}."
+
+
+def _box(index: int, node: Mapping[str, Any], place: Place) -> Markup:
+    x, y = place
+    classes = " core culprit" if node.get("culprit") else ""
+    where = f" · {node['node']}" if node.get("node") else ""
+    return Markup(
+        '<g><title>{title}</title><rect class="call{core}" x="{x:.1f}" y="{y:.1f}" width="{w}" '
+        'height="{h}" rx="5"/><text x="{tx:.1f}" y="{y1:.1f}">{text}</text>'
+        '<text class="soft" x="{tx:.1f}" y="{y2:.1f}">{who}</text></g>'
+    ).format(
+        title=f"index {index}: {printable(str(node.get('text', '')))}",
+        core=classes,
+        x=x,
+        y=y,
+        w=_BOX_WIDTH_PX,
+        h=_BOX_HEIGHT_PX,
+        tx=x + 8,
+        y1=y + 18,
+        y2=y + 35,
+        text=_cut(str(node.get("text", ""))),
+        who=_cut(f"[{index}] process {node.get('process')}{where}"),
+    )
+
+
+def _arrow(edge: _Edge, source: Place, target: Place, identifier: str) -> tuple[Markup, Markup]:
+    """The line from box to box, and its label, which is drawn above all boxes."""
+    half = _BOX_HEIGHT_PX / 2
+    spread = max(-half + 4, min(half - 4, (edge.exit - (edge.exits - 1) / 2) * _EXIT_PX))
+    y1, y2 = source[1] + half + spread, target[1] + half
+    forward = target[0] > source[0]
+    anchor = "start"
+    if source[0] == target[0]:
+        # One above the other: downwards they bow out to the right, upwards to the left.
+        side = 1 if target[1] > source[1] else -1
+        x1 = x2 = source[0] + (_BOX_WIDTH_PX if side > 0 else 0)
+        bend1 = bend2 = x1 + side * 34
+        label_x, label_y = x1 + side * 30, (y1 + y2) / 2 + 4
+        anchor = "start" if side > 0 else "end"
+    else:
+        x1 = source[0] + (_BOX_WIDTH_PX if forward else 0)
+        x2 = target[0] + (0 if forward else _BOX_WIDTH_PX)
+        reach = max(40.0, abs(x2 - x1) / 2) * (1 if forward else -1)
+        bend1, bend2 = x1 + reach, x2 - reach
+        label_x, label_y = x1 + (8 if forward else -8), y1 - 4
+        anchor = "start" if forward else "end"
+    line = Markup(
+        '<path class="edge{bad}" d="M{x1:.1f} {y1:.1f} C{b1:.1f} {y1:.1f} {b2:.1f} '
+        '{y2:.1f} {x2:.1f} {y2:.1f}" marker-end="url(#{head})"/>'
+    ).format(
+        bad=" bad" if edge.bad else "",
+        x1=x1,
+        y1=y1,
+        b1=bend1,
+        b2=bend2,
+        x2=x2,
+        y2=y2,
+        head=f"{identifier}-{'red' if edge.bad else 'head'}",
+    )
+    label = Markup(
+        '<text class="edge-label{bad}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
+    ).format(bad=" bad" if edge.bad else "", x=label_x, y=label_y, anchor=anchor, text=edge.words)
+    return line, label
+
+
+def _cut(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _TEXT_CHARACTERS_MAX else text[: _TEXT_CHARACTERS_MAX - 1] + "…"

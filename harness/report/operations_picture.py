@@ -1,0 +1,244 @@
+"""Draws the operations around a violation as bars, one row per process, as inline SVG. Pure.
+
+The time axis keeps the order of every begin and end, and squeezes the stretches between them, so
+that an operation of one millisecond can be read beside a gap of seconds; ticks name the real
+times. At most ``OPERATIONS_MAX`` operations are drawn, the contradicting ones first.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import msgspec
+from markupsafe import Markup
+
+from harness.plain_text import printable
+from history.records import PairedOperation
+
+OPERATIONS_MAX = 22
+_LABEL_CHARACTERS_MAX = 26
+_CHARACTER_PX = 7.3
+_ROW_PX = 34
+_BAR_PX = 22
+_NAMES_PX = 128
+_LEFT_PX = 8
+_AXIS_PX = 30
+_TICK_SPACE_PX = 78
+_NAME_CHARACTERS_MAX = 17
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """Two pictures side by side: the names stay while the bars can be scrolled."""
+
+    names: Markup
+    bars: Markup
+
+
+def choose(
+    operations: Iterable[PairedOperation],
+    core: Sequence[PairedOperation],
+    key: str | None,
+    count_max: int = OPERATIONS_MAX,
+) -> list[PairedOperation]:
+    """The core and those operations of its key that lie nearest to it, in order of invocation."""
+    if not core:
+        return []
+    known = {operation.index for operation in core}
+    begin = min(operation.start for operation in core)
+    end = max(operation.end or operation.start for operation in core)
+    neighbours = [
+        operation
+        for operation in operations
+        if operation.key == key and operation.index not in known and operation.type != "fail"
+    ]
+    # Beside the core first, then as near to it as can be.
+    neighbours.sort(key=lambda operation: (_distance(operation, begin, end), operation.index))
+    room = max(0, count_max - len(core))
+    chosen = [*core[:count_max], *neighbours[:room]]
+    return sorted(chosen, key=lambda operation: (operation.start, operation.index))
+
+
+def _distance(operation: PairedOperation, begin: int, end: int) -> int:
+    finish = operation.start if operation.end is None else operation.end
+    return max(begin - finish, operation.start - end, 0)
+
+
+def label_of(operation: PairedOperation) -> str:
+    """An operation in a few characters: ``read → 4``, ``write 5``, ``cas 3→4 refused``."""
+    argument, result = _parts(operation.argument), _parts(operation.result)
+    if operation.f == "cas" and argument:
+        text = f"cas {'→'.join(_short(value) for value in argument[:2])}"
+        refused = operation.type == "ok" and result and result[-1] is not True
+        text += " refused" if refused else ""
+    elif operation.argument is None:
+        text = operation.f + (f" → {_short(operation.result)}" if operation.type == "ok" else "")
+    else:
+        text = f"{operation.f} {_short(operation.argument)}"
+    text += "" if operation.type == "ok" else " ?"
+    text = printable(text)
+    if len(text) > _LABEL_CHARACTERS_MAX:
+        return text[: _LABEL_CHARACTERS_MAX - 1] + "…"
+    return text
+
+
+def _parts(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "nothing"
+    elements = _parts(value)
+    return f"[{len(elements)} elements]" if len(elements) > 4 else str(value)
+
+
+def draw(
+    operations: Sequence[PairedOperation],
+    core_indexes: frozenset[int],
+    culprit: int | None = None,
+) -> Picture | None:
+    """The picture; None for no operations.
+
+    Args:
+        operations: what to draw, in order of invocation.
+        core_indexes: indexes of the operations to outline.
+        culprit: index of the one to fill.
+    """
+    if not operations:
+        return None
+    places = _axis(operations)
+    processes = _rows(operations)
+    width = max(places.values()) + 24
+    height = _ROW_PX * len(processes) + _AXIS_PX
+    described = (
+        f"{len(operations)} operations of {len(processes)} processes over time; "
+        f"{len(core_indexes)} of them, outlined in red, contradict each other."
+    )
+    names = [_open_svg(_NAMES_PX, height, "")]
+    parts = [_open_svg(width, height, described)]
+    for row, (process, node) in enumerate(processes.items()):
+        middle = row * _ROW_PX + _ROW_PX / 2
+        name = f"process {process}" + (f" · {printable(node)}" if node else "")
+        names.append(
+            Markup('<text class="soft" x="0" y="{y:.0f}">{name}</text>').format(
+                y=middle + 4, name=name[:_NAME_CHARACTERS_MAX]
+            )
+        )
+        parts.append(
+            Markup('<line class="rule" x1="0" x2="{w:.0f}" y1="{y:.0f}" y2="{y:.0f}"/>').format(
+                w=width, y=middle
+            )
+        )
+    rows = {process: row for row, process in enumerate(processes)}
+    for operation in operations:
+        classes = "call" + (" core" if operation.index in core_indexes else "")
+        classes += " culprit" if operation.index == culprit else ""
+        parts.append(_bar(operation, rows[operation.process], places, width, classes))
+    parts.append(_ticks(places, height, width))
+    end = Markup("</svg>")
+    return Picture(Markup().join([*names, end]), Markup().join([*parts, end]))
+
+
+def _open_svg(width: float, height: float, label: str) -> Markup:
+    """The beginning of a picture; one without a label says nothing to a screen reader."""
+    role = Markup('role="img" aria-label="{label}"').format(label=label)
+    return Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="{w:.0f}" height="{h:.0f}" '
+        'viewBox="0 0 {w:.0f} {h:.0f}" {role}>'
+    ).format(w=width, h=height, role=role if label else Markup('aria-hidden="true"'))
+
+
+def _rows(operations: Sequence[PairedOperation]) -> dict[int, str | None]:
+    """Processes in the order of their first operation, with their node where it is one only."""
+    nodes: dict[int, set[str | None]] = {}
+    for operation in operations:
+        nodes.setdefault(operation.process, set()).add(operation.node)
+    return {
+        process: next(iter(asked)) if len(asked) == 1 else None for process, asked in nodes.items()
+    }
+
+
+def _moments(operations: Sequence[PairedOperation]) -> list[int]:
+    times = {operation.start for operation in operations}
+    times |= {operation.end for operation in operations if operation.end is not None}
+    return sorted(times)
+
+
+def _axis(operations: Sequence[PairedOperation]) -> dict[int, float]:
+    """Each moment's place: in order, squeezed, and wide enough for every label in its bar."""
+    beginnings: dict[int, list[PairedOperation]] = {}
+    for operation in operations:
+        if operation.end is not None:
+            beginnings.setdefault(operation.end, []).append(operation)
+    moments = _moments(operations)
+    places: dict[int, float] = {}
+    for number, moment in enumerate(moments):
+        if number == 0:
+            places[moment] = float(_LEFT_PX)
+            continue
+        earlier = moments[number - 1]
+        gap_ms = (moment - earlier) / 1e6
+        place = places[earlier] + 7 + 9 * math.log10(1 + gap_ms)
+        for operation in beginnings.get(moment, ()):
+            if operation.start != moment:
+                needed = places[operation.start] + _CHARACTER_PX * len(label_of(operation)) + 10
+                place = max(place, needed)
+        places[moment] = place
+    last = moments[-1]
+    for operation in operations:
+        if operation.end is None:
+            needed = places[operation.start] + _CHARACTER_PX * len(label_of(operation)) + 10
+            places[last] = max(places[last], needed)
+    return places
+
+
+def _bar(
+    operation: PairedOperation, row: int, places: dict[int, float], width: float, classes: str
+) -> Markup:
+    left = places[operation.start]
+    right = width if operation.end is None else max(places[operation.end], left + 4)
+    top = row * _ROW_PX + (_ROW_PX - _BAR_PX) / 2
+    classes += " open" if operation.end is None else ""
+    ended = "never answered" if operation.end is None else f"{operation.end / 1e6:,.3f} ms"
+    asked = f" on {printable(operation.node)}" if operation.node else ""
+    title = (
+        f"{label_of(operation)}{asked}, index {operation.index}, process {operation.process}, "
+        f"from {operation.start / 1e6:,.3f} ms to {ended}"
+    )
+    return Markup(
+        '<g><title>{title}</title><rect class="{classes}" x="{x:.1f}" y="{y:.1f}" '
+        'width="{w:.1f}" height="{h}" rx="3"/><text x="{text_x:.1f}" y="{text_y:.1f}">{label}'
+        "</text></g>"
+    ).format(
+        title=title,
+        classes=classes,
+        x=left,
+        y=top,
+        w=right - left,
+        h=_BAR_PX,
+        text_x=left + 5,
+        text_y=top + _BAR_PX / 2 + 4,
+        label=label_of(operation),
+    )
+
+
+def _ticks(places: dict[int, float], height: int, width: float) -> Markup:
+    parts: list[Markup] = []
+    shown = -math.inf
+    for moment, place in places.items():
+        if place - shown < _TICK_SPACE_PX or place + _TICK_SPACE_PX > width + 40:
+            continue
+        shown = place
+        parts.append(
+            Markup(
+                '<line class="rule" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}"/>'
+                '<text class="soft" x="{x:.1f}" y="{y}">{label}</text>'
+            ).format(
+                x=place,
+                top=height - _AXIS_PX,
+                bottom=height - _AXIS_PX + 6,
+                y=height - 8,
+                label=f"{moment / 1e9:.4f} s",
+            )
+        )
+    return Markup().join(parts)

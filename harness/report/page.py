@@ -1,0 +1,174 @@
+"""Puts the report together: gathers what the template shows and renders it.
+
+Text from the system under test reaches the page through the template engine's escaping or through
+``embedding`` only. The page needs nothing but itself: no connection, no other file. Its size is
+bounded whatever the length of the run.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import msgspec
+from markupsafe import Markup
+
+from harness.evidence_loader import RunRecord
+from harness.fault_results import fault_windows
+from harness.plain_text import printable, value_text
+from harness.report.analysis_tables import analysis_tables
+from harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
+from harness.report.embedding import (
+    content_security_policy,
+    json_for_script,
+    own_script,
+    own_style,
+)
+from harness.report.series import completed_calls, latency_series, throughput
+from harness.report.static_charts import draw_static_charts
+from harness.report.violations import ShownViolation, show_violations
+from harness.results import Results, leading_sentence
+from harness.timeline import reigns
+
+_FOLDER = Path(__file__).parent
+ASSETS = _FOLDER / "assets"
+#: Where ``make setup`` puts the chart library.
+VENDOR = _FOLDER / "vendor"
+_OBSERVATIONS_MAX = 50
+_REIGN_ROWS_MAX = 200
+_FAULT_ROWS_MAX = 500
+
+
+class _Assets(msgspec.Struct, frozen=True):
+    """Scripts and styles of the page, in the order in which they stand in it."""
+
+    scripts: list[str]
+    styles: list[str]
+    #: Whether the chart library is there.
+    has_charts: bool
+
+
+def report_page(
+    record: RunRecord,
+    results: Results,
+    analysis: dict[str, Any] | None,
+    *,
+    vendor: Path = VENDOR,
+) -> str:
+    """The whole page.
+
+    Args:
+        record: what the run left behind.
+        results: the verdict.
+        analysis: content of ``analysis/summary.json``, None where there is none.
+        vendor: folder of the chart library.
+    """
+    assets = _assets(vendor)
+    charts = _chart_data(record)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = {"seconds": _seconds, "printable": printable, "figure": value_text}
+    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
+    # What says nothing twice: the rejected requests of a hostile page end at this policy.
+    return environment.get_template("report.html.j2").render(
+        policy=content_security_policy(assets.scripts),
+        scripts=[own_script(script) for script in assets.scripts],
+        styles=[own_style(style) for style in assets.styles],
+        has_charts=assets.has_charts,
+        chart_data=json_for_script(charts),
+        static_charts=draw_static_charts(
+            charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
+        ),
+        results=results,
+        sentence=leading_sentence(results),
+        plan=record.plan,
+        end_s=charts.end_s,
+        zoom_targets=_zoom_targets(charts),
+        shown_points=sum(len(series.times_s) for series in charts.latency),
+        all_points=sum(series.count for series in charts.latency),
+        reigns=charts.reigns[:_REIGN_ROWS_MAX],
+        faults=results.faults[:_FAULT_ROWS_MAX],
+        violations=show_violations(record.operations, results.checkers),
+        observations=_observations(results),
+        analysis=analysis_tables(analysis),
+        overlaps=_overlap_note(charts.reigns),
+    )
+
+
+def _assets(vendor: Path) -> _Assets:
+    own_css = (ASSETS / "report.css").read_text(encoding="utf-8")
+    own_js = (ASSETS / "report.js").read_text(encoding="utf-8")
+    library, library_css = vendor / "uPlot.iife.min.js", vendor / "uPlot.min.css"
+    if not (library.is_file() and library_css.is_file()):
+        return _Assets([own_js], [own_css], has_charts=False)
+    return _Assets(
+        [library.read_text(encoding="utf-8"), own_js],
+        [library_css.read_text(encoding="utf-8"), own_css],
+        has_charts=True,
+    )
+
+
+def _chart_data(record: RunRecord) -> ChartData:
+    calls = completed_calls(record.events)
+    end_time = record.end_time
+    windows = fault_windows(record.faults, end_time)
+    end_s = max(end_time / 1e9, 1.0)
+    return ChartData(
+        end_s=round(end_s, 3),
+        nodes=[printable(node) for node in record.node_names],
+        latency=latency_series(calls),
+        throughput=throughput(calls, end_s),
+        faults=bands(windows),
+        reigns=shown_reigns(reigns(record.state_events, windows, end_time)),
+    )
+
+
+def _zoom_targets(charts: ChartData) -> list[tuple[str, str]]:
+    """Label and ``from to`` in seconds for the choice above the charts."""
+    targets = [("the whole run", f"0 {charts.end_s}")]
+    for band in charts.faults:
+        margin = max(0.5, (band.end_s - band.start_s) * 0.15)
+        begin, end = max(0.0, band.start_s - margin), min(charts.end_s, band.end_s + margin)
+        targets.append((f"fault {band.index}: {band.label}", f"{begin:.3f} {end:.3f}"))
+    return targets
+
+
+def _observations(results: Results) -> list[tuple[str, str]]:
+    told = [
+        (result.checker, str(observation.get("sentence", observation.get("kind", ""))))
+        for result in results.checkers
+        for observation in result.observations
+    ]
+    return told[:_OBSERVATIONS_MAX]
+
+
+def _overlap_note(shown: Sequence[ShownReign]) -> str | None:
+    """What the lanes show, in words, for those who cannot see them."""
+    if not shown:
+        return None
+    if any(reign.clash for reign in shown):
+        return "Two nodes led the same epoch: the lanes outlined in red."
+    overlapping = sum(
+        first.end_s > second.start_s and first.node != second.node
+        for first, second in pairwise(shown)
+    )
+    if overlapping:
+        often = "Once" if overlapping == 1 else f"{overlapping} times"
+        return (
+            f"{often} two nodes believed to lead at the same time, in different epochs: harmless "
+            "by itself, a leader that is cut off cannot know."
+        )
+    return "Never did two nodes believe to lead at once."
+
+
+def _seconds(milliseconds: int | None) -> Markup | str:
+    return "-" if milliseconds is None else f"{milliseconds / 1000:.3f} s"
+
+
+__all__ = ["ShownViolation", "report_page"]

@@ -1,0 +1,168 @@
+"""The records of ``results.json`` and the rule that turns them into an exit code.
+
+One run folder, one ``Results``. These records are what the terminal table, ``summary.md``,
+``junit.xml`` and ``report.html`` are made from, and what a gate reads later: a field may be added,
+none may change its meaning without a new schema number. This module judges nothing; it must never
+lose or soften a verdict. Source: design, sections 5 (verdicts) and 6 (exit codes).
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from checker.verdict import CheckResult, Verdict
+from harness.atomic_file import write_atomically
+
+#: Version of ``results.json``.
+RESULTS_SCHEMA = 1
+
+EXIT_VALID = 0
+EXIT_INVALID = 1
+EXIT_UNKNOWN = 2
+EXIT_HARNESS_FAILED = 3
+
+
+class OutcomeCounts(msgspec.Struct, frozen=True):
+    """How many operations of one kind ended how; final reads are counted like the others."""
+
+    ok: int = 0
+    fail: int = 0
+    info: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.ok + self.fail + self.info
+
+
+class FaultResult(msgspec.Struct, frozen=True):
+    """One scheduled fault and what became of it; times in milliseconds since the run's start."""
+
+    index: int
+    kind: str
+    #: Symbolic target, as drawn from the seed.
+    target: str
+    #: Nodes hit; empty where the target did not exist.
+    nodes: tuple[str, ...] = ()
+    #: Node that led when the target was resolved.
+    leader: str | None = None
+    #: When the runtime was asked to inject it.
+    at_ms: int | None = None
+    #: When it was seen from outside to have bitten.
+    verified_ms: int | None = None
+    #: When the rule was gone and the process running again, seen from outside.
+    healed_ms: int | None = None
+    #: When application traffic was seen again.
+    resumed_ms: int | None = None
+    #: Seen from outside to have bitten.
+    verified: bool = False
+    #: What was seen, in words and figures.
+    evidence: str | None = None
+    healed: bool = False
+    #: Its target existed, so that it could be injected.
+    applied: bool = False
+
+
+class Results(msgspec.Struct, frozen=True):
+    """Everything that was concluded about one run; one JSON object."""
+
+    schema: int
+    #: Run id, the name of the run folder; for a bare history the name of its file.
+    run: str
+    test: str
+    system: str
+    workload: str
+    seed: int | None
+    runtime: str
+    verdict: Verdict
+    #: Why the run proves nothing although no checker complained; empty if it is not vacuous.
+    vacuous: tuple[str, ...]
+    exit_code: int
+    checkers: tuple[CheckResult, ...]
+    #: Operation kind to its outcomes.
+    operations: dict[str, OutcomeCounts]
+    faults: tuple[FaultResult, ...]
+    #: Leaders that came to power, the first one included; None where nodes do not say.
+    elections: int | None
+    #: Leader epochs seen, ascending.
+    epochs: tuple[int, ...]
+    #: Longest time between two acknowledged operations while clients were working.
+    longest_unavailability_ms: int | None
+    run_folder: str
+    #: The command that reproduces the run.
+    reproduce: str
+    #: What went wrong around the verdict: analysis, report, healing. One sentence each.
+    problems: tuple[str, ...] = ()
+    #: The harness or its environment failed, so that valid would be a guess.
+    harness_failed: bool = False
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Whether the run proves nothing."""
+        return bool(self.vacuous)
+
+    def with_verdict(self, verdict: Verdict, *, harness_failed: bool) -> "Results":
+        """The same with this verdict, and the exit code that follows from all of it."""
+        return msgspec.structs.replace(
+            self,
+            verdict=verdict,
+            harness_failed=harness_failed,
+            exit_code=exit_code(verdict, vacuous=self.is_vacuous, harness_failed=harness_failed),
+        )
+
+    @property
+    def headline(self) -> str:
+        """What a person must see first; follows the exit code.
+
+        ``INVALID``, ``HARNESS FAILED``, ``UNKNOWN``, ``VACUOUS`` or ``VALID``.
+        """
+        if self.verdict is Verdict.INVALID:
+            return "INVALID"
+        if self.harness_failed:
+            return "HARNESS FAILED"
+        if self.verdict is Verdict.UNKNOWN:
+            return "UNKNOWN"
+        return "VACUOUS" if self.vacuous else "VALID"
+
+
+def exit_code(verdict: Verdict, *, vacuous: bool, harness_failed: bool) -> int:
+    """The exit code of design section 6: a violation always wins, also over a failed heal."""
+    if verdict is Verdict.INVALID:
+        return EXIT_INVALID
+    if harness_failed:
+        return EXIT_HARNESS_FAILED
+    if verdict is Verdict.UNKNOWN or vacuous:
+        return EXIT_UNKNOWN
+    return EXIT_VALID
+
+
+def leading_sentence(results: Results) -> str:
+    """The one sentence that explains the headline."""
+    headline = results.headline
+    if headline == "HARNESS FAILED":
+        return results.problems[0] if results.problems else "The harness failed without a reason."
+    if headline in ("INVALID", "UNKNOWN"):
+        for result in results.checkers:
+            if result.verdict is results.verdict:
+                return result.reason
+    if headline == "VACUOUS":
+        return "The run proves nothing: " + results.vacuous[0]
+    succeeded = sum(counts.ok for counts in results.operations.values())
+    verified = sum(fault.verified for fault in results.faults)
+    faults = "no fault was planned" if not results.faults else f"{verified} faults bit"
+    return f"{succeeded:,} operations succeeded, {faults}, no checker found a violation."
+
+
+def write(results: Results, path: Path) -> None:
+    """Write ``results.json``, whole or not at all."""
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(results), indent=2))
+
+
+def read(path: Path) -> Results:
+    """Read ``results.json``.
+
+    Raises:
+        FileNotFoundError: there is none.
+        msgspec.DecodeError: it is not one.
+    """
+    return msgspec.json.decode(path.read_bytes(), type=Results)

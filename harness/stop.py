@@ -1,0 +1,94 @@
+"""The one reason to end a run early: the user, or a failure of the harness.
+
+Every thread of a run waits on this instead of sleeping, so that a run stops within a fraction of
+a second wherever it is. The first failure is kept, later ones are usually its consequences.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tenacity import Retrying, retry_if_exception_type, wait_fixed
+from tenacity.stop import stop_after_delay, stop_when_event_set
+
+from contracts.errors import HarnessError
+
+
+class NotYetError(Exception):
+    """A condition that is being waited for does not hold; the text says what is missing."""
+
+
+class Stop:
+    """Set once, seen by all threads and by the event loop."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._listeners: list[Callable[[], Any]] = []
+        #: Whether the user asked for it.
+        self.interrupted = False
+        #: First failure of the harness or its environment.
+        self.failure: HarnessError | None = None
+
+    def interrupt(self) -> None:
+        """The user wants to stop."""
+        self.interrupted = True
+        self._set()
+
+    def fail(self, error: HarnessError) -> None:
+        """Something of ours or of the environment failed; the run ends."""
+        with self._lock:
+            if self.failure is None:
+                self.failure = error
+        self._set()
+
+    def is_set(self) -> bool:
+        """Whether the run is to end."""
+        return self._event.is_set()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait that long at most; True as soon as the run is to end."""
+        return self._event.wait(max(0.0, timeout_s))
+
+    def notify(self, loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+        """Set the loop's event when the run is to end, at once if it already is."""
+        with self._lock:
+            self._listeners.append(lambda: loop.call_soon_threadsafe(event.set))
+        if self.is_set():
+            event.set()
+
+    def forget_listeners(self) -> None:
+        """The event loop ends; nobody is to be told any more."""
+        with self._lock:
+            self._listeners.clear()
+
+    def retrying(self, patience_s: float, interval_s: float, *errors: type[Exception]) -> Retrying:
+        """Try again every ``interval_s`` while one of ``errors`` is raised.
+
+        When patience ends, or the run does, the last error is raised.
+        """
+        return Retrying(
+            stop=stop_after_delay(patience_s) | stop_when_event_set(self._event),
+            wait=wait_fixed(interval_s),
+            sleep=self._sleep,
+            retry=retry_if_exception_type(errors),
+            reraise=True,
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        self._event.wait(seconds)
+
+    def _set(self) -> None:
+        self._event.set()
+        with self._lock:
+            for tell in self._listeners:
+                tell()
+
+
+def patiently(
+    action: Callable[[], Any], patience_s: float, interval_s: float, *errors: type[Exception]
+) -> Any:
+    """Like ``Stop.retrying`` for what must be finished even though the run is to end."""
+    retrying = Stop().retrying(patience_s, interval_s, *errors)
+    return retrying(action)

@@ -1,0 +1,120 @@
+"""Makes run folders, finds them again, and tells living runs from dead ones.
+
+A run holds an exclusive ``flock`` on the file ``lock`` in its folder; the kernel releases it when
+the process dies, whatever killed it. Nothing here reads or writes what a run records.
+"""
+
+import datetime as dt
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from contracts.errors import HarnessError, UsageError
+from contracts.names import RunId
+from history.run_folder import RunFolder
+
+LATEST = "latest"
+#: Names tried when several runs of one seed start in the same second.
+_NAME_TRIES = 100
+
+
+class LivingRun:
+    """A run folder with its lock held; leaving the context releases it."""
+
+    def __init__(self, folder: RunFolder, run_id: RunId, descriptor: int) -> None:
+        self.folder = folder
+        self.run_id = run_id
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """The run is over; harmless when called twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def create_run(runs_folder: Path, test: str, seed: int) -> LivingRun:
+    """Make ``<runs>/<test>/<UTC time>-<seed>/``, lock it and point ``<runs>/latest`` to it.
+
+    Raises:
+        HarnessError: the folder cannot be made.
+    """
+    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
+    try:
+        root = _make_folder(runs_folder.absolute() / test, f"{stamp}-{seed}")
+        folder = RunFolder(root)
+        descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _point_latest(runs_folder.absolute() / LATEST, root)
+    except OSError as error:
+        raise HarnessError(
+            "make the run folder",
+            str(runs_folder),
+            error.strerror or str(error),
+            "Choose another place with --runs-folder.",
+        ) from error
+    return LivingRun(folder, RunId(root.name), descriptor)
+
+
+def find_run(path: Path) -> RunFolder:
+    """The run folder that the user means: a folder, or a link to one such as ``runs/latest``.
+
+    Raises:
+        UsageError: there is no run in it.
+    """
+    root = path.resolve()
+    folder = RunFolder(root)
+    if not folder.plan.is_file():
+        raise UsageError(
+            f"{path} is no run folder: it has no {folder.plan.name}",
+            "Name a folder below runs/, or runs/latest",
+        )
+    return folder
+
+
+def is_alive(folder: RunFolder) -> bool:
+    """Whether the run's own process still holds its lock."""
+    try:
+        descriptor = os.open(folder.lock, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _make_folder(parent: Path, name: str) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    for number in range(1, _NAME_TRIES + 1):
+        root = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            root.mkdir()
+        except FileExistsError:
+            continue
+        return root
+    raise FileExistsError(f"{_NAME_TRIES} runs called {name} exist")
+
+
+def _point_latest(link: Path, root: Path) -> None:
+    """Replace the link in one step; two runs that start together must not collide."""
+    temporary = link.with_name(f".{LATEST}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(root.relative_to(link.parent), target_is_directory=True)
+    temporary.replace(link)

@@ -1,0 +1,232 @@
+"""The verdict for people: the table on the terminal and ``summary.md``.
+
+The verdict stands last on the terminal, where the eye is when a command ends, and first in the
+Markdown file, where it is when a page opens. Everything shown comes from ``results.json``; nothing
+is judged here.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from checker.verdict import Verdict
+from harness.plain_text import markdown, printable
+from harness.results import FaultResult, Results, leading_sentence
+
+_VERDICT_STYLE = {
+    Verdict.VALID: "bold green",
+    Verdict.UNKNOWN: "bold yellow",
+    Verdict.INVALID: "bold red",
+}
+_HEADLINE_STYLE = {
+    "VALID": "bold black on green",
+    "INVALID": "bold white on red",
+}
+#: Faults shown on a terminal before the rest is only counted.
+_FAULTS_SHOWN_MAX = 40
+#: Below a table of faults, for the mark behind a node.
+_LEADER_NOTE = "* led when the fault came"
+
+
+def render(results: Results, console: Console) -> None:
+    """Print the summary; reads well from 80 columns on and as plain text."""
+    console.print()
+    console.print(Text(_title(results), style="bold"))
+    _print_block(console, "Operations", _operations_table(results))
+    if results.faults:
+        bitten = sum(fault.verified for fault in results.faults)
+        title = f"Faults ({bitten} of {len(results.faults)} bit)"
+        _print_block(console, title, _faults_table(results.faults))
+        if _hit_a_leader(results.faults):
+            console.print(Padding(Text(_LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
+    _print_block(console, "Cluster", _cluster_table(results))
+    _print_block(console, "Checkers", _checkers_table(results))
+    if results.vacuous:
+        _print_block(console, "Vacuous, because", _sentences_table(results.vacuous))
+    if results.problems:
+        _print_block(console, "Problems", _sentences_table(results.problems))
+    console.print()
+    # Paths and commands are for copying: never wrapped by us, the terminal may.
+    for label, text in (("Run folder", results.run_folder), ("Reproduce", results.reproduce)):
+        line = Text.assemble((f"{label:<12}", "dim"), printable(text))
+        console.print(line, soft_wrap=True)
+    console.print()
+    headline = results.headline
+    style = _HEADLINE_STYLE.get(headline, "bold black on yellow")
+    console.print(
+        Text.assemble((f" {headline} ", style), " ", printable(leading_sentence(results)))
+    )
+
+
+def to_markdown(results: Results) -> str:
+    """The content of ``summary.md``."""
+    lines = [
+        f"# {results.headline}: {markdown(_title(results))}",
+        "",
+        markdown(leading_sentence(results)),
+        "",
+        f"- Run folder: `{_code(results.run_folder)}`",
+        f"- Reproduce: `{_code(results.reproduce)}`",
+        f"- Exit code: {results.exit_code}",
+    ]
+    lines += [f"- {name}: {value}" for name, value in _cluster_rows(results)]
+    lines += _markdown_table(
+        "Operations",
+        ("operation", "ok", "fail", "info"),
+        [
+            (kind, f"{counts.ok:,}", f"{counts.fail:,}", f"{counts.info:,}")
+            for kind, counts in sorted(results.operations.items())
+        ],
+    )
+    if results.faults:
+        lines += _markdown_table(
+            "Faults",
+            ("#", "at", "fault", "nodes", "bit", "healed", "effect seen"),
+            [_fault_row(fault) for fault in results.faults],
+        )
+        if _hit_a_leader(results.faults):
+            lines += ["", markdown(_LEADER_NOTE)]
+    lines += _markdown_table(
+        "Checkers",
+        ("checker", "verdict", "reason"),
+        [(result.checker, result.verdict.value, result.reason) for result in results.checkers],
+    )
+    for title, sentences in (("Vacuous, because", results.vacuous), ("Problems", results.problems)):
+        if sentences:
+            lines += ["", f"## {title}", "", *(f"- {markdown(text)}" for text in sentences)]
+    return "\n".join(lines) + "\n"
+
+
+def _title(results: Results) -> str:
+    seed = "" if results.seed is None else f", seed {results.seed}"
+    return printable(
+        f"{results.test}: {results.system}, {results.workload}{seed}, {results.runtime}"
+    )
+
+
+def _print_block(console: Console, title: str, table: Table) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _plain_table(*, header: bool) -> Table:
+    return Table(
+        box=None, show_header=header, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0)
+    )
+
+
+def _operations_table(results: Results) -> Table:
+    table = _plain_table(header=True)
+    table.add_column("operation")
+    for outcome in ("ok", "fail", "info"):
+        table.add_column(outcome, justify="right")
+    for kind, counts in sorted(results.operations.items()):
+        table.add_row(
+            Text(printable(kind)), *(f"{n:,}" for n in (counts.ok, counts.fail, counts.info))
+        )
+    return table
+
+
+def _faults_table(faults: Sequence[FaultResult]) -> Table:
+    table = _plain_table(header=True)
+    table.add_column("#", justify="right")
+    table.add_column("at", justify="right", no_wrap=True)
+    table.add_column("fault", no_wrap=True)
+    table.add_column("nodes", no_wrap=True)
+    table.add_column("bit", no_wrap=True)
+    table.add_column("healed", justify="right", no_wrap=True)
+    table.add_column("effect seen", overflow="fold")
+    for fault in faults[:_FAULTS_SHOWN_MAX]:
+        cells = [Text(printable(cell)) for cell in _fault_row(fault)]
+        if not fault.verified:
+            cells[4].stylize("yellow")
+        if fault.applied and not fault.healed:
+            cells[5].stylize("red")
+        table.add_row(*cells)
+    if len(faults) > _FAULTS_SHOWN_MAX:
+        table.add_row("", "", f"and {len(faults) - _FAULTS_SHOWN_MAX} more: see report.html")
+    return table
+
+
+def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str]:
+    nodes = ",".join(f"{node}*" if node == fault.leader else node for node in fault.nodes)
+    bit = "yes" if fault.verified else ("no" if fault.applied else "n/a")
+    healed = _seconds(fault.healed_ms) if fault.healed else ("no" if fault.applied else "-")
+    return (
+        str(fault.index),
+        _seconds(fault.at_ms),
+        f"{fault.kind}:{fault.target}",
+        nodes or "-",
+        bit,
+        healed,
+        fault.evidence or "-",
+    )
+
+
+def _cluster_rows(results: Results) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    if results.elections is not None:
+        rows.append(("elections", f"{results.elections:,}{_epoch_range(results.epochs)}"))
+    gap = results.longest_unavailability_ms
+    rows.append(("longest unavailability", "not known" if gap is None else f"{gap:,} ms"))
+    return rows
+
+
+def _hit_a_leader(faults: Iterable[FaultResult]) -> bool:
+    return any(fault.leader in fault.nodes for fault in faults if fault.leader)
+
+
+def _epoch_range(epochs: tuple[int, ...]) -> str:
+    if not epochs:
+        return ""
+    return f" (epoch {epochs[0]})" if len(epochs) == 1 else f" (epochs {epochs[0]}-{epochs[-1]})"
+
+
+def _cluster_table(results: Results) -> Table:
+    table = _plain_table(header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, value in _cluster_rows(results):
+        table.add_row(name, value)
+    return table
+
+
+def _checkers_table(results: Results) -> Table:
+    table = _plain_table(header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for result in results.checkers:
+        style = _VERDICT_STYLE[result.verdict]
+        name, reason = Text(printable(result.checker)), Text(printable(result.reason))
+        table.add_row(Text(result.verdict.value, style=style), name, reason)
+    return table
+
+
+def _sentences_table(sentences: Iterable[str]) -> Table:
+    table = _plain_table(header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for sentence in sentences:
+        table.add_row("-", Text(printable(sentence)))
+    return table
+
+
+def _seconds(milliseconds: int | None) -> str:
+    return "-" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
+
+
+def _code(text: str) -> str:
+    # A backtick would end the code span; no path or command of ours has one.
+    return printable(text).replace("`", "'")
+
+
+def _markdown_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["", f"## {title}", "", "| " + " | ".join(header) + " |"]
+    lines.append("|" + " --- |" * len(header))
+    lines += ["| " + " | ".join(markdown(cell) for cell in row) + " |" for row in rows]
+    return lines

@@ -1,0 +1,119 @@
+"""The child side of ``harness.workers``: performs parts of a judgement until its input ends.
+
+Started as ``python -m harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``. Frames in and out
+are a four-byte length and a pickle; both ends are the same program on the same machine. The child
+must never outlive its parent: a thread reads the input and ends the process at its end, also while
+a part is computing. Nothing that a part prints may reach the frames.
+"""
+
+import importlib
+import os
+import pickle
+import queue
+import resource
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+#: Length prefix of a frame.
+FRAME_HEADER = struct.Struct(">I")
+#: Share of the memory budget at which a part is asked to give up by itself.
+_MEMORY_SHARE_SOFT = 0.9
+#: How often the budget looks at the memory, at most.
+_MEMORY_INTERVAL_S = 0.1
+
+
+class ProcessBudget:
+    """A budget of time and resident memory for the part that runs now."""
+
+    def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
+        self._time_budget_s = time_budget_s
+        self._memory_budget_mib = memory_budget_mib
+        self._started = self._memory_seen = time.monotonic()
+
+    def exhausted(self) -> str | None:
+        """The reason to stop now, or None to go on."""
+        now = time.monotonic()
+        if now - self._started > self._time_budget_s:
+            return f"time budget of {self._time_budget_s:g} s used up"
+        if now - self._memory_seen > _MEMORY_INTERVAL_S:
+            self._memory_seen = now
+            if resident_mib(os.getpid()) > self._memory_budget_mib * _MEMORY_SHARE_SOFT:
+                return f"memory budget of {self._memory_budget_mib} MiB used up"
+        return None
+
+
+def resident_mib(process_id: int) -> float:
+    """Resident memory of a process in MiB; 0 if it is gone.
+
+    Where there is no ``/proc`` the peak of this process stands in, and that of others is 0.
+    """
+    try:
+        resident_pages = int(Path(f"/proc/{process_id}/statm").read_bytes().split()[1])
+    except (FileNotFoundError, ProcessLookupError, IndexError):
+        if process_id != os.getpid():
+            return 0.0
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return resident_pages * os.sysconf("SC_PAGESIZE") / 2**20
+
+
+def resolve(function: str) -> Callable[[Any, ProcessBudget], Any]:
+    """The function that ``module:name`` names."""
+    module, _, name = function.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def write_frame(stream: IO[bytes], message: Any) -> None:
+    """Write one frame and flush."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(FRAME_HEADER.pack(len(body)) + body)
+    stream.flush()
+
+
+def _read_frames(stream: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
+    while True:
+        header = stream.read(FRAME_HEADER.size)
+        if len(header) < FRAME_HEADER.size:
+            # The parent is gone or done with us; a part in progress is of no use to anyone.
+            os._exit(0)
+        frames.put(stream.read(FRAME_HEADER.unpack(header)[0]))
+
+
+def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple[str, Any]:
+    try:
+        function, payload = pickle.loads(body)  # noqa: S301 - from our own parent
+        budget = ProcessBudget(time_budget_s, memory_budget_mib)
+        return "done", resolve(function)(payload, budget)
+    except MemoryError:
+        return "failed", "ran out of memory"
+    # The one place where any exception of a checker must become a value: the parent turns it into
+    # `unknown` with this reason, and the next part goes on.
+    except Exception as error:  # noqa: BLE001
+        return "failed", f"crashed: {type(error).__name__}: {error}"
+
+
+def main() -> None:
+    """Announce readiness, then answer each part with its result."""
+    time_budget_s, memory_budget_mib = float(sys.argv[1]), int(sys.argv[2])
+    incoming = os.fdopen(os.dup(0), "rb")
+    outgoing = os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read_frames, args=(incoming, frames), daemon=True).start()
+    write_frame(outgoing, ("ready", None))
+    while True:
+        answer = _perform(frames.get(), time_budget_s, memory_budget_mib)
+        try:
+            write_frame(outgoing, answer)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            write_frame(outgoing, ("failed", f"crashed: its result cannot be sent: {error}"))
+
+
+if __name__ == "__main__":
+    main()

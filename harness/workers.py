@@ -1,0 +1,261 @@
+"""Runs parts of a judgement in worker processes that can be killed.
+
+A checker's part may take exponential time or memory, or crash; the others must not pay for it. So
+each part runs in a process of its own pool slot, with a budget that it is asked to keep and a
+parent that kills it when it does not. A part that was killed or crashed has a failure, a sentence;
+it must never look like a part that found nothing. Source: design, section 3; issue 3, item 8.
+"""
+
+import contextlib
+import os
+import pickle
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import IO, Any
+
+import msgspec
+
+from harness.worker_process import FRAME_HEADER, resident_mib, write_frame
+
+#: How often running parts are looked at.
+_POLL_INTERVAL_S = 0.05
+#: What a part gets beyond its time budget to notice by itself that it is used up.
+_GRACE_S = 2.0
+#: A fresh interpreter that does not report in this time is taken for broken; generous, since the
+#: machine may be busy with the run itself.
+_START_TIMEOUT_S = 120.0
+#: A worker that holds more than this share of the memory budget between parts is replaced.
+_REUSE_SHARE_MAX = 0.5
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One piece of work."""
+
+    #: What it is, for reasons: ``linearizability of key r3``.
+    name: str
+    #: ``module:function``, called as ``function(payload, budget)`` in the worker.
+    function: str
+    #: Anything that pickles.
+    payload: Any
+    #: How much work it is, in any unit; larger parts start first.
+    weight: int = 0
+
+
+class PartOutcome(msgspec.Struct, frozen=True):
+    """What came of a part: a value, or the reason why there is none."""
+
+    value: Any
+    #: Why there is no value, as a clause; None for success.
+    failure: str | None
+    seconds: float
+    memory_mib_max: float
+
+
+class _Worker:
+    """One child process and the part that it works on."""
+
+    def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
+        self._time_budget_s = time_budget_s
+        self._memory_budget_mib = memory_budget_mib
+        # Closed with the worker, which outlives any one block.
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-m", "harness.worker_process"),
+                *(str(time_budget_s), str(memory_budget_mib)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin = self._process.stdin
+        self.output = self._process.stdout
+        os.set_blocking(self.output.fileno(), False)
+        self._buffer = bytearray()
+        self._ready = False
+        self._since = time.monotonic()
+        self._memory_mib_max = 0.0
+        #: Position of the part at work in the caller's list; None while idle or starting.
+        self.part: int | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has reported ready and has nothing to do."""
+        return self._ready and self.part is None
+
+    def start(self, position: int, part: Part) -> PartOutcome | None:
+        """Send it a part; an outcome comes back at once if the part cannot be sent."""
+        self.part, self._since, self._memory_mib_max = position, time.monotonic(), 0.0
+        try:
+            write_frame(self._stdin, (part.function, part.payload))
+        except BrokenPipeError:
+            return self._failed("crashed before it began")
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            return self._failed(f"cannot be sent to a worker: {error}")
+        return None
+
+    def receive(self) -> PartOutcome | None:
+        """Take what the child wrote; an outcome if that completes the part's answer."""
+        while chunk := self._read():
+            self._buffer += chunk
+        if chunk == b"":
+            return self._failed(f"crashed: its worker {self._end()}")
+        while (message := self._next_message()) is not None:
+            state, value = message
+            if state == "ready":
+                self._ready, self._since = True, time.monotonic()
+            elif state == "done":
+                return self._outcome(value, None)
+            else:
+                return self._failed(value)
+        return None
+
+    def overrun(self) -> PartOutcome | None:
+        """An outcome if the part has left its budget; the caller then discards the worker."""
+        elapsed = time.monotonic() - self._since
+        if not self._ready:
+            if elapsed > _START_TIMEOUT_S:
+                return self._failed(f"its worker did not start within {_START_TIMEOUT_S:g} s")
+            return None
+        if self.part is None:
+            return None
+        self._memory_mib_max = max(self._memory_mib_max, resident_mib(self._process.pid))
+        if elapsed > self._time_budget_s + _GRACE_S:
+            return self._failed(f"time budget of {self._time_budget_s:g} s used up, stopped")
+        if self._memory_mib_max > self._memory_budget_mib:
+            return self._failed(f"memory budget of {self._memory_budget_mib} MiB used up, stopped")
+        return None
+
+    @property
+    def reusable(self) -> bool:
+        """Whether it is alive and holds little enough memory for another part."""
+        held = resident_mib(self._process.pid)
+        return self._process.poll() is None and held < self._memory_budget_mib * _REUSE_SHARE_MAX
+
+    def close(self) -> None:
+        """End the process whatever it does, and wait for its end."""
+        self._process.kill()
+        self._process.wait()
+        self.output.close()
+        self._errors.close()
+        # Bytes may be left for a child that is gone.
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.close()
+
+    def _read(self) -> bytes | None:
+        try:
+            return os.read(self.output.fileno(), 1 << 20)
+        except BlockingIOError:
+            return None
+
+    def _next_message(self) -> tuple[str, Any] | None:
+        if len(self._buffer) < FRAME_HEADER.size:
+            return None
+        end = FRAME_HEADER.size + FRAME_HEADER.unpack_from(self._buffer)[0]
+        if len(self._buffer) < end:
+            return None
+        body = bytes(self._buffer[FRAME_HEADER.size : end])
+        del self._buffer[:end]
+        return pickle.loads(body)  # noqa: S301 - from our own child
+
+    def _end(self) -> str:
+        try:
+            code = self._process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            return "closed its answers without ending"
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"{how} ({lines[-1].strip()})" if lines else how
+
+    def _failed(self, reason: str) -> PartOutcome:
+        return self._outcome(None, reason)
+
+    def _outcome(self, value: Any, failure: str | None) -> PartOutcome:
+        return PartOutcome(
+            value=value,
+            failure=failure,
+            seconds=time.monotonic() - self._since,
+            memory_mib_max=max(self._memory_mib_max, resident_mib(self._process.pid)),
+        )
+
+
+class _Pool:
+    """Slots for workers, and the outcomes so far."""
+
+    def __init__(self, parts: Sequence[Part], make_worker: Callable[[], _Worker]) -> None:
+        self._parts = parts
+        self._make_worker = make_worker
+        order = sorted(range(len(parts)), key=lambda position: (-parts[position].weight, position))
+        self._waiting = deque(order)
+        self._workers: list[_Worker] = []
+        self._selector = selectors.DefaultSelector()
+        self.outcomes: dict[int, PartOutcome] = {}
+
+    def run(self, jobs: int) -> None:
+        try:
+            while len(self.outcomes) < len(self._parts):
+                open_parts = len(self._parts) - len(self.outcomes)
+                while len(self._workers) < min(jobs, open_parts):
+                    self._open()
+                self._feed()
+                for key, _ in self._selector.select(_POLL_INTERVAL_S):
+                    self._settle(key.data, key.data.receive(), discard=False)
+                for worker in list(self._workers):
+                    self._settle(worker, worker.overrun(), discard=True)
+        finally:
+            for worker in list(self._workers):
+                self._discard(worker)
+            self._selector.close()
+
+    def _feed(self) -> None:
+        for worker in list(self._workers):
+            if worker.idle and self._waiting:
+                position = self._waiting.popleft()
+                failed = worker.start(position, self._parts[position])
+                self._settle(worker, failed, discard=True)
+
+    def _settle(self, worker: _Worker, outcome: PartOutcome | None, *, discard: bool) -> None:
+        if outcome is None or worker not in self._workers:
+            return
+        # A worker that died or stuck before it had a part takes the next one with it; otherwise a
+        # machine on which no worker starts would be asked for ever.
+        position = worker.part
+        if position is None and self._waiting:
+            position = self._waiting.popleft()
+        if position is not None:
+            self.outcomes[position] = outcome
+        worker.part = None
+        if discard or not worker.reusable:
+            self._discard(worker)
+
+    def _open(self) -> None:
+        worker = self._make_worker()
+        self._workers.append(worker)
+        self._selector.register(worker.output, selectors.EVENT_READ, worker)
+
+    def _discard(self, worker: _Worker) -> None:
+        self._selector.unregister(worker.output)
+        self._workers.remove(worker)
+        worker.close()
+
+
+def run_parts(
+    parts: Sequence[Part], *, jobs: int, time_budget_s: float, memory_budget_mib: int
+) -> list[PartOutcome]:
+    """Run all parts, at most ``jobs`` at a time, the heaviest first.
+
+    Returns one outcome per part, in the order of ``parts``. Every started process has ended when
+    this returns or raises.
+    """
+    pool = _Pool(parts, lambda: _Worker(time_budget_s, memory_budget_mib))
+    pool.run(max(1, jobs))
+    return [pool.outcomes[position] for position in range(len(parts))]

@@ -1,0 +1,1 @@
+"""The history of a run: what clients invoked and what they were told; reading and writing it."""

@@ -1,0 +1,140 @@
+"""The plan record: everything that is needed to run a test again (design, section 5), pure.
+
+``plan.json`` holds one ``Plan``. It is written before the first node starts, so that a dead run can
+be judged and repeated too. The faults themselves stand in ``schedule.jsonl``, drawn from the
+sub-seed named ``nemesis``.
+
+A sub-seed is derived by *name* from the master seed, so that adding a purpose never shifts the
+random stream of another one.
+"""
+
+import hashlib
+import shlex
+from typing import Any
+
+import msgspec
+
+from contracts.names import NodeName, RunId
+from history.run_folder import RUN_FOLDER_SCHEMA
+
+#: Purposes that have a random stream of their own.
+SUB_SEED_NAMES = ("workload", "nemesis")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Content of ``plan.json``."""
+
+    #: Version of the run folder's layout.
+    schema: int = RUN_FOLDER_SCHEMA
+    run_id: RunId
+    #: Name of the test, the folder above the run's own: ``kraft-register``.
+    test: str
+    system: str
+    #: Planted bugs that are switched on, kebab-case.
+    bugs: tuple[str, ...] = ()
+    #: The system's own settings by the system's own names.
+    settings: dict[str, str] = {}
+    system_versions: dict[str, str] = {}
+    #: Whether the adapter promises state events; the vacuity rules depend on it.
+    declares_state_events: bool = False
+    runtime: str
+    #: Engine, kernel and image digests.
+    runtime_versions: dict[str, str] = {}
+    nodes: tuple[NodeName, ...]
+    workload: str
+    workload_options: dict[str, Any] = {}
+    #: What judges the run: ``linearizability:cas-register``, ``set-full``, ``split-brain``,
+    #: ``lost-commits``.
+    checkers: tuple[str, ...]
+    checker_options: dict[str, Any] = {}
+    #: As the user asked: ``partition,kill:leader``, ``none``, a scripted plan or a plan file.
+    nemesis: str
+    #: Number of faults that were planned, as in ``schedule.jsonl``.
+    planned_faults: int = 0
+    seed: int
+    sub_seeds: dict[str, int]
+    #: How long the clients load the system.
+    time_limit_s: float
+    concurrency: int
+    #: Operations per second over all worker slots.
+    rate: float
+    operation_timeout_s: float
+    #: Wall clock at the start, ISO 8601 in UTC; for people only.
+    started_at: str
+    tool_version: str
+    #: Commit of the tool's work tree, None outside one.
+    tool_commit: str | None = None
+    #: Run folder that this run replays.
+    replay_of: str | None = None
+    #: Whether the replay hit the recorded nodes instead of resolving the symbolic targets anew.
+    pinned: bool = False
+
+
+class PlanDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What a version of the tool takes where the user chose nothing."""
+
+    concurrency: int
+    rate: float
+    operation_timeout_s: float
+    #: Of the plan's workload.
+    workload_options: dict[str, Any]
+
+
+def sub_seed(master_seed: int, name: str) -> int:
+    """The seed of one named purpose, 0 to 2**63 - 1; the same on every machine and version."""
+    digest = hashlib.blake2b(f"{master_seed}/{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def sub_seeds(master_seed: int) -> dict[str, int]:
+    """The sub-seeds of every purpose in ``SUB_SEED_NAMES``."""
+    return {name: sub_seed(master_seed, name) for name in SUB_SEED_NAMES}
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """The plan as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n"
+
+
+def decode_plan(data: bytes) -> Plan:
+    """Read a plan back.
+
+    Raises:
+        ValueError: the bytes are no plan, or one of a layout that this version does not know.
+    """
+    plan = msgspec.json.decode(data, type=Plan)
+    if plan.schema != RUN_FOLDER_SCHEMA:
+        message = f"the plan has schema {plan.schema}, this version reads {RUN_FOLDER_SCHEMA}"
+        raise ValueError(message)
+    return plan
+
+
+def reproduce_command(plan: Plan, defaults: PlanDefaults | None = None) -> str:
+    """The command line that runs the plan again, fit for a shell.
+
+    Args:
+        plan: what to run again.
+        defaults: those of the tool version in the plan; numbers and workload options equal to
+            them are left out. Without them everything is named.
+    """
+    words = [
+        *("splitbrain", "test", "--system", plan.system, "--workload", plan.workload),
+        *("--nemesis", plan.nemesis, "--nodes", str(len(plan.nodes))),
+        *("--time-limit", f"{plan.time_limit_s:g}", "--seed", str(plan.seed)),
+        *("--runtime", plan.runtime),
+    ]
+    if defaults is None or plan.concurrency != defaults.concurrency:
+        words += ["--concurrency", str(plan.concurrency)]
+    if defaults is None or plan.rate != defaults.rate:
+        words += ["--rate", f"{plan.rate:g}"]
+    if defaults is None or plan.operation_timeout_s != defaults.operation_timeout_s:
+        words += ["--operation-timeout", f"{plan.operation_timeout_s:g}"]
+    for bug in plan.bugs:
+        words += ["--bug", bug]
+    for name, value in sorted(plan.settings.items()):
+        words += ["--setting", f"{name}={value}"]
+    usual = {} if defaults is None else defaults.workload_options
+    for name, value in sorted(plan.workload_options.items()):
+        if name not in usual or usual[name] != value:
+            words += ["--workload-option", f"{name}={value}"]
+    return " ".join(shlex.quote(word) for word in words)

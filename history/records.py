@@ -1,0 +1,64 @@
+"""One event of a history, pure.
+
+An operation is two events with the same ``process``: an ``invoke`` and one of ``ok``, ``fail``,
+``info``. A process runs one operation at a time; after ``info`` it never appears again (design,
+section 4). Values follow ``contracts.operations``: a completed read carries the value read, a
+completed cas ``[expected, new, succeeded]``, writes and adds the value written.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+EventType = Literal["invoke", "ok", "fail", "info"]
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=False):
+    """One line of ``history.jsonl``."""
+
+    #: Position in the history, from 0, without gaps; orders the events of one process.
+    index: int
+    #: Nanoseconds since the run's start, monotonic. Equal times are concurrent.
+    time: int
+    #: Logical process; retired after an ``info``.
+    process: int
+    type: EventType
+    #: Operation kind: ``read``, ``write``, ``cas``, ``add``, ...
+    f: str
+    #: Object that the operation works on; histories of one object have None.
+    key: str | None = None
+    value: Any = None
+    #: Node asked (invoke) or that answered (completion), where known.
+    node: str | None = None
+    #: Error class for fail and info, kebab-case.
+    error: str | None = None
+    #: ``[epoch, offset]`` where the system returns one.
+    position: tuple[int, int] | None = None
+    #: True for final reads, taken after the last heal.
+    final: bool = False
+
+
+class PairedOperation(msgspec.Struct, frozen=True):
+    """An invocation with its completion; what checkers work on.
+
+    ``fail`` operations are removed before checking, an operation without completion is ``info``.
+    """
+
+    #: Index of the invocation event.
+    index: int
+    process: int
+    f: str
+    key: str | None
+    #: Argument, from the invocation.
+    argument: Any
+    #: Result, from an ``ok`` completion; None for ``info``.
+    result: Any
+    type: Literal["ok", "fail", "info"]
+    #: Invocation time, ns.
+    start: int
+    #: Completion time, ns; None where the operation is open (``info``).
+    end: int | None
+    node: str | None = None
+    error: str | None = None
+    position: tuple[int, int] | None = None
+    final: bool = False

@@ -1,0 +1,19 @@
+"""The next step to offer after a misspelt name."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def or_nearest(wrong: str, right: Iterable[str], plural: str) -> str:
+    """One clause: the nearest right name if there is one, else all of them.
+
+    Args:
+        wrong: what the user wrote.
+        right: what exists.
+        plural: what the right ones are called, "faults".
+    """
+    names = sorted(right)
+    near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return f"The {plural} are: {', '.join(names)}"

@@ -1,0 +1,125 @@
+"""From a symbolic target (``leader``, ``random:2``) to the nodes that it means now.
+
+The symbolic target stands in the plan, drawn from the seed; which nodes it means is settled when
+the fault is injected, from who leads then and from the ``draw`` that the plan carries. Same draw
+and same cluster, same nodes.
+"""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from contracts.errors import UsageError
+from contracts.fault import ScheduledFault
+from contracts.names import NodeName
+
+#: Option of a scheduled fault: the nodes to hit, whatever the symbolic target means now.
+PINNED_NODES = "nodes"
+
+LEADER = "leader"
+FOLLOWER = "follower"
+LAST_LEADER = "last-leader"
+ALL = "all"
+HALVES = "halves"
+
+_RANDOM = re.compile(r"random(?::([1-9][0-9]?))?")
+
+
+class ClusterView(msgspec.Struct, frozen=True):
+    """The cluster at the moment of an injection."""
+
+    nodes: tuple[NodeName, ...]
+    #: Who leads now, None where nobody is known to.
+    leader: NodeName | None = None
+    #: Who led before the present leader; while nobody leads, who led last.
+    last_leader: NodeName | None = None
+
+
+def random_target(count: int) -> str:
+    """The name of the target "``count`` nodes drawn from the seed"."""
+    return f"random:{count}"
+
+
+def is_random(target: str) -> bool:
+    """Whether the target is ``random:K``."""
+    return _RANDOM.fullmatch(target) is not None
+
+
+def canonical(target: str) -> str:
+    """``random`` means ``random:1``; all other names stay."""
+    return random_target(1) if target == "random" else target
+
+
+def shuffled(nodes: Sequence[NodeName], draw: int) -> tuple[NodeName, ...]:
+    """The nodes in the order that ``draw`` settles; every order occurs."""
+    rest = list(nodes)
+    order: list[NodeName] = []
+    while rest:
+        draw, place = divmod(draw, len(rest))
+        order.append(rest.pop(place))
+    return tuple(order)
+
+
+def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> None:
+    """Refuse a target that cannot exist in this cluster.
+
+    Args:
+        target: canonical name.
+        nodes: all nodes.
+        leave_one: whether at least one node must be left out (a partition needs another side).
+
+    Raises:
+        UsageError: there is no such node, or there are not enough nodes.
+    """
+    if target in (LEADER, FOLLOWER, LAST_LEADER, ALL, HALVES) or target in nodes:
+        return
+    if is_random(target):
+        count = int(target.partition(":")[2])
+        if count <= len(nodes) - leave_one:
+            return
+        raise UsageError(
+            f"the target {target!r} asks for {count} of {len(nodes)} nodes",
+            f"Ask for at most {len(nodes) - leave_one}",
+        )
+    raise UsageError(
+        f"there is no target {target!r} in a cluster of {', '.join(nodes)}",
+        "Use leader, follower, last-leader, random:K, halves, all or a node's name",
+    )
+
+
+def nodes_hit(fault: ScheduledFault, view: ClusterView) -> tuple[NodeName, ...] | None:
+    """The nodes that the fault hits now: the pinned ones, else what its target means."""
+    pinned = fault.options.get(PINNED_NODES)
+    if pinned is not None:
+        return tuple(node for node in view.nodes if node in pinned)
+    return resolve(fault.target, fault.draw, view)
+
+
+def resolve(target: str, draw: int, view: ClusterView) -> tuple[NodeName, ...] | None:
+    """The nodes that the target means now, None where it does not exist (nobody leads).
+
+    ``halves`` is the smaller half; the others are the other one.
+    """
+    if target == LEADER:
+        return None if view.leader is None else (view.leader,)
+    if target == LAST_LEADER:
+        return None if view.last_leader is None else (view.last_leader,)
+    if target == FOLLOWER:
+        if view.leader is None:
+            return None
+        followers = [node for node in view.nodes if node != view.leader]
+        return shuffled(followers, draw)[:1] or None
+    if target == ALL:
+        return view.nodes
+    if target == HALVES:
+        return _in_order(shuffled(view.nodes, draw)[: len(view.nodes) // 2], view)
+    if is_random(target):
+        count = int(canonical(target).partition(":")[2])
+        return _in_order(shuffled(view.nodes, draw)[:count], view)
+    node = NodeName(target)
+    return (node,) if node in view.nodes else None
+
+
+def _in_order(chosen: Sequence[NodeName], view: ClusterView) -> tuple[NodeName, ...]:
+    return tuple(node for node in view.nodes if node in chosen)

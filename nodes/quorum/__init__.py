@@ -1,0 +1,1 @@
+"""The pure KRaft core: ``Replica.step(now, event) -> effects`` (see ``replica``)."""

@@ -1,0 +1,107 @@
+"""The checks that a request passes before a role sees it, and the answers that refuse it.
+
+A peer's mistake gets the error code that Kafka gives it; it never changes anything here. Sources:
+Kafka's KafkaRaftClient (``validateVoterOnlyRequest``, ``validateFetchRequest``), KIP-853.
+"""
+
+from nodes.quorum.identifiers import (
+    NO_DIRECTORY,
+    UNKNOWN_OFFSET,
+    DirectoryId,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.messages import (
+    Answer,
+    BeginQuorumEpochAnswer,
+    BeginQuorumEpochRequest,
+    EndQuorumEpochAnswer,
+    EndQuorumEpochRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+    VoteAnswer,
+    VoteRequest,
+)
+from nodes.quorum.voters import VoterSet
+
+#: Requests that carry a cluster id and an epoch.
+QuorumRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
+
+
+def error_of(request: QuorumRequest, voters: VoterSet, cluster_id: str, epoch: Epoch) -> ErrorCode:
+    """What is wrong with a request, NONE if nothing is; ``epoch`` is the receiver's."""
+    if request.cluster_id is not None and request.cluster_id != cluster_id:
+        return ErrorCode.INCONSISTENT_CLUSTER_ID
+    match request:
+        case FetchRequest():
+            return _error_of_fetch(request, voters, epoch)
+        case VoteRequest():
+            error = _error_of_vote(request, voters)
+        case BeginQuorumEpochRequest():
+            error = _error_of_voter_key(request.voter_id, request.voter_directory_id, voters)
+            error = error or _error_of_leader(request.leader_id, voters)
+        case EndQuorumEpochRequest():
+            error = _error_of_leader(request.leader_id, voters)
+    if error is ErrorCode.NONE and request.epoch < epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return error
+
+
+def refusal(
+    request: QuorumRequest, error: ErrorCode, leader_id: NodeId | None, epoch: Epoch
+) -> Answer:
+    """The answer to a request that is refused with this error."""
+    match request:
+        case VoteRequest():
+            return VoteAnswer(error, leader_id, epoch, granted=False)
+        case BeginQuorumEpochRequest():
+            return BeginQuorumEpochAnswer(error, leader_id, epoch)
+        case EndQuorumEpochRequest():
+            return EndQuorumEpochAnswer(error, leader_id, epoch)
+        case FetchRequest():
+            return FetchAnswer(
+                error=error,
+                leader_id=leader_id,
+                epoch=epoch,
+                high_watermark=UNKNOWN_OFFSET,
+                log_start_offset=Offset(0),
+                diverging=None,
+                batches=(),
+                records=b"",
+            )
+
+
+def _error_of_fetch(request: FetchRequest, voters: VoterSet, epoch: Epoch) -> ErrorCode:
+    if request.epoch < 0 or request.fetch_offset < 0 or request.replica_id == voters.me.node_id:
+        return ErrorCode.INVALID_REQUEST
+    if request.epoch < epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if request.epoch > epoch:
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
+    return ErrorCode.NONE
+
+
+def _error_of_vote(request: VoteRequest, voters: VoterSet) -> ErrorCode:
+    error = _error_of_voter_key(request.voter_id, request.voter_directory_id, voters)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.epoch < 0 or request.end_offset < 0 or request.candidate_id == voters.me.node_id:
+        return ErrorCode.INVALID_REQUEST
+    if not voters.is_voter(request.candidate_id, request.candidate_directory_id):
+        return ErrorCode.INCONSISTENT_VOTER_SET
+    return ErrorCode.NONE
+
+
+def _error_of_voter_key(node_id: NodeId, directory_id: DirectoryId, voters: VoterSet) -> ErrorCode:
+    """Whether the sender means this node, on this disk, and this node is a voter at all."""
+    if node_id != voters.me.node_id or directory_id not in (NO_DIRECTORY, voters.me.directory_id):
+        return ErrorCode.INVALID_VOTER_KEY
+    return ErrorCode.NONE if voters.includes_me else ErrorCode.INCONSISTENT_VOTER_SET
+
+
+def _error_of_leader(leader_id: NodeId, voters: VoterSet) -> ErrorCode:
+    if leader_id == voters.me.node_id:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE if leader_id in voters.ids else ErrorCode.INCONSISTENT_VOTER_SET

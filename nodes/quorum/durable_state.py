@@ -1,0 +1,97 @@
+"""The quorum state in memory and on its way to the disk: epoch, leader, vote.
+
+Within an epoch a vote and a leader, once set, never change (INV-04); the epoch never falls. Every
+change is submitted at once; ``outbox`` holds the messages that depend on it. Never decides.
+"""
+
+from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.errors import HaltRequested, InvariantViolation
+from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
+from nodes.quorum.outbox import Outbox
+from nodes.quorum.persistent import QuorumState
+from nodes.quorum.voters import ReplicaKey
+
+
+class DurableState:
+    """Owner of the replica's QuorumState."""
+
+    def __init__(self, state: QuorumState, outbox: Outbox, bugs: PlantedBugs) -> None:
+        self.state = state
+        self._outbox = outbox
+        self._bugs = bugs
+
+    @property
+    def epoch(self) -> Epoch:
+        """The present epoch; never falls."""
+        return self.state.epoch
+
+    @property
+    def leader_id(self) -> NodeId | None:
+        """Leader of the present epoch, if it was ever known here; it may be dead."""
+        return self.state.leader_id
+
+    @property
+    def voted(self) -> ReplicaKey | None:
+        """For whom this node voted in the present epoch."""
+        if self.state.voted_id is None:
+            return None
+        return ReplicaKey(self.state.voted_id, self.state.voted_directory_id or NO_DIRECTORY)
+
+    def enter_epoch(
+        self, epoch: Epoch, *, leader_id: NodeId | None = None, voted: ReplicaKey | None = None
+    ) -> None:
+        """Moves to a higher epoch. Raises InvariantViolation (INV-04) if it is not higher."""
+        if epoch <= self.epoch:
+            raise InvariantViolation("INV-04", f"epoch {self.epoch} to {epoch}")
+        self._submit(
+            QuorumState(
+                epoch=epoch,
+                leader_id=leader_id,
+                voted_id=voted.node_id if voted else None,
+                voted_directory_id=voted.directory_id if voted else None,
+            )
+        )
+
+    def set_leader(self, leader_id: NodeId) -> None:
+        """Notes who leads the present epoch.
+
+        Raises:
+            HaltRequested: somebody else leads it; a peer's claim or our own, one is a lie.
+        """
+        if self.leader_id == leader_id:
+            return
+        if self.leader_id is not None:
+            raise HaltRequested(
+                f"two leaders in epoch {self.epoch}: {self.leader_id} and {leader_id}"
+            )
+        self._submit(
+            QuorumState(
+                epoch=self.epoch,
+                leader_id=leader_id,
+                voted_id=self.state.voted_id,
+                voted_directory_id=self.state.voted_directory_id,
+            )
+        )
+
+    def vote(self, candidate: ReplicaKey) -> None:
+        """Votes in the present epoch. Raises InvariantViolation (INV-04) for a second vote."""
+        if self.voted == candidate:
+            return
+        if self.voted is not None:
+            raise InvariantViolation(
+                "INV-04", f"vote for {candidate} after {self.voted} in epoch {self.epoch}"
+            )
+        state = QuorumState(
+            epoch=self.epoch,
+            leader_id=self.leader_id,
+            voted_id=candidate.node_id,
+            voted_directory_id=candidate.directory_id,
+        )
+        if self._bugs.vote_not_persisted:
+            self.state = state
+        else:
+            self._submit(state)
+
+    def _submit(self, state: QuorumState) -> None:
+        self.state = state
+        self._outbox.persist(state)

@@ -1,0 +1,115 @@
+"""What happens to a replica: everything that ``Replica.step`` takes.
+
+Past tense, frozen, tagged by class name. Who makes which:
+
+- the host, once, first of all: ``Started``;
+- the host's timer at ``Replica.deadline`` (early or late is harmless): ``TimerElapsed``;
+- the transport: ``RequestReceived``, ``ConnectionClosed`` (inbound), ``AnswerReceived``,
+  ``RequestFailed`` (outbound);
+- storage: ``QuorumStatePersisted``, ``LogFlushed``;
+- the layer above: ``RecordsProposed``, ``ReadRequested``, ``ResignRequested``.
+
+An inbound connection carries one request at a time: the host reads the next one only after it has
+sent the answer to the last. An outbound request is sent alone on its connection; if it fails or is
+abandoned the host closes that connection and uses a new one. Linearizable reads depend on it.
+"""
+
+from typing import NewType
+
+import msgspec
+
+from nodes.quorum.identifiers import ConnectionId, CorrelationId, Incarnation, NodeId
+from nodes.quorum.messages import Answer, Request
+
+#: Chosen by the layer above, unique within an incarnation.
+ProposalId = NewType("ProposalId", int)
+#: Chosen by the layer above, unique within an incarnation.
+ReadId = NewType("ReadId", int)
+
+
+class Started(msgspec.Struct, frozen=True, tag=True):
+    """The process is up; the first event, given once."""
+
+
+class TimerElapsed(msgspec.Struct, frozen=True, tag=True):
+    """Time has passed; the replica looks at ``now``, so an early one does nothing."""
+
+
+class RequestReceived(msgspec.Struct, frozen=True, tag=True):
+    """A peer asks something. It is answered once on that connection, maybe much later."""
+
+    connection: ConnectionId
+    #: Chosen by the peer; given back in the answer.
+    correlation: CorrelationId
+    request: Request
+
+
+class ConnectionClosed(msgspec.Struct, frozen=True, tag=True):
+    """An inbound connection is gone; no answer can leave on it any more."""
+
+    connection: ConnectionId
+
+
+class AnswerReceived(msgspec.Struct, frozen=True, tag=True):
+    """A peer answered a request of ours. Unknown correlations are ignored."""
+
+    peer: NodeId
+    correlation: CorrelationId
+    #: Life of this node in which the request was sent.
+    incarnation: Incarnation
+    answer: Answer
+
+
+class RequestFailed(msgspec.Struct, frozen=True, tag=True):
+    """No answer will come: timeout, reset, refused, undecodable. The connection is closed."""
+
+    peer: NodeId
+    correlation: CorrelationId
+    incarnation: Incarnation
+    #: In words, for the trace; the replica does not look into it.
+    reason: str
+
+
+class QuorumStatePersisted(msgspec.Struct, frozen=True, tag=True):
+    """The quorum state of this version, and so every older one, is durable."""
+
+    version: int
+
+
+class LogFlushed(msgspec.Struct, frozen=True, tag=True):
+    """Every log effect up to and with this submission is durable (one report may cover many)."""
+
+    submission: int
+
+
+class RecordsProposed(msgspec.Struct, frozen=True, tag=True):
+    """The layer above wants records appended as one batch; answered at once, see effects."""
+
+    proposal_id: ProposalId
+    #: Record values, opaque, at least one.
+    payloads: tuple[bytes, ...]
+
+
+class ReadRequested(msgspec.Struct, frozen=True, tag=True):
+    """The layer above wants to read linearizably; answered or rejected later."""
+
+    read_id: ReadId
+
+
+class ResignRequested(msgspec.Struct, frozen=True, tag=True):
+    """A graceful stop: a leader hands over, any other role does nothing."""
+
+
+Event = (
+    Started
+    | TimerElapsed
+    | RequestReceived
+    | ConnectionClosed
+    | AnswerReceived
+    | RequestFailed
+    | QuorumStatePersisted
+    | LogFlushed
+    | RecordsProposed
+    | ReadRequested
+    | ResignRequested
+)

@@ -1,0 +1,104 @@
+"""The leader's desk for fetches: answers what has news, parks what has none (long poll).
+
+A parked fetch is woken by new records, by a high watermark that its sender does not know, by a
+read that its sender could confirm, and by its own time. Nothing is answered before the quorum
+state of this leadership is durable. At most one fetch per connection is parked.
+"""
+
+import msgspec
+
+from nodes.quorum.effects import AnswerFetch
+from nodes.quorum.events import RequestReceived
+from nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, Microseconds, Offset
+from nodes.quorum.linearizable_reads import LinearizableReads
+from nodes.quorum.messages import ErrorCode, FetchAnswer, FetchRequest
+from nodes.quorum.role import RoleContext
+
+
+class ParkedFetch(msgspec.Struct, frozen=True):
+    """A fetch that has passed every check and found nothing new."""
+
+    event: RequestReceived
+    request: FetchRequest
+    #: When it is answered at the latest.
+    expires: Microseconds
+
+
+class FetchDesk:
+    """The fetches of one leadership."""
+
+    def __init__(self, context: RoleContext, reads: LinearizableReads) -> None:
+        self._context = context
+        self._reads = reads
+        self._parked: dict[ConnectionId, ParkedFetch] = {}
+        #: High watermark in the last answer on each connection.
+        self._told: dict[ConnectionId, Offset] = {}
+
+    @property
+    def next_expiry(self) -> Microseconds | None:
+        """When the first parked fetch must be answered."""
+        return min((parked.expires for parked in self._parked.values()), default=None)
+
+    def accept(self, event: RequestReceived, request: FetchRequest, told: Offset) -> None:
+        """Answers or parks a fetch that agrees with the log; ``told`` is the high watermark."""
+        expires = self._context.after(max(request.max_wait_ms, 0))
+        # A second fetch on a connection replaces the first: its sender has given that one up.
+        self._parked[event.connection] = ParkedFetch(event, request, expires)
+        self._answer_if_due(event.connection, told)
+
+    def wake(self, told: Offset) -> None:
+        """Answers every parked fetch that has something to hear by now."""
+        for connection in list(self._parked):
+            self._answer_if_due(connection, told)
+
+    def closed(self, connection: ConnectionId) -> None:
+        """The connection is gone."""
+        self._parked.pop(connection, None)
+        self._told.pop(connection, None)
+
+    def take_all(self) -> list[RequestReceived]:
+        """Removes and returns what is parked: the leadership is over."""
+        events = [parked.event for parked in self._parked.values()]
+        self._parked.clear()
+        return events
+
+    def _answer_if_due(self, connection: ConnectionId, told: Offset) -> None:
+        parked = self._parked[connection]
+        if not self._context.outbox.state_is_durable or not self._has_news(parked, told):
+            return
+        del self._parked[connection]
+        self._told[connection] = told
+        self._reads.answered(connection)
+        log = self._context.log
+        answer = FetchAnswer(
+            error=ErrorCode.NONE,
+            leader_id=self._context.me.node_id,
+            epoch=self._context.durable.epoch,
+            high_watermark=told,
+            log_start_offset=log.start_offset,
+            diverging=None,
+            batches=(),
+            records=b"",
+        )
+        self._context.outbox.emit(
+            AnswerFetch(
+                connection=connection,
+                correlation=parked.event.correlation,
+                answer=answer,
+                read_offset=parked.request.fetch_offset,
+                end_offset=log.end_offset,
+                max_bytes=parked.request.max_bytes,
+            )
+        )
+
+    def _has_news(self, parked: ParkedFetch, told: Offset) -> bool:
+        request = parked.request
+        # Fetches before v18 do not say what they know: what this connection was told counts, too.
+        known = max(request.high_watermark, self._told.get(parked.event.connection, UNKNOWN_OFFSET))
+        is_voter = self._context.voters.is_voter(request.replica_id, request.replica_directory_id)
+        return (
+            self._context.log.end_offset > request.fetch_offset
+            or told > known
+            or self._context.now >= parked.expires
+            or (is_voter and self._reads.needs(request.replica_id))
+        )

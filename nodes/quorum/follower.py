@@ -1,0 +1,162 @@
+"""Follower: fetches from the leader of its epoch, appends, truncates what diverges.
+
+One fetch at a time, and only while everything appended is flushed: the fetch offset promises
+durability (INV-07). The high watermark is the leader's, no higher than what is flushed here. A
+truncation below the high watermark stops the node: it would take back a commit (INV-08). A good
+answer puts off the fetch timeout; after it a voter becomes prospective, an observer unattached.
+"""
+# ruff: noqa: D102 - the handlers are documented once, in Role
+
+from nodes.quorum.effects import AppendBatches, TruncateLog
+from nodes.quorum.errors import HaltRequested
+from nodes.quorum.fetching import (
+    epoch_starts,
+    fetch_request,
+    refusal_of_batches,
+    truncation_offset,
+)
+from nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
+from nodes.quorum.messages import EndQuorumEpochRequest, ErrorCode, FetchAnswer, FetchRequest
+from nodes.quorum.request_ledger import Outstanding
+from nodes.quorum.role import Role, RoleContext
+from nodes.quorum.timeline import earliest
+from nodes.quorum.transitions import RoleName
+
+
+class Follower(Role):
+    """Copies the log of one leader in one epoch."""
+
+    name = RoleName.FOLLOWER
+
+    def __init__(self, context: RoleContext, leader_id: NodeId) -> None:
+        super().__init__(context)
+        self._leader_id = leader_id
+        self._times_out_at = context.after(context.settings.fetch_timeout_ms)
+        #: Whether the leader has answered a fetch well, and has not resigned since.
+        self._hears_leader = False
+        self._leader_high_watermark = UNKNOWN_OFFSET
+        self._end_reason = "fetch timeout"
+
+    @property
+    def leader_id(self) -> NodeId | None:
+        return self._leader_id
+
+    @property
+    def grants_pre_votes(self) -> bool:
+        return not self._hears_leader
+
+    def enter(self) -> None:
+        self._go_on()
+
+    def timer_elapsed(self) -> None:
+        if self.context.now < self._times_out_at:
+            self._go_on()
+        elif self.context.voters.includes_me:
+            self.context.roles.become_prospective(self._end_reason)
+        else:
+            self.context.roles.become_unattached(self.context.durable.epoch, self._end_reason)
+
+    def log_flushed(self) -> None:
+        self._follow_high_watermark()
+        self._go_on()
+
+    def epoch_begun(self) -> None:
+        # The leader is there and misses our fetch: do not wait for the back-off.
+        if self.context.requests.next_attempt(self._leader_id) is not None:
+            self.context.requests.back_off(self._leader_id, self.context.now, 0)
+        self._go_on()
+
+    def epoch_ended(self, request: EndQuorumEpochRequest) -> None:
+        self._hears_leader = False
+        me = self.context.me
+        position = next(
+            (
+                index
+                for index, (node, directory) in enumerate(request.preferred)
+                if node == me.node_id and directory in (NO_DIRECTORY, me.directory_id)
+            ),
+            None,
+        )
+        self._end_reason = f"leader {self._leader_id} resigned"
+        turn = self.context.moment(self.context.timing.succession_delay(position))
+        self._times_out_at = min(self._times_out_at, turn)
+        self.timer_elapsed()
+
+    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
+        if answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            # It says itself that it leads this epoch no more; its farewell may be lost.
+            self._hears_leader = False
+        if not self._take(answer, asked):
+            self.context.requests.back_off(peer, self.context.now)
+        self._go_on()
+
+    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
+        super().request_failed(peer, outstanding)
+        self._go_on()
+
+    def _take(self, answer: FetchAnswer, asked: FetchRequest) -> bool:
+        """Acts on an answer; False if it was an error or makes no sense."""
+        log = self.context.log
+        if answer.error is not ErrorCode.NONE or asked.fetch_offset != log.end_offset:
+            return False
+        if answer.diverging is not None:
+            if not self._truncate(answer.diverging):
+                return False
+        elif refusal_of_batches(log, answer) is not None:
+            return False
+        else:
+            if answer.batches:
+                self._append(answer)
+            # Only now is all of this log known to be the leader's: what is left after a truncation
+            # may still differ from it, and a high watermark over it would commit foreign records.
+            self._leader_high_watermark = max(self._leader_high_watermark, answer.high_watermark)
+        self._hears_leader = True
+        self._end_reason = "fetch timeout"
+        self._times_out_at = self.context.after(self.context.settings.fetch_timeout_ms)
+        self.context.timing.forget_defeats()
+        self._follow_high_watermark()
+        return True
+
+    def _append(self, answer: FetchAnswer) -> None:
+        log = self.context.log
+        base = log.end_offset
+        end = Offset(answer.batches[-1].last_offset + 1)
+        starts = epoch_starts(log.last_epoch, answer.batches)
+        submission = log.append(end, starts)
+        self.context.outbox.emit(
+            AppendBatches(submission, base, end, answer.batches, answer.records, starts)
+        )
+        self.report("append", offset=end, base_offset=base)
+
+    def _truncate(self, diverging: tuple[Epoch, Offset]) -> bool:
+        """Drops what the leader does not have; False if the leader's word drops nothing."""
+        log = self.context.log
+        end = truncation_offset(log, diverging)
+        if self.context.settings.bugs.truncate_below_high_watermark:
+            # Planted: the epoch's start is taken for its end.
+            start = log.epochs.start_of(diverging[0])
+            end = end if start is None else min(end, start)
+        elif end < log.high_watermark:
+            raise HaltRequested(
+                f"leader {self._leader_id} of epoch {self.context.durable.epoch} wants the log"
+                f" truncated to {end}, below the high watermark {log.high_watermark}"
+            )
+        if end >= log.end_offset:
+            return False
+        submission = log.truncate(end)
+        self.context.outbox.emit(TruncateLog(submission, end))
+        self.report("truncate", offset=end)
+        return True
+
+    def _follow_high_watermark(self) -> None:
+        self.advance_high_watermark(
+            min(self._leader_high_watermark, self.context.log.flushed_end_offset)
+        )
+
+    def _go_on(self) -> None:
+        """Fetches if it may, and sets the next deadline."""
+        context = self.context
+        if context.log.settled and context.requests.may_send(self._leader_id, context.now):
+            context.requests.send(self._leader_id, fetch_request(context))
+        attempt = context.requests.next_attempt(self._leader_id) if context.log.settled else None
+        self.deadline = earliest(self._times_out_at, attempt)

@@ -1,0 +1,135 @@
+"""What the core knows of the log: positions, epochs, and what of it is durable. No bytes.
+
+Appends and truncations are *submissions*, numbered in one sequence; the host completes them in
+that order. A report that covers submission s makes durable what s left behind, less what a later
+truncation has taken away since. Nothing here sends or decides anything.
+"""
+
+from collections import deque
+
+from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.errors import InvariantViolation, StorageMismatch
+from nodes.quorum.identifiers import UNKNOWN_OFFSET, Epoch, Offset
+from nodes.quorum.leader_epochs import LeaderEpochs
+from nodes.quorum.persistent import EpochStart, LogShape
+
+
+class LogPositions:
+    """Start, end, flushed end, high watermark and epochs of this replica's log."""
+
+    def __init__(self, shape: LogShape, high_watermark: Offset, bugs: PlantedBugs) -> None:
+        """Takes what recovery found; all of it is durable.
+
+        Raises:
+            StorageMismatch: the shape contradicts itself.
+        """
+        try:
+            self.epochs = LeaderEpochs(shape.epochs)
+        except InvariantViolation as violation:
+            raise StorageMismatch(f"the leader epochs are out of order: {violation}") from violation
+        starts = shape.epochs
+        if shape.end_offset < shape.start_offset or (
+            starts and starts[-1].start_offset >= shape.end_offset
+        ):
+            raise StorageMismatch(f"the log ends before it begins, or before an epoch: {shape}")
+        if shape.end_offset > shape.start_offset and not starts:
+            raise StorageMismatch(f"the log has records and no leader epoch: {shape}")
+        self.start_offset = shape.start_offset
+        self.end_offset = shape.end_offset
+        #: Everything below is durable here.
+        self.flushed_end_offset = shape.end_offset
+        #: Everything below is committed as far as this node knows; never falls.
+        self.high_watermark = min(high_watermark, shape.end_offset)
+        self._bugs = bugs
+        self._submission = 0
+        #: (submission, log end that it leaves), oldest first, not yet durable.
+        self._in_flight: deque[tuple[int, Offset]] = deque()
+
+    @property
+    def settled(self) -> bool:
+        """Whether every submission is durable."""
+        return not self._in_flight
+
+    @property
+    def last_epoch(self) -> Epoch:
+        """Epoch of the last record, NO_EPOCH for an empty log."""
+        return self.epochs.last
+
+    def append(self, end_offset: Offset, starts: tuple[EpochStart, ...]) -> int:
+        """Takes note of an append that moves the end; returns its submission number.
+
+        Raises:
+            InvariantViolation: INV-21 if the end does not rise.
+        """
+        if end_offset <= self.end_offset:
+            raise InvariantViolation("INV-21", f"append to {end_offset} at {self.end_offset}")
+        for start in starts:
+            self.epochs.begin(start)
+        self.end_offset = end_offset
+        return self._submit()
+
+    def truncate(self, end_offset: Offset) -> int:
+        """Takes note of a truncation; returns its submission number.
+
+        Raises:
+            InvariantViolation: INV-21 if nothing would be dropped, INV-08 if a record below the
+                high watermark would be.
+        """
+        if not self.start_offset <= end_offset < self.end_offset:
+            raise InvariantViolation(
+                "INV-21", f"truncation to {end_offset} of [{self.start_offset}, {self.end_offset})"
+            )
+        if end_offset < self.high_watermark:
+            if not self._bugs.truncate_below_high_watermark:
+                raise InvariantViolation(
+                    "INV-08", f"truncation to {end_offset} below {self.high_watermark}"
+                )
+            self.high_watermark = end_offset
+        self.epochs.truncate(end_offset)
+        self.end_offset = end_offset
+        self.flushed_end_offset = min(self.flushed_end_offset, end_offset)
+        # What older appends still in flight will leave behind now ends here at the latest.
+        self._in_flight = deque((number, min(end, end_offset)) for number, end in self._in_flight)
+        return self._submit()
+
+    def flushed(self, submission: int) -> None:
+        """Takes note that everything up to this submission is durable.
+
+        Raises:
+            InvariantViolation: INV-21 if nothing of that number was submitted.
+        """
+        if submission > self._submission:
+            raise InvariantViolation("INV-21", f"flush of {submission} of {self._submission}")
+        while self._in_flight and self._in_flight[0][0] <= submission:
+            self.flushed_end_offset = self._in_flight.popleft()[1]
+
+    def advance_high_watermark(self, offset: Offset) -> None:
+        """Raises InvariantViolation (INV-06) if it would fall or pass the log's end."""
+        if not self.high_watermark <= offset <= self.end_offset:
+            raise InvariantViolation(
+                "INV-06",
+                f"high watermark {self.high_watermark} to {offset}, log end {self.end_offset}",
+            )
+        self.high_watermark = offset
+
+    def validate(self) -> None:
+        """Raises InvariantViolation (INV-21) if the positions contradict each other."""
+        in_order = (
+            UNKNOWN_OFFSET <= self.high_watermark <= self.end_offset
+            and self.start_offset <= self.flushed_end_offset <= self.end_offset
+        )
+        settled = self._in_flight or self.flushed_end_offset == self.end_offset
+        if not (in_order and settled):
+            raise InvariantViolation(
+                "INV-21",
+                f"start {self.start_offset}, flushed {self.flushed_end_offset}, high watermark"
+                f" {self.high_watermark}, end {self.end_offset}, in flight {self._in_flight}",
+            )
+
+    def _submit(self) -> int:
+        self._submission += 1
+        if self._bugs.ack_before_fsync:
+            self.flushed_end_offset = self.end_offset
+        else:
+            self._in_flight.append((self._submission, self.end_offset))
+        return self._submission

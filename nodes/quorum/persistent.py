@@ -1,0 +1,40 @@
+"""What a node must find again after a restart: its vote, its epochs, the shape of its log."""
+
+import msgspec
+
+from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+
+
+class Voter(msgspec.Struct, frozen=True):
+    """A member of the voter set, fixed when the storage is formatted."""
+
+    node_id: NodeId
+    directory_id: DirectoryId
+    #: Where its quorum listener is reached by the other nodes.
+    host: str
+    port: int
+
+
+class QuorumState(msgspec.Struct, frozen=True):
+    """Content of the ``quorum-state`` file; written atomically, durable before an answer leaves."""
+
+    epoch: Epoch
+    leader_id: NodeId | None
+    voted_id: NodeId | None
+    voted_directory_id: DirectoryId | None
+
+
+class EpochStart(msgspec.Struct, frozen=True):
+    """One line of the leader-epoch checkpoint: the first offset of an epoch in the log."""
+
+    epoch: Epoch
+    start_offset: Offset
+
+
+class LogShape(msgspec.Struct, frozen=True):
+    """What recovery found in the log; all of it is durable."""
+
+    start_offset: Offset
+    end_offset: Offset
+    #: Ascending in both fields; the log is empty where there are none.
+    epochs: tuple[EpochStart, ...]

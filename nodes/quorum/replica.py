@@ -1,0 +1,399 @@
+"""One replica of the quorum: the only owner of role changes, the only public mutator.
+
+How a host uses it::
+
+    replica = Replica(
+        settings=QuorumSettings(), voters=(Voter(...), ...), me=ReplicaKey(node_id, directory_id),
+        cluster_id="...", incarnation=Incarnation(n), state=QuorumState(...), log=LogShape(...),
+        random=random.Random(seed), now=Microseconds(...))
+    effects = replica.step(now, Started())           # first, once
+    effects = replica.step(now, event)               # each later event; perform effects in order
+    replica.deadline                                 # step(now, TimerElapsed()) then; None: never
+    replica.validate()                               # raises InvariantViolation(story)
+
+``nodes.quorum.events`` and ``nodes.quorum.effects`` say what each means and who does it. An empty
+data folder starts with ``QuorumState(Epoch(0), None, None, None)`` and ``LogShape(0, 0, ())``.
+Views: ``role`` (its name), ``epoch``, ``leader_id``, ``high_watermark``, ``log_end_offset``,
+``flushed_end_offset``, ``is_voter``, ``halted``.
+
+It never looks at a clock, a socket or a disk, and no record's content. Sources: KIP-595, KIP-853,
+KIP-996, design section 8.
+"""
+
+from typing import Final
+
+from nodes.quorum.admission import error_of, refusal
+from nodes.quorum.durable_state import DurableState
+from nodes.quorum.effects import Effect, Halt
+from nodes.quorum.election_timing import ElectionTiming
+from nodes.quorum.errors import HaltRequested, InvariantViolation, StorageMismatch
+from nodes.quorum.events import (
+    AnswerReceived,
+    ConnectionClosed,
+    Event,
+    LogFlushed,
+    QuorumStatePersisted,
+    ReadRequested,
+    RecordsProposed,
+    RequestFailed,
+    RequestReceived,
+    ResignRequested,
+    Started,
+    TimerElapsed,
+)
+from nodes.quorum.identifiers import (
+    UNKNOWN_OFFSET,
+    Epoch,
+    Incarnation,
+    Microseconds,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.log_positions import LogPositions
+from nodes.quorum.messages import (
+    Answer,
+    BeginQuorumEpochAnswer,
+    BeginQuorumEpochRequest,
+    DescribeQuorumAnswer,
+    DescribeQuorumRequest,
+    EndQuorumEpochAnswer,
+    EndQuorumEpochRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+    VoteAnswer,
+    VoteRequest,
+)
+from nodes.quorum.outbox import Outbox
+from nodes.quorum.persistent import LogShape, QuorumState, Voter
+from nodes.quorum.random_source import RandomSource
+from nodes.quorum.request_ledger import RequestLedger
+from nodes.quorum.role import Role, RoleContext
+from nodes.quorum.role_changes import RoleOwner
+from nodes.quorum.settings import QuorumSettings
+from nodes.quorum.story import Story
+from nodes.quorum.transitions import RoleName
+from nodes.quorum.vote_rule import may_grant
+from nodes.quorum.voters import ReplicaKey, VoterSet
+
+#: Errors whose epoch and leader are to be believed; the others come from strangers.
+_TELLING: Final = (
+    ErrorCode.NONE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
+)
+
+
+class Replica:
+    """A voter, or an observer where ``me`` is not in ``voters``."""
+
+    def __init__(
+        self,
+        *,
+        settings: QuorumSettings,
+        voters: tuple[Voter, ...],
+        me: ReplicaKey,
+        cluster_id: str,
+        incarnation: Incarnation,
+        state: QuorumState,
+        log: LogShape,
+        random: RandomSource,
+        now: Microseconds,
+        high_watermark_hint: Offset = UNKNOWN_OFFSET,
+    ) -> None:
+        """Takes what recovery found on disk; sends nothing before ``Started``.
+
+        Raises:
+            StorageMismatch: state and log cannot belong together (a log of a later epoch than the
+                quorum state knows: the vote of that epoch is lost).
+            ValueError: the voter set is empty or names a node twice.
+        """
+        members = VoterSet(voters, me)
+        positions = LogPositions(log, high_watermark_hint, settings.bugs)
+        if positions.last_epoch > state.epoch:
+            raise StorageMismatch(
+                f"the log has records of epoch {positions.last_epoch}, the quorum state knows only"
+                f" epoch {state.epoch}"
+            )
+        outbox = Outbox()
+        requests = RequestLedger(
+            outbox,
+            incarnation,
+            request_timeout_ms=settings.request_timeout_ms,
+            retry_back_off_ms=settings.retry_back_off_ms,
+        )
+        self._context = RoleContext(
+            settings=settings,
+            voters=members,
+            cluster_id=cluster_id,
+            log=positions,
+            durable=DurableState(state, outbox, settings.bugs),
+            outbox=outbox,
+            requests=requests,
+            timing=ElectionTiming(settings, random),
+            now=now,
+        )
+        self._owner = RoleOwner(self._context)
+        self._story = Story()
+        self._started = False
+        self._halted = False
+
+    @property
+    def role(self) -> str:
+        """``unattached follower prospective candidate leader resigned``."""
+        return self._owner.role.name.value
+
+    @property
+    def epoch(self) -> Epoch:
+        """The present epoch."""
+        return self._context.durable.epoch
+
+    @property
+    def leader_id(self) -> NodeId | None:
+        """Who leads the present epoch as far as this node says; itself if it leads."""
+        return self._owner.role.leader_id
+
+    @property
+    def quorum_state(self) -> QuorumState:
+        """The quorum state in memory; maybe not durable yet."""
+        return self._context.durable.state
+
+    @property
+    def high_watermark(self) -> Offset:
+        """End of what is known to be committed; UNKNOWN_OFFSET before that is known."""
+        return self._context.log.high_watermark
+
+    @property
+    def log_end_offset(self) -> Offset:
+        """One past the last record, durable or not."""
+        return self._context.log.end_offset
+
+    @property
+    def flushed_end_offset(self) -> Offset:
+        """Everything below is durable here."""
+        return self._context.log.flushed_end_offset
+
+    @property
+    def is_voter(self) -> bool:
+        """False for an observer."""
+        return self._context.voters.includes_me
+
+    @property
+    def halted(self) -> bool:
+        """Whether ``Halt`` was returned: every further event is ignored."""
+        return self._halted
+
+    @property
+    def deadline(self) -> Microseconds | None:
+        """When the next TimerElapsed is wanted; read it after every step."""
+        return None if self._halted else self._owner.role.deadline
+
+    def step(self, now: Microseconds, event: Event) -> tuple[Effect, ...]:
+        """Handles one event and returns what is to be done, in order.
+
+        ``now`` is in microseconds of a monotonic clock; a step back is taken for a standstill.
+
+        Raises:
+            InvariantViolation: a bug of ours, with the events that led to it. Do not go on.
+        """
+        if self._halted:
+            return ()
+        context = self._context
+        context.now = max(now, context.now)
+        context.cause += 1
+        try:
+            self._handle(event)
+        except HaltRequested as request:
+            self._halted = True
+            context.outbox.emit(Halt(request.reason))
+        except InvariantViolation as violation:
+            self._story.add(context.cause, context.now, event, context.outbox.drain())
+            violation.story = self._story.lines()
+            raise
+        effects = context.outbox.drain()
+        self._story.add(context.cause, context.now, event, effects)
+        return effects
+
+    def validate(self) -> None:
+        """Checks the replica against itself; for tests and simulation, after every step.
+
+        Raises:
+            InvariantViolation: with the events that led to it.
+        """
+        try:
+            self._context.log.validate()
+            self._owner.validate()
+        except InvariantViolation as violation:
+            violation.story = self._story.lines()
+            raise
+
+    @property
+    def _role(self) -> Role:
+        return self._owner.role
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._start()
+            case TimerElapsed():
+                self._role.timer_elapsed()
+            case RequestReceived():
+                self._handle_request(event)
+            case AnswerReceived():
+                self._handle_answer(event)
+            case LogFlushed():
+                self._context.log.flushed(event.submission)
+                self._role.log_flushed()
+            case QuorumStatePersisted():
+                self._handle_persisted(event.version)
+            case RecordsProposed():
+                self._role.records_proposed(event)
+            case ReadRequested():
+                self._role.read_requested(event.read_id)
+            case RequestFailed():
+                self._handle_failure(event)
+            case ConnectionClosed():
+                self._context.outbox.drop_answers(event.connection)
+                self._role.connection_closed(event.connection)
+            case ResignRequested():
+                self._role.resign_requested()
+
+    def _start(self) -> None:
+        if self._started:
+            raise InvariantViolation("INV-24", "started twice")
+        self._started = True
+        self._owner.start()
+
+    def _handle_persisted(self, version: int) -> None:
+        outbox = self._context.outbox
+        if version > outbox.submitted_version:
+            raise InvariantViolation(
+                "INV-24", f"persisted version {version} of {outbox.submitted_version}"
+            )
+        outbox.persisted_version = max(outbox.persisted_version, version)
+        outbox.release()
+        self._role.state_persisted()
+
+    def _handle_request(self, event: RequestReceived) -> None:
+        request = event.request
+        if isinstance(request, DescribeQuorumRequest):
+            self._role.describe_requested(event)
+            return
+        context = self._context
+        error = error_of(request, context.voters, context.cluster_id, self.epoch)
+        if error is not ErrorCode.NONE:
+            self._role.answer(event, refusal(request, error, self.leader_id, self.epoch))
+            return
+        match request:
+            case FetchRequest():
+                self._role.fetch_requested(event, request)
+            case VoteRequest():
+                self._handle_vote(event, request)
+            case BeginQuorumEpochRequest():
+                self._handle_begin(event, request)
+            case EndQuorumEpochRequest():
+                self._handle_end(event, request)
+
+    def _handle_vote(self, event: RequestReceived, request: VoteRequest) -> None:
+        if request.epoch > self.epoch:
+            self._owner.become_unattached(
+                request.epoch, f"asked for a vote by {request.candidate_id}"
+            )
+        granted = may_grant(self._context, self._role, request)
+        if granted and not request.pre_vote:
+            self._context.durable.vote(
+                ReplicaKey(request.candidate_id, request.candidate_directory_id)
+            )
+        self._role.answer(
+            event, VoteAnswer(ErrorCode.NONE, self.leader_id, self.epoch, granted=granted)
+        )
+        if granted and not request.pre_vote:
+            self._role.vote_granted()
+
+    def _handle_begin(self, event: RequestReceived, request: BeginQuorumEpochRequest) -> None:
+        self._learn_leader(request.epoch, request.leader_id, "BeginQuorumEpoch")
+        self._role.epoch_begun()
+        self._role.answer(event, BeginQuorumEpochAnswer(ErrorCode.NONE, self.leader_id, self.epoch))
+
+    def _handle_end(self, event: RequestReceived, request: EndQuorumEpochRequest) -> None:
+        self._learn_leader(request.epoch, request.leader_id, "EndQuorumEpoch")
+        self._role.answer(event, EndQuorumEpochAnswer(ErrorCode.NONE, self.leader_id, self.epoch))
+        self._role.epoch_ended(request)
+
+    def _learn_leader(self, epoch: Epoch, leader_id: NodeId, told_by: str) -> None:
+        """The leader itself says that it leads (or led) this epoch, which is not below ours.
+
+        Raises:
+            HaltRequested: this node knows another leader of the same epoch.
+        """
+        if epoch == self.epoch:
+            known = self._context.durable.leader_id
+            if known is not None and known != leader_id:
+                self._context.durable.set_leader(leader_id)
+            if self.leader_id == leader_id:
+                return
+        self._owner.become_follower(epoch, leader_id, f"{told_by} from {leader_id}")
+
+    def _handle_answer(self, event: AnswerReceived) -> None:
+        context = self._context
+        outstanding = context.requests.settle(event.peer, event.correlation, event.incarnation)
+        if outstanding is None:
+            return
+        answer = event.answer
+        role = self._role
+        if answer.error in _TELLING:
+            self._learn_from_answer(event.peer, answer)
+        if outstanding.orphaned or self._role is not role:
+            return
+        match answer, outstanding.request:
+            case VoteAnswer(), VoteRequest():
+                role.vote_answered(event.peer, answer)
+            case FetchAnswer(), FetchRequest() as asked:
+                role.fetch_answered(event.peer, answer, asked)
+            case BeginQuorumEpochAnswer(), BeginQuorumEpochRequest():
+                role.begin_answered(event.peer, answer)
+            case EndQuorumEpochAnswer(), EndQuorumEpochRequest():
+                role.end_answered(event.peer, answer)
+            case _:
+                # An answer to something else than we asked: as good as none.
+                role.request_failed(event.peer, outstanding)
+
+    def _learn_from_answer(self, peer: NodeId, answer: Answer) -> None:
+        """Takes a higher epoch, or a leader that was not known, from an answer.
+
+        A *granted* vote may name a leader that is dead, and so may any answer name this node,
+        which no longer leads: neither is followed.
+        """
+        if answer.epoch < self.epoch or isinstance(answer, DescribeQuorumAnswer):
+            return
+        context = self._context
+        leader_id = answer.leader_id
+        granted = isinstance(answer, VoteAnswer) and answer.granted
+        can_follow = (
+            leader_id is not None
+            and leader_id != context.me.node_id
+            and leader_id in context.voters.ids
+            and not granted
+        )
+        if answer.epoch > self.epoch:
+            if leader_id is not None and can_follow:
+                self._owner.become_follower(answer.epoch, leader_id, f"told by {peer}")
+            else:
+                self._owner.become_unattached(answer.epoch, f"told by {peer}")
+        elif leader_id is not None and can_follow and self._seeks_leader:
+            self._owner.become_follower(answer.epoch, leader_id, f"told by {peer}")
+
+    @property
+    def _seeks_leader(self) -> bool:
+        """Whether a leader of the present epoch is news: none was known, or an observer lost it."""
+        unattached = self._role.name is RoleName.UNATTACHED
+        return unattached or self._context.durable.leader_id is None
+
+    def _handle_failure(self, event: RequestFailed) -> None:
+        outstanding = self._context.requests.settle(
+            event.peer, event.correlation, event.incarnation
+        )
+        if outstanding is not None and not outstanding.orphaned:
+            self._role.request_failed(event.peer, outstanding)

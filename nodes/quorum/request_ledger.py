@@ -1,0 +1,96 @@
+"""Our own requests: which are outstanding, what may be sent when, which answers are stale.
+
+One outstanding request per peer. A request belongs to the role that sent it: when the role changes
+it is *orphaned*, so that a late answer tells no more than its epoch. An answer counts only if peer,
+correlation and incarnation match (a correlation alone once matched an answer to an earlier life).
+"""
+
+import msgspec
+
+from nodes.quorum.effects import AbandonRequest, SendRequest
+from nodes.quorum.identifiers import CorrelationId, Incarnation, Microseconds, NodeId
+from nodes.quorum.messages import Request
+from nodes.quorum.outbox import Outbox
+
+
+class Outstanding(msgspec.Struct):
+    """A request that has been sent, or waits for the quorum state to be durable."""
+
+    correlation: CorrelationId
+    request: Request
+    #: True once the role that sent it is over.
+    orphaned: bool = False
+
+
+class RequestLedger:
+    """Sends requests, at most one at a time per peer, and matches what comes back."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        incarnation: Incarnation,
+        *,
+        request_timeout_ms: int,
+        retry_back_off_ms: int,
+    ) -> None:
+        self._outbox = outbox
+        self._incarnation = incarnation
+        self._request_timeout_ms = request_timeout_ms
+        self._retry_back_off = retry_back_off_ms * 1000
+        self._next_correlation = 0
+        self._outstanding: dict[NodeId, Outstanding] = {}
+        self._not_before: dict[NodeId, Microseconds] = {}
+
+    def next_attempt(self, peer: NodeId) -> Microseconds | None:
+        """When this role may send to the peer; None while its last request is outstanding."""
+        outstanding = self._outstanding.get(peer)
+        if outstanding is not None and not outstanding.orphaned:
+            return None
+        return self._not_before.get(peer, Microseconds(0))
+
+    def may_send(self, peer: NodeId, now: Microseconds) -> bool:
+        """Whether no request of this role is outstanding and no back-off is running."""
+        attempt = self.next_attempt(peer)
+        return attempt is not None and attempt <= now
+
+    def send(self, peer: NodeId, request: Request) -> None:
+        """Sends, and abandons what is still outstanding to that peer."""
+        self._abandon(peer)
+        correlation = CorrelationId(self._next_correlation)
+        self._next_correlation += 1
+        self._outstanding[peer] = Outstanding(correlation, request)
+        self._outbox.send(SendRequest(peer, correlation, request, self._request_timeout_ms))
+
+    def back_off(self, peer: NodeId, now: Microseconds, duration: int | None = None) -> None:
+        """Sends nothing to the peer for a while (default: the retry back-off), in microseconds."""
+        wait = self._retry_back_off if duration is None else duration
+        self._not_before[peer] = Microseconds(now + wait)
+
+    def settle(
+        self, peer: NodeId, correlation: CorrelationId, incarnation: Incarnation
+    ) -> Outstanding | None:
+        """Takes the matching request off the ledger; None for a stale answer or failure."""
+        outstanding = self._outstanding.get(peer)
+        if (
+            outstanding is None
+            or incarnation != self._incarnation
+            or outstanding.correlation != correlation
+        ):
+            return None
+        del self._outstanding[peer]
+        return outstanding
+
+    def orphan_all(self) -> None:
+        """The role is over: forget its back-offs, and what it still waits for."""
+        self._not_before.clear()
+        for peer in list(self._outstanding):
+            outstanding = self._outstanding[peer]
+            if self._outbox.withdraw_request(outstanding.correlation):
+                del self._outstanding[peer]
+            else:
+                outstanding.orphaned = True
+
+    def _abandon(self, peer: NodeId) -> None:
+        outstanding = self._outstanding.pop(peer, None)
+        if outstanding and not self._outbox.withdraw_request(outstanding.correlation):
+            self._outbox.emit(AbandonRequest(peer, outstanding.correlation))

@@ -1,0 +1,265 @@
+"""What all six roles have in common: the context they work with, and the default for each event.
+
+A role handles events; it never changes itself into another one: it asks ``RoleChanges`` (the
+replica) and must return right after, for it is over then. The defaults here are those of a node
+that does not lead.
+"""
+
+from typing import ClassVar, Protocol
+
+from nodes.quorum.durable_state import DurableState
+from nodes.quorum.effects import (
+    AdvanceHighWatermark,
+    RejectProposal,
+    RejectRead,
+    ReportKind,
+    ReportState,
+    SendAnswer,
+)
+from nodes.quorum.election_timing import ElectionTiming
+from nodes.quorum.events import ReadId, RecordsProposed, RequestReceived
+from nodes.quorum.identifiers import (
+    UNKNOWN_OFFSET,
+    ConnectionId,
+    Epoch,
+    Microseconds,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.log_positions import LogPositions
+from nodes.quorum.messages import (
+    Answer,
+    BeginQuorumEpochAnswer,
+    DescribeQuorumAnswer,
+    EndQuorumEpochAnswer,
+    EndQuorumEpochRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+    VoteAnswer,
+)
+from nodes.quorum.outbox import Outbox
+from nodes.quorum.request_ledger import Outstanding, RequestLedger
+from nodes.quorum.settings import QuorumSettings
+from nodes.quorum.transitions import RoleName
+from nodes.quorum.voters import ReplicaKey, VoterSet
+
+
+class RoleChanges(Protocol):
+    """What a role may ask of the replica; the caller's role is over afterwards."""
+
+    def become_unattached(self, epoch: Epoch, reason: str) -> None:
+        """No leader of this epoch is known."""
+        ...
+
+    def become_follower(self, epoch: Epoch, leader_id: NodeId, reason: str) -> None:
+        """This leader of this epoch is known."""
+        ...
+
+    def become_prospective(self, reason: str) -> None:
+        """No leader is heard: pre-votes."""
+        ...
+
+    def become_candidate(self, reason: str) -> None:
+        """A majority of pre-votes: the next epoch."""
+        ...
+
+    def become_leader(self, granting_voters: tuple[NodeId, ...], reason: str) -> None:
+        """A majority of votes."""
+        ...
+
+    def become_resigned(self, preferred: tuple[ReplicaKey, ...], reason: str) -> None:
+        """No leader any more; ``preferred`` successors, best first."""
+        ...
+
+
+class RoleContext:
+    """Everything that outlives a role within one life of the replica."""
+
+    #: Whom a role asks for its successor; set by that owner itself.
+    roles: RoleChanges
+
+    def __init__(
+        self,
+        *,
+        settings: QuorumSettings,
+        voters: VoterSet,
+        cluster_id: str,
+        log: LogPositions,
+        durable: DurableState,
+        outbox: Outbox,
+        requests: RequestLedger,
+        timing: ElectionTiming,
+        now: Microseconds,
+    ) -> None:
+        self.settings = settings
+        self.voters = voters
+        self.cluster_id = cluster_id
+        self.log = log
+        self.durable = durable
+        self.outbox = outbox
+        self.requests = requests
+        self.timing = timing
+        #: Time of the event being handled.
+        self.now = now
+        #: Number of the event being handled.
+        self.cause = 0
+
+    @property
+    def me(self) -> ReplicaKey:
+        """This node on this disk."""
+        return self.voters.me
+
+    def after(self, wait_ms: int) -> Microseconds:
+        """The moment so many milliseconds from now."""
+        return Microseconds(self.now + wait_ms * 1000)
+
+    def moment(self, wait: Microseconds) -> Microseconds:
+        """The moment so many microseconds from now."""
+        return Microseconds(self.now + wait)
+
+
+class Role:
+    """One role for as long as it lasts."""
+
+    name: ClassVar[RoleName]
+
+    def __init__(self, context: RoleContext) -> None:
+        self.context = context
+        #: When this role next wants ``timer_elapsed``, None for never.
+        self.deadline: Microseconds | None = None
+
+    @property
+    def leader_id(self) -> NodeId | None:
+        """Whom this role names as the leader of the present epoch."""
+        return None
+
+    @property
+    def grants_pre_votes(self) -> bool:
+        """Whether an up-to-date peer gets a pre-vote; not while a leader is known to be alive."""
+        return True
+
+    def enter(self) -> None:
+        """Begins; the epoch and the leader are already submitted to the disk."""
+
+    def leave(self) -> None:
+        """Ends; another role begins right after."""
+
+    def timer_elapsed(self) -> None:
+        """Time has passed, maybe up to ``deadline``."""
+
+    def state_persisted(self) -> None:
+        """A quorum state became durable."""
+
+    def log_flushed(self) -> None:
+        """More of the log became durable."""
+
+    def connection_closed(self, connection: ConnectionId) -> None:
+        """An inbound connection is gone."""
+
+    def vote_granted(self) -> None:
+        """This node has just voted, in the present epoch, for somebody else."""
+
+    def epoch_begun(self) -> None:
+        """The leader that this role names has announced itself."""
+
+    def epoch_ended(self, request: EndQuorumEpochRequest) -> None:
+        """The leader of the present epoch resigns."""
+
+    def fetch_requested(self, event: RequestReceived, request: FetchRequest) -> None:
+        """A replica fetches; its epoch is the present one."""
+        del request
+        self.answer(event, self.fetch_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+
+    def describe_requested(self, event: RequestReceived) -> None:
+        """An administrator asks for the state of the quorum."""
+        epoch = self.context.durable.epoch
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        answer = DescribeQuorumAnswer(error, self.leader_id, epoch, UNKNOWN_OFFSET, (), ())
+        self.answer(event, answer)
+
+    def vote_answered(self, peer: NodeId, answer: VoteAnswer) -> None:
+        """A vote request of this role is answered, in the present epoch."""
+
+    def begin_answered(self, peer: NodeId, answer: BeginQuorumEpochAnswer) -> None:
+        """A BeginQuorumEpoch of this role is answered, in the present epoch."""
+
+    def end_answered(self, peer: NodeId, answer: EndQuorumEpochAnswer) -> None:
+        """An EndQuorumEpoch of this role is answered, in the present epoch."""
+
+    def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
+        """A fetch of this role is answered, in the present epoch."""
+
+    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
+        """A request of this role will not be answered."""
+        del outstanding
+        self.context.requests.back_off(peer, self.context.now)
+
+    def records_proposed(self, event: RecordsProposed) -> None:
+        """The layer above wants to append."""
+        self.context.outbox.emit(
+            RejectProposal(event.proposal_id, self.leader_id, self.context.durable.epoch)
+        )
+
+    def read_requested(self, read_id: ReadId) -> None:
+        """The layer above wants to read linearizably."""
+        self.context.outbox.emit(RejectRead(read_id, self.leader_id, self.context.durable.epoch))
+
+    def resign_requested(self) -> None:
+        """The layer above wants to stop."""
+
+    def validate(self) -> None:
+        """Raises InvariantViolation if the role contradicts itself."""
+
+    def answer(self, event: RequestReceived, answer: Answer) -> None:
+        """Answers a request once the present quorum state is durable."""
+        self.context.outbox.send(SendAnswer(event.connection, event.correlation, answer))
+
+    def fetch_refusal(self, error: ErrorCode) -> FetchAnswer:
+        """A fetch answer without records that says who leads."""
+        return FetchAnswer(
+            error=error,
+            leader_id=self.leader_id,
+            epoch=self.context.durable.epoch,
+            high_watermark=UNKNOWN_OFFSET,
+            log_start_offset=self.context.log.start_offset,
+            diverging=None,
+            batches=(),
+            records=b"",
+        )
+
+    def report(
+        self,
+        kind: ReportKind,
+        *,
+        offset: Offset | None = None,
+        base_offset: Offset | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Emits material for a state event."""
+        context = self.context
+        context.outbox.emit(
+            ReportState(
+                kind=kind,
+                epoch=context.durable.epoch,
+                cause=context.cause,
+                role=self.name.value,
+                leader_id=self.leader_id,
+                offset=offset,
+                base_offset=base_offset,
+                reason=reason,
+            )
+        )
+
+    def advance_high_watermark(self, offset: Offset) -> None:
+        """Moves the high watermark up, never down, and says so."""
+        log = self.context.log
+        before = max(log.high_watermark, log.start_offset)
+        if offset <= before:
+            return
+        log.advance_high_watermark(offset)
+        self.context.outbox.emit(AdvanceHighWatermark(offset))
+        if self.name is RoleName.LEADER:
+            self.report("commit", offset=offset, base_offset=before)
+        else:
+            self.report("high-watermark", offset=offset)

@@ -1,0 +1,54 @@
+"""Timeouts and limits of the quorum, with the units in the names.
+
+Defaults are ours (fast failover on one machine). ``nodes.server`` maps Kafka's names
+(``controller.quorum.fetch.timeout.ms`` ...) onto these. Sources: Kafka's QuorumConfig, issue 3.
+"""
+
+import msgspec
+
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
+
+
+class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of one replica; every replica of a quorum should have the same."""
+
+    #: A follower that has had no good answer to a fetch for so long stands for election.
+    fetch_timeout_ms: int = 300
+    #: A voter without a leader, a prospective or a candidate waits this long, drawn anew each time.
+    election_timeout_ms_min: int = 200
+    election_timeout_ms_max: int = 400
+    #: Longest random pause after a lost election; it starts at ``retry_back_off_ms`` and doubles.
+    election_back_off_ms_max: int = 400
+    #: The host gives up on a request after this long (RequestFailed) and closes its connection.
+    request_timeout_ms: int = 200
+    #: Pause before the same request goes to the same peer again after a failure or a refusal.
+    retry_back_off_ms: int = 20
+    #: How long a leader may park a fetch that has nothing to tell; below ``request_timeout_ms``.
+    fetch_max_wait_ms: int = 100
+    #: Upper bound of the records in one fetch answer; one whole batch always passes.
+    fetch_max_bytes: int = 1_048_576
+    #: Which planted bugs are on; none in the correct system.
+    bugs: PlantedBugs = NO_BUGS
+
+    def __post_init__(self) -> None:
+        """Refuses settings that cannot work together.
+
+        Raises:
+            ValueError: names the two settings that disagree.
+        """
+        if min(
+            self.fetch_timeout_ms, self.election_timeout_ms_min, self.request_timeout_ms,
+            self.retry_back_off_ms, self.fetch_max_wait_ms, self.fetch_max_bytes,
+        ) <= 0:  # fmt: skip
+            raise ValueError("every timeout and limit of the quorum must be positive")
+        if self.election_timeout_ms_max < self.election_timeout_ms_min:
+            raise ValueError("election_timeout_ms_max must not be below election_timeout_ms_min")
+        if self.fetch_max_wait_ms >= min(self.request_timeout_ms, self.fetch_timeout_ms):
+            raise ValueError(
+                "fetch_max_wait_ms must be below request_timeout_ms and fetch_timeout_ms"
+            )
+
+    @property
+    def check_quorum_timeout_ms(self) -> int:
+        """A leader without fetches from a majority for so long resigns (Kafka: 1.5 times)."""
+        return self.fetch_timeout_ms * 3 // 2

@@ -1,0 +1,8 @@
+"""Moments on the replica's clock."""
+
+from nodes.quorum.identifiers import Microseconds
+
+
+def earliest(*moments: Microseconds | None) -> Microseconds | None:
+    """The first of several moments; None stands for never."""
+    return min((moment for moment in moments if moment is not None), default=None)

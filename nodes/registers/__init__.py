@@ -1,0 +1,1 @@
+"""Keyed registers and sets: the state machine above the quorum's log. Pure."""

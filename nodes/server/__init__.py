@@ -1,0 +1,1 @@
+"""Hosts the quorum: event loop, disk thread, clients, configuration. The one place with a clock."""

@@ -1,0 +1,110 @@
+"""The commands of ``python -m nodes``: format a data folder, run a node.
+
+Errors that a user can do something about are one sentence on standard error and an exit code; see
+``exit_codes``. Must never print a traceback for them.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.errors import StorageMismatch
+from nodes.quorum.settings import QuorumSettings
+from nodes.server import exit_codes
+from nodes.server.configuration import ConfigurationError, NodeConfiguration, read_configuration
+from nodes.server.formatting import format_if_empty, format_node
+from nodes.server.incarnation import IncarnationError
+from nodes.server.log_lines import LogLines
+from nodes.server.quorum_settings import quorum_settings
+from nodes.storage.errors import CorruptStorageError, StorageError, StorageFailed
+
+#: Names the configuration file where ``--config`` does not.
+CONFIGURATION_VARIABLE: Final = "SPLITBRAIN_NODE_CONFIG"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    parsed = _parser().parse_args(arguments)
+    path = parsed.config or os.environ.get(CONFIGURATION_VARIABLE)
+    if path is None:
+        _say(f"no configuration: give --config FILE or set {CONFIGURATION_VARIABLE}")
+        return exit_codes.UNUSABLE
+    try:
+        configuration = read_configuration(Path(path))
+        settings = _settings(configuration)
+        if parsed.command == "format":
+            format_node(configuration)
+            return exit_codes.STOPPED
+    except (ConfigurationError, StorageError, OSError) as error:
+        _say(error)
+        return exit_codes.UNUSABLE
+    return _run(configuration, settings, format_first=parsed.format_if_empty)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m nodes", description="A KRaft quorum's node.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, purpose in (
+        ("format", "format the data folder, once"),
+        ("run", "run the node until SIGTERM"),
+    ):
+        command = commands.add_parser(name, help=purpose, description=purpose)
+        command.add_argument("--config", help=f"JSON file, else ${CONFIGURATION_VARIABLE}")
+        if name == "run":
+            command.add_argument(
+                "--format-if-empty",
+                action="store_true",
+                help="format the data folder first if it holds nothing at all",
+            )
+    return parser
+
+
+def _settings(configuration: NodeConfiguration) -> QuorumSettings:
+    try:
+        bugs = PlantedBugs.from_names(configuration.bugs)
+        return quorum_settings(configuration.settings, bugs)
+    except ValueError as error:
+        raise ConfigurationError(f"the configuration cannot be used: {error}.") from error
+
+
+def _run(configuration: NodeConfiguration, settings: QuorumSettings, *, format_first: bool) -> int:
+    lines = LogLines(configuration.name)
+    try:
+        if format_first:
+            directory_id = format_if_empty(configuration)
+            if directory_id is not None:
+                lines.write("info", "formatted", directory_id=directory_id)
+        return _serve(configuration, settings)
+    except CorruptStorageError as error:
+        return _refuse(lines, exit_codes.CORRUPT, error)
+    except StorageFailed as error:
+        return _refuse(lines, exit_codes.DISK_FAILED, error)
+    except StorageMismatch as error:
+        return _refuse(lines, exit_codes.CORRUPT, error)
+    except (StorageError, IncarnationError, OSError) as error:
+        return _refuse(lines, exit_codes.UNUSABLE, error)
+
+
+def _serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
+    import uvloop
+
+    from nodes.server.assembly import serve
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(configuration, settings))
+
+
+def _refuse(lines: LogLines, exit_code: int, error: Exception) -> int:
+    """The node could not start: say why."""
+    lines.write("error", "fatal", reason=str(error))
+    _say(error)
+    return exit_code
+
+
+def _say(problem: object) -> None:
+    sys.stderr.write(f"{problem}\n")

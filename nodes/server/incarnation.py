@@ -1,0 +1,52 @@
+"""Numbers the lives of a node's process, durably before the number is used.
+
+Late answers to an earlier life must never match a request of this one; correlation ids, state
+events and the replica all carry the number. Must never give the same number twice for one data
+folder.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+#: File in the data folder: the number of the next incarnation, in decimal digits.
+INCARNATION_FILE: Final = "incarnation"
+
+
+class IncarnationError(Exception):
+    """The counter is unreadable; going on could reuse a number."""
+
+
+def next_incarnation(data_folder: Path) -> int:
+    """Take the next number, from 0.
+
+    Returns when the following number is on the disk.
+
+    Raises:
+        IncarnationError: the file holds no number.
+        OSError: it cannot be read or written.
+    """
+    path = data_folder / INCARNATION_FILE
+    try:
+        text = path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        text = "0"
+    except UnicodeDecodeError:
+        text = ""
+    if not text.strip().isdecimal():
+        raise IncarnationError(f"{path} holds no number; restore the data folder or format anew")
+    incarnation = int(text)
+    temporary = path.with_suffix(".tmp")
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(file, f"{incarnation + 1}\n".encode("ascii"))
+        os.fsync(file)
+    finally:
+        os.close(file)
+    temporary.replace(path)
+    folder = os.open(data_folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)  # a renamed file is durable only after this
+    finally:
+        os.close(folder)
+    return incarnation

@@ -1,0 +1,52 @@
+"""Turns settings given as text, by our names or by Kafka's, into the quorum's settings.
+
+Ours are the field names of ``QuorumSettings``. Source of the others: Kafka's QuorumConfig. Pure.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.settings import QuorumSettings
+
+_OURS: Final = frozenset(QuorumSettings.__struct_fields__) - {"bugs"}
+#: Kafka's name to ours; the election timeout is the lower end of a range twice as high.
+_KAFKA: Final = {
+    "controller.quorum.fetch.timeout.ms": "fetch_timeout_ms",
+    "controller.quorum.election.timeout.ms": "election_timeout_ms_min",
+    "controller.quorum.election.backoff.max.ms": "election_back_off_ms_max",
+    "controller.quorum.request.timeout.ms": "request_timeout_ms",
+    "controller.quorum.retry.backoff.ms": "retry_back_off_ms",
+}
+
+
+def quorum_settings(settings: Mapping[str, str], bugs: PlantedBugs) -> QuorumSettings:
+    """Defaults, overridden by what is given.
+
+    A fetch that has nothing to tell is parked for less than the timeouts that it serves, unless
+    ``fetch_max_wait_ms`` itself is given.
+
+    Raises:
+        ValueError: names a setting that is unknown, no whole number, or contradicts another.
+    """
+    chosen: dict[str, int] = {}
+    for name, text in settings.items():
+        field = _KAFKA.get(name, name)
+        if field not in _OURS:
+            known = ", ".join(sorted(_OURS | set(_KAFKA)))
+            raise ValueError(f"unknown setting {name!r}; known are {known}")
+        if field in chosen:
+            raise ValueError(f"setting {name!r} is given twice, by Kafka's name and by ours")
+        if not text.strip().isdecimal():
+            raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
+        chosen[field] = int(text)
+    if "election_timeout_ms_min" in chosen and "election_timeout_ms_max" not in chosen:
+        chosen["election_timeout_ms_max"] = 2 * chosen["election_timeout_ms_min"]
+    defaults = msgspec.structs.asdict(QuorumSettings())
+    merged = {name: value for name, value in defaults.items() if name != "bugs"} | chosen
+    if "fetch_max_wait_ms" not in chosen:
+        shortest = min(merged["request_timeout_ms"], merged["fetch_timeout_ms"])
+        merged["fetch_max_wait_ms"] = max(1, min(merged["fetch_max_wait_ms"], shortest // 2))
+    return QuorumSettings(**merged, bugs=bugs)

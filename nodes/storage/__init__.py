@@ -1,0 +1,1 @@
+"""A node's files: identity, quorum state and log. Blocking functions, no thread."""

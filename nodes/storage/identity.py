@@ -1,0 +1,205 @@
+"""Who a data folder belongs to: Kafka's ``meta.properties``, and the voter set in a file of ours.
+
+Formatting fixes both; starting checks them. A folder of another cluster or node is refused, and so
+is a missing one: a node that came up on an empty folder would have forgotten its votes. Wiping a
+folder means a new directory id, by which the voter set no longer counts the node.
+
+Source: Kafka's MetaProperties (version 1), KIP-858 (directory ids), KIP-853 (voters).
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
+from nodes.storage.durable_mark import DurableMark, LogPosition, write_new_mark
+from nodes.storage.epoch_checkpoint import write_epochs
+from nodes.storage.errors import (
+    AlreadyFormattedError,
+    CorruptStorageError,
+    ForeignStorageError,
+    NotFormattedError,
+)
+from nodes.storage.filesystem import FileSystem, replace_file
+from nodes.storage.layout import (
+    DURABLE_LENGTH,
+    EPOCH_CHECKPOINT,
+    META_PROPERTIES,
+    QUORUM_STATE,
+    VOTERS,
+    log_folder,
+    segment_base_offset,
+    segment_name,
+)
+
+_VERSION: Final = "1"
+
+
+class StorageIdentity(msgspec.Struct, frozen=True):
+    """What formatting wrote down once and for all."""
+
+    cluster_id: str
+    node_id: NodeId
+    #: Of this folder; new whenever a folder is formatted.
+    directory_id: DirectoryId
+    #: Empty for a node that finds its voters elsewhere.
+    voters: tuple[Voter, ...]
+
+
+class _StoredVoter(msgspec.Struct, frozen=True, rename="camel"):
+    node_id: int
+    directory_id: str
+    host: str
+    port: int
+
+
+class _StoredVoters(msgspec.Struct, frozen=True, rename="camel"):
+    version: int
+    voters: list[_StoredVoter]
+
+
+def format_storage(filesystem: FileSystem, folder: Path, identity: StorageIdentity) -> None:
+    """Make a data folder for a node that has never lived: identity, empty log, no vote.
+
+    ``meta.properties`` comes last: a folder with one is wholly formatted, whenever a crash came.
+
+    Raises:
+        AlreadyFormattedError: the folder is formatted.
+        ValueError: an id cannot be written down.
+        OSError: the disk refused.
+    """
+    if filesystem.exists(folder / META_PROPERTIES) or _holds_log(filesystem, folder):
+        raise AlreadyFormattedError(folder)
+    properties = _properties_text(identity)
+    voters = _voters_text(identity.voters)
+    log = log_folder(folder)
+    filesystem.make_folder(log)
+    segment = filesystem.open(log / segment_name(0), create=True)
+    segment.truncate(0)
+    segment.sync()
+    segment.close()
+    write_epochs(filesystem, log / EPOCH_CHECKPOINT, ())
+    write_new_mark(
+        filesystem,
+        log / DURABLE_LENGTH,
+        DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0),
+    )
+    filesystem.sync_folder(log)
+    replace_file(filesystem, folder / VOTERS, voters)
+    replace_file(filesystem, folder / META_PROPERTIES, properties)
+    filesystem.sync_folder(folder.parent)
+
+
+def load_identity(
+    filesystem: FileSystem,
+    folder: Path,
+    *,
+    cluster_id: str | None = None,
+    node_id: NodeId | None = None,
+) -> StorageIdentity:
+    """Read a folder's identity and hold it against the one that is wanted (None: any).
+
+    Raises:
+        NotFormattedError: the folder is missing, empty or half formatted.
+        ForeignStorageError: it belongs to another cluster or node.
+        CorruptStorageError: a file of it cannot be read.
+    """
+    path = folder / META_PROPERTIES
+    if not filesystem.exists(folder):
+        raise NotFormattedError(folder, "does not exist")
+    if not filesystem.exists(path):
+        raise NotFormattedError(folder, f"has no {META_PROPERTIES}")
+    properties = _read_properties(filesystem, path)
+    found_cluster = properties["cluster.id"]
+    found_node = properties["node.id"]
+    if cluster_id is not None and found_cluster != cluster_id:
+        raise ForeignStorageError(path, "cluster", found_cluster, cluster_id)
+    if node_id is not None and found_node != str(node_id):
+        raise ForeignStorageError(path, "node", found_node, str(node_id))
+    try:
+        return StorageIdentity(
+            cluster_id=found_cluster,
+            node_id=NodeId(int(found_node)),
+            directory_id=from_kafka_text(properties["directory.id"]),
+            voters=_read_voters(filesystem, folder / VOTERS),
+        )
+    except ValueError as error:
+        raise CorruptStorageError(path, str(error)) from error
+
+
+def _holds_log(filesystem: FileSystem, folder: Path) -> bool:
+    """Whether a node has lived here; what a crash while formatting leaves does not count."""
+    log = log_folder(folder)
+    if not filesystem.exists(log):
+        return False
+    if filesystem.exists(log / QUORUM_STATE):
+        return True
+    segments = (name for name in filesystem.list(log) if segment_base_offset(name) is not None)
+    return any(filesystem.read(log / name) for name in segments)
+
+
+def _properties_text(identity: StorageIdentity) -> bytes:
+    cluster_id = identity.cluster_id
+    if not cluster_id or not cluster_id.isascii() or any(c in " \t\r\n\\=:#!" for c in cluster_id):
+        raise ValueError(f"cluster id {cluster_id!r} must be ASCII letters, digits, - and _")
+    lines = (
+        f"cluster.id={cluster_id}",
+        f"directory.id={to_kafka_text(identity.directory_id)}",
+        f"node.id={identity.node_id}",
+        f"version={_VERSION}",
+    )
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _read_properties(filesystem: FileSystem, path: Path) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for line in filesystem.read(path).decode("latin-1").splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            name, _, value = stripped.partition("=")
+            properties[name.strip()] = value.strip()
+    if properties.get("version") != _VERSION:
+        raise CorruptStorageError(
+            path, f"its version is {properties.get('version')}, this build reads {_VERSION}"
+        )
+    for name in ("cluster.id", "node.id", "directory.id"):
+        if not properties.get(name):
+            raise CorruptStorageError(path, f"it has no {name}")
+    return properties
+
+
+def _voters_text(voters: tuple[Voter, ...]) -> bytes:
+    stored = [
+        _StoredVoter(
+            node_id=voter.node_id,
+            directory_id=to_kafka_text(voter.directory_id),
+            host=voter.host,
+            port=voter.port,
+        )
+        for voter in voters
+    ]
+    text = msgspec.json.encode(_StoredVoters(version=1, voters=stored))
+    return msgspec.json.format(text, indent=2) + b"\n"
+
+
+def _read_voters(filesystem: FileSystem, path: Path) -> tuple[Voter, ...]:
+    try:
+        stored = msgspec.json.decode(filesystem.read(path), type=_StoredVoters)
+        if stored.version != 1:
+            raise ValueError(f"its version is {stored.version}, this build reads 1")
+        return tuple(
+            Voter(
+                node_id=NodeId(voter.node_id),
+                directory_id=from_kafka_text(voter.directory_id),
+                host=voter.host,
+                port=voter.port,
+            )
+            for voter in stored.voters
+        )
+    except FileNotFoundError as error:
+        raise CorruptStorageError(path, "the file is missing") from error
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CorruptStorageError(path, str(error)) from error

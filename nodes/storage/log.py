@@ -1,0 +1,342 @@
+"""The log of a node: append to the page cache, flush in groups, truncate, read.
+
+All file work is blocking and done in the caller's thread. What may run at the same time:
+
+- One *owner* (the server's loop) calls ``append_*``, ``read``, ``batches``, ``prepare_flush`` and
+  the properties.
+- ``flush`` and ``persist_mark`` may run on *one* other thread at the same time as those; see
+  ``flushing``.
+- ``truncate`` and ``close`` run alone: nothing else may be under way.
+
+After the first failed write or sync every call raises ``StorageFailed``: nothing is retried.
+
+Must never truncate before the durable-length mark is rolled back, nor hand out half a batch.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from nodes.quorum.messages import BatchHeader
+from nodes.quorum.persistent import EpochStart, LogShape
+from nodes.storage.durable_mark import DurableMarkFile, LogPosition, open_mark
+from nodes.storage.errors import CorruptStorageError, NotFormattedError, StorageFailed
+from nodes.storage.filesystem import FileSystem, FolderLock
+from nodes.storage.flushing import FailureLatch, Flusher, FlushPoint, Tail
+from nodes.storage.layout import (
+    DURABLE_LENGTH,
+    LOCK,
+    log_folder,
+    segment_name,
+)
+from nodes.storage.recovery import LogScan, repair_log, scan_log
+from nodes.storage.segment import Segment
+from nodes.wire.batches import Payload, RecordBatch, decode_batch, encode_payloads, peek_batch
+from nodes.wire.control import LeaderChange, encode_leader_change
+from nodes.wire.errors import WireError
+
+#: A segment is closed before an append would make it longer.
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+_READ_BYTES: Final = 1024 * 1024
+
+
+class LogStore:
+    """The open log of one node; see the module for what may run at the same time."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        folder: Path,
+        scan: LogScan,
+        mark: DurableMarkFile,
+        lock: FolderLock,
+        segment_bytes: int,
+    ) -> None:
+        """Used by ``open``, which makes everything durable first."""
+        self._filesystem = filesystem
+        self._folder = log_folder(folder)
+        self._segments = list(scan.segments)
+        self._epochs = scan.epochs
+        self._lock = lock
+        self._segment_bytes = segment_bytes
+        self._latch = FailureLatch()
+        self._tail = self._tail_of_last_segment()
+        durable = FlushPoint(self._tail, scan.epochs, ())
+        self._flusher = Flusher(filesystem, self._folder, mark, durable, self._latch)
+
+    @classmethod
+    def open(
+        cls, filesystem: FileSystem, folder: Path, *, segment_bytes: int = SEGMENT_BYTES
+    ) -> tuple[Self, LogShape]:
+        """Recover the log of a formatted data folder; blocks. All that it returns is durable.
+
+        Raises:
+            NotFormattedError: the folder holds no log.
+            StorageInUseError: another process holds the folder.
+            CorruptStorageError: what was flushed is not intact; nothing was changed.
+            StorageFailed: the disk refused.
+        """
+        if not filesystem.exists(log_folder(folder)):
+            raise NotFormattedError(folder, f"has no {log_folder(folder).name}")
+        lock = filesystem.lock(folder / LOCK)
+        scan: LogScan | None = None
+        try:
+            scan = scan_log(filesystem, folder)
+            repair_log(filesystem, folder, scan)
+            mark = open_mark(filesystem, log_folder(folder) / DURABLE_LENGTH)
+            store = cls(filesystem, folder, scan, mark, lock, segment_bytes)
+            mark.write(store._tail.position, store._tail.end_offset)
+            mark.sync()
+        except BaseException as error:
+            if scan is not None:
+                scan.close()
+            lock.release()
+            if isinstance(error, OSError):
+                raise StorageFailed("recover", log_folder(folder), str(error)) from error
+            raise
+        shape = LogShape(
+            start_offset=scan.start_offset, end_offset=scan.end_offset, epochs=scan.epochs
+        )
+        return store, shape
+
+    @property
+    def start_offset(self) -> Offset:
+        """First offset that the log holds."""
+        return self._segments[0].base_offset
+
+    @property
+    def end_offset(self) -> Offset:
+        """One past the last appended record."""
+        return self._tail.end_offset
+
+    @property
+    def flushed_offset(self) -> Offset:
+        """One past the last record that is durable."""
+        return self._flusher.flushed.end_offset
+
+    @property
+    def last_epoch(self) -> Epoch:
+        """Epoch of the last record; NO_EPOCH for an empty log."""
+        return self._epochs[-1].epoch if self._epochs else NO_EPOCH
+
+    @property
+    def epochs(self) -> tuple[EpochStart, ...]:
+        """First offset of every epoch, appended ones included."""
+        return self._epochs
+
+    def append_raw(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> None:
+        """Append whole batches byte for byte; they are readable at once, and not durable.
+
+        ``headers`` come from ``split_batches`` of the same bytes, which has checked them.
+
+        Raises:
+            ValueError: they do not follow the log's end; nothing was written.
+            StorageFailed: the disk refused.
+        """
+        self._latch.check()
+        epochs = self._epochs_with(raw, headers)
+        segment = self._segments[-1]
+        try:
+            if segment.size_bytes and segment.size_bytes + len(raw) > self._segment_bytes:
+                segment = self._roll()
+            segment.append(raw, headers)
+        except OSError as error:
+            self._latch.fail("append to", segment.path, error)
+        self._epochs = epochs
+        # Last: a flush that starts now sees all of the append or nothing.
+        self._tail = self._tail_of_last_segment()
+
+    def append_records(
+        self, base_offset: Offset, epoch: Epoch, timestamp_ms: int, payloads: Sequence[Payload]
+    ) -> BatchHeader:
+        """Append one batch with these keys and values; ``base_offset`` is the log's end.
+
+        Raises:
+            ValueError: it does not follow the log's end, is empty or too long.
+            StorageFailed: the disk refused.
+        """
+        raw = encode_payloads(base_offset, epoch, timestamp_ms, payloads)
+        return self._append_encoded(raw, base_offset, epoch, len(payloads))
+
+    def append_control(
+        self, base_offset: Offset, epoch: Epoch, timestamp_ms: int, change: LeaderChange
+    ) -> BatchHeader:
+        """Append the control batch that opens a leader's epoch.
+
+        Raises:
+            ValueError: it does not follow the log's end.
+            StorageFailed: the disk refused.
+        """
+        payload = encode_leader_change(change)
+        raw = encode_payloads(base_offset, epoch, timestamp_ms, [payload], is_control=True)
+        return self._append_encoded(raw, base_offset, epoch, 1)
+
+    def prepare_flush(self) -> FlushPoint:
+        """What a flush that starts now shall make durable; called by the owner."""
+        return FlushPoint(self._tail, self._epochs, self._flusher.unflushed(self._segments))
+
+    def flush(self, point: FlushPoint | None = None) -> Offset:
+        """Make everything up to ``point`` (default: now) durable; blocks; the flushed end offset.
+
+        Raises:
+            StorageFailed: the disk refused, now or earlier.
+        """
+        self._latch.check()
+        self._flusher.flush(self.prepare_flush() if point is None else point)
+        return self._flusher.flushed.end_offset
+
+    def persist_mark(self) -> None:
+        """Make the durable-length mark of the last flush durable; blocks.
+
+        Call it on the flushing thread after the flush was reported, so that nobody waits for it;
+        the next flush does it first if nobody has.
+
+        Raises:
+            StorageFailed: the disk refused, now or earlier.
+        """
+        self._latch.check()
+        self._flusher.persist_mark()
+
+    def truncate(self, end_offset: Offset) -> None:
+        """Drop every record at or above ``end_offset``; durable, all before it too, on return.
+
+        Runs alone. ``end_offset`` is the first offset of a batch, or the log's end.
+
+        Raises:
+            ValueError: it is outside the log or within a batch; nothing was changed.
+            StorageFailed: the disk refused.
+        """
+        self._latch.check()
+        if not self.start_offset <= end_offset <= self.end_offset:
+            raise ValueError(f"offset {end_offset} is outside the log")
+        index, position = self._locate_boundary(end_offset)
+        segment = self._segments[index]
+        self._flusher.roll_back(Tail(end_offset, LogPosition(segment.base_offset, position)))
+        try:
+            while len(self._segments) > index + 1:
+                dropped = self._segments.pop()
+                dropped.close()
+                self._filesystem.remove(dropped.path)
+            segment.cut(end_offset, position)
+        except OSError as error:
+            self._latch.fail("truncate", segment.path, error)
+        self._epochs = tuple(entry for entry in self._epochs if entry.start_offset < end_offset)
+        self._tail = self._tail_of_last_segment()
+        self._flusher.settle(self.prepare_flush())
+
+    def read(self, from_offset: Offset, end_offset: Offset, max_bytes: int) -> bytes:
+        """Whole batches from the one that holds ``from_offset`` on, all below ``end_offset``.
+
+        As many as fit into ``max_bytes``, but at least one; empty where there is none. One call
+        does not cross a segment's end.
+
+        Raises:
+            ValueError: ``from_offset`` is below the log's start.
+            StorageFailed: the disk refused.
+        """
+        self._latch.check()
+        tail = self._tail
+        if from_offset < self.start_offset:
+            raise ValueError(f"offset {from_offset} is below the log's start")
+        end_offset = min(end_offset, tail.end_offset)
+        if from_offset >= end_offset:
+            return b""
+        segment = self._segments[self._segment_index(from_offset)]
+        limit = segment.size_bytes
+        if segment.base_offset == tail.position.segment:
+            limit = tail.position.byte
+        try:
+            position, _ = segment.find(from_offset, limit)
+            return segment.read(position, limit, end_offset, max_bytes)
+        except OSError as error:
+            self._latch.fail("read", segment.path, error)
+
+    def batches(self, from_offset: Offset, end_offset: Offset) -> Iterator[RecordBatch]:
+        """Decoded batches, from the one that holds ``from_offset``, all below ``end_offset``.
+
+        Raises:
+            CorruptStorageError: a batch was intact when it was written and is not any more.
+            StorageFailed: the disk refused.
+        """
+        while raw := self.read(from_offset, end_offset, _READ_BYTES):
+            position = 0
+            while position < len(raw):
+                _, last_offset, size_bytes = peek_batch(raw, position)
+                try:
+                    yield decode_batch(raw, position)
+                except WireError as error:
+                    path = self._segments[self._segment_index(from_offset)].path
+                    raise CorruptStorageError(path, str(error), offset=from_offset) from error
+                from_offset = Offset(last_offset + 1)
+                position += size_bytes
+
+    def close(self) -> None:
+        """Close all files and give the folder back; what was not flushed may be lost."""
+        for segment in self._segments:
+            segment.close()
+        self._flusher.close()
+        self._lock.release()
+
+    def _append_encoded(
+        self, raw: bytes, base_offset: Offset, epoch: Epoch, record_count: int
+    ) -> BatchHeader:
+        header = BatchHeader(
+            base_offset=base_offset,
+            last_offset=Offset(base_offset + record_count - 1),
+            epoch=epoch,
+            size_bytes=len(raw),
+        )
+        self.append_raw(raw, (header,))
+        return header
+
+    def _epochs_with(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> tuple[EpochStart, ...]:
+        expected = self._tail.end_offset
+        epochs = self._epochs
+        last_epoch = self.last_epoch
+        size_bytes = 0
+        for header in headers:
+            if header.base_offset != expected:
+                raise ValueError(
+                    f"batch at offset {header.base_offset}, the log ends at {expected}"
+                )
+            if header.epoch < last_epoch:
+                raise ValueError(f"batch of epoch {header.epoch} after epoch {last_epoch}")
+            if header.epoch > last_epoch:
+                start = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
+                epochs = (*epochs, start)
+                last_epoch = header.epoch
+            expected = header.last_offset + 1
+            size_bytes += header.size_bytes
+        if size_bytes != len(raw):
+            raise ValueError(f"headers describe {size_bytes} bytes, {len(raw)} were given")
+        return epochs
+
+    def _roll(self) -> Segment:
+        base_offset = self._tail.end_offset
+        path = self._folder / segment_name(base_offset)
+        file = self._filesystem.open(path, create=True)
+        file.truncate(0)
+        segment = Segment(base_offset, file)
+        self._segments.append(segment)
+        return segment
+
+    def _locate_boundary(self, offset: Offset) -> tuple[int, int]:
+        """Index of the segment and byte position at which the batch of ``offset`` starts."""
+        if offset == self.end_offset:
+            return len(self._segments) - 1, self._segments[-1].size_bytes
+        index = self._segment_index(offset)
+        segment = self._segments[index]
+        position, base_offset = segment.find(offset, segment.size_bytes)
+        if base_offset != offset:
+            raise ValueError(f"offset {offset} is within the batch that starts at {base_offset}")
+        return index, position
+
+    def _segment_index(self, offset: Offset) -> int:
+        return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
+
+    def _tail_of_last_segment(self) -> Tail:
+        segment = self._segments[-1]
+        position = LogPosition(segment.base_offset, segment.size_bytes)
+        return Tail(segment.end_offset, position)

@@ -1,0 +1,85 @@
+"""Reads the log of a stopped node's data folder, for adapters and tools; changes nothing.
+
+Raft keeps no high watermark on disk: which records are committed is known from outside only (the
+node's state events, or that all nodes hold the same log after convergence). So the caller says
+where the committed part ends. A torn tail is left out, as a restart would cut it off.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from nodes.quorum.identifiers import Epoch, Offset
+from nodes.storage.disk import ReadOnlyDiskFileSystem
+from nodes.storage.errors import CorruptStorageError
+from nodes.storage.filesystem import FileSystem
+from nodes.storage.recovery import scan_log
+from nodes.storage.segment import Segment
+from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
+from nodes.wire.errors import WireError
+
+_READ_BYTES: Final = 1024 * 1024
+
+
+class LoggedRecord(msgspec.Struct, frozen=True):
+    """One record of the log."""
+
+    offset: Offset
+    epoch: Epoch
+    #: Milliseconds since 1970, as the leader stamped it.
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    #: Raft's own record, none of the state machine's.
+    is_control: bool
+
+
+def read_committed(
+    folder: Path,
+    end_offset: int | None = None,
+    *,
+    filesystem: FileSystem | None = None,
+) -> Iterator[LoggedRecord]:
+    """Records below ``end_offset`` (None: all that is intact), in order.
+
+    ``folder`` is the data folder of a stopped node of ours, or of a real Kafka controller.
+
+    Raises:
+        NotFormattedError: the folder holds no log.
+        CorruptStorageError: what was flushed is not intact.
+    """
+    scan = scan_log(filesystem or ReadOnlyDiskFileSystem(), folder, foreign=True)
+    try:
+        for segment in scan.segments:
+            for batch in _segment_batches(segment):
+                for record in batch.records:
+                    if end_offset is not None and record.offset >= end_offset:
+                        return
+                    yield LoggedRecord(
+                        offset=record.offset,
+                        epoch=batch.epoch,
+                        timestamp_ms=record.timestamp_ms,
+                        key=record.key,
+                        value=record.value,
+                        is_control=batch.is_control,
+                    )
+    finally:
+        scan.close()
+
+
+def _segment_batches(segment: Segment) -> Iterator[RecordBatch]:
+    position = 0
+    while position < segment.size_bytes:
+        raw = segment.read(position, segment.size_bytes, segment.end_offset, _READ_BYTES)
+        cursor = 0
+        while cursor < len(raw):
+            try:
+                yield decode_batch(raw, cursor)
+            except WireError as error:
+                raise CorruptStorageError(
+                    segment.path, str(error), position=position + cursor
+                ) from error
+            cursor += peek_batch(raw, cursor)[2]
+        position += cursor

@@ -1,0 +1,263 @@
+"""What a restarted node finds in its log, and what of it may be cut off.
+
+``scan_log`` reads and judges, and changes nothing. The durable-length mark divides the log: an
+invalid batch below it was flushed once, so it is corruption, and the node refuses to start; above
+it is a torn tail, and the log ends at the first invalid batch, also when valid ones follow, because
+sectors reach the disk in any order. Invalid is also what the checksum cannot see: a gap in the
+offsets, an epoch that falls, an epoch that is not what the leader-epoch checkpoint says.
+Entries of the checkpoint past the log's end are dropped: it is written before the batches are.
+
+``repair_log`` then cuts the tail and makes all that stays durable. It writes the kept bytes above
+the mark again first: if an fsync failed in an earlier life, the kernel may believe pages clean
+that never reached the disk, and a bare fsync would confirm them.
+
+Must never cut below the mark. Rot in the last flush group, which the mark may not know of yet,
+cannot be told from a torn tail.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from nodes.quorum.messages import BatchHeader
+from nodes.quorum.persistent import EpochStart
+from nodes.storage.durable_mark import DurableMark, LogPosition, read_mark
+from nodes.storage.epoch_checkpoint import read_epochs, write_epochs
+from nodes.storage.errors import CorruptStorageError, NotFormattedError
+from nodes.storage.filesystem import FileSystem
+from nodes.storage.layout import DURABLE_LENGTH, EPOCH_CHECKPOINT, log_folder, segment_base_offset
+from nodes.storage.segment import Segment, scan_batches
+from nodes.wire.errors import CorruptBatchError
+
+_REWRITE_BYTES: Final = 1024 * 1024
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """The first place where the log is not intact; all before it is."""
+
+    path: Path
+    #: Byte position in the file.
+    position: int
+    #: Offset that the batch there should have.
+    offset: Offset
+    problem: str
+
+
+class LogScan(msgspec.Struct, frozen=True):
+    """What the files hold."""
+
+    #: Open, in order, with every intact batch noted; damaged ones end before the damage.
+    segments: tuple[Segment, ...]
+    #: Files that lie behind the damage, in order.
+    lost: tuple[Path, ...]
+    start_offset: Offset
+    end_offset: Offset
+    #: As derived from the intact batches.
+    epochs: tuple[EpochStart, ...]
+    #: As in the checkpoint.
+    checkpoint: tuple[EpochStart, ...]
+    mark: DurableMark
+    #: None: every byte is intact. Else a torn tail (what lies below the mark is raised).
+    damage: Damage | None
+
+    def close(self) -> None:
+        """Close all files."""
+        for segment in self.segments:
+            segment.close()
+
+
+def scan_log(filesystem: FileSystem, folder: Path, *, foreign: bool = False) -> LogScan:
+    """Read the whole log of a data folder and judge it; changes nothing.
+
+    ``foreign``: the folder may be Kafka's own, without a durable-length mark and with a log that
+    starts above 0.
+
+    Raises:
+        NotFormattedError: there is no log folder.
+        CorruptStorageError: what was flushed is not intact.
+        OSError: the disk refused.
+    """
+    log = log_folder(folder)
+    if not filesystem.exists(log):
+        raise NotFormattedError(folder, f"has no {log.name}")
+    mark = DurableMark(0, LogPosition(0, 0), 0)
+    if not foreign or filesystem.exists(log / DURABLE_LENGTH):
+        mark = read_mark(filesystem, log / DURABLE_LENGTH)
+    checkpoint = read_epochs(filesystem, log / EPOCH_CHECKPOINT)
+    names = _segment_names(filesystem, log)
+    if not names:
+        raise CorruptStorageError(log, "it has no segment file")
+    if names[0][0] != 0 and not foreign:
+        raise CorruptStorageError(
+            log, f"its first segment starts at {names[0][0]}, not 0", offset=0
+        )
+    scanner = _Scanner(filesystem, checkpoint, Offset(names[0][0]))
+    lost: list[Path] = []
+    try:
+        for base_offset, path in names:
+            if scanner.damage is not None or not scanner.scan_segment(Offset(base_offset), path):
+                lost.append(path)
+        _judge(scanner, mark)
+    except BaseException:
+        scanner.close()
+        raise
+    return LogScan(
+        segments=tuple(scanner.segments),
+        lost=tuple(lost),
+        start_offset=Offset(names[0][0]),
+        end_offset=scanner.end_offset,
+        epochs=tuple(scanner.epochs),
+        checkpoint=checkpoint,
+        mark=mark,
+        damage=scanner.damage,
+    )
+
+
+def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> None:
+    """Cut the torn tail off and make what stays durable, checkpoint included; not the mark.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    log = log_folder(folder)
+    # Newest first: whatever a crash leaves has its gap, if any, at the torn place.
+    for path in reversed(scan.lost):
+        filesystem.remove(path)
+    for name in filesystem.list(log):
+        if name.endswith(".tmp"):
+            filesystem.remove(log / name)
+    for segment in scan.segments:
+        if segment.base_offset < scan.mark.position.segment:
+            continue
+        start = 0
+        if segment.base_offset == scan.mark.position.segment:
+            start = scan.mark.position.byte
+        if segment.file.size() > segment.size_bytes:
+            segment.file.truncate(segment.size_bytes)
+        _rewrite(segment, start)
+        segment.file.sync()
+    filesystem.sync_folder(log)
+    if scan.epochs != scan.checkpoint:
+        write_epochs(filesystem, log / EPOCH_CHECKPOINT, scan.epochs)
+
+
+def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
+    found: list[tuple[int, Path]] = []
+    for name in filesystem.list(log):
+        base_offset = segment_base_offset(name)
+        if base_offset is not None:
+            found.append((base_offset, log / name))
+    return sorted(found)
+
+
+def _judge(scanner: "_Scanner", mark: DurableMark) -> None:
+    damage = scanner.damage
+    end = scanner.end_position
+    if end >= mark.position and scanner.end_offset >= mark.end_offset:
+        return
+    if damage is not None:
+        raise CorruptStorageError(
+            damage.path,
+            f"{damage.problem}, although everything below offset {mark.end_offset} was flushed",
+            offset=damage.offset,
+            position=damage.position,
+        )
+    raise CorruptStorageError(
+        scanner.last_path,
+        f"the log ends here, although everything below offset {mark.end_offset} was flushed",
+        offset=scanner.end_offset,
+        position=end.byte,
+    )
+
+
+def _rewrite(segment: Segment, start: int) -> None:
+    position = start
+    while position < segment.size_bytes:
+        size_bytes = min(_REWRITE_BYTES, segment.size_bytes - position)
+        segment.file.write_at(position, segment.file.read_at(position, size_bytes))
+        position += size_bytes
+
+
+class _Scanner:
+    """Walks the segments and keeps what was intact so far."""
+
+    def __init__(
+        self, filesystem: FileSystem, checkpoint: tuple[EpochStart, ...], start_offset: Offset
+    ) -> None:
+        self._filesystem = filesystem
+        self._checkpoint = checkpoint
+        #: Next entry of the checkpoint that no batch has reached.
+        self._next_entry = 0
+        self._epoch = NO_EPOCH
+        self.segments: list[Segment] = []
+        self.epochs: list[EpochStart] = []
+        self.end_offset = start_offset
+        self.damage: Damage | None = None
+        self.last_path = Path()
+
+    @property
+    def end_position(self) -> LogPosition:
+        """Where the intact bytes end."""
+        if not self.segments:
+            return LogPosition(0, 0)
+        last = self.segments[-1]
+        return LogPosition(last.base_offset, last.size_bytes)
+
+    def scan_segment(self, base_offset: Offset, path: Path) -> bool:
+        """Check one file; False if nothing in it belongs to the log."""
+        self.last_path = path
+        if base_offset != self.end_offset:
+            problem = f"the segment follows offset {self.end_offset}, there is a gap or an overlap"
+            self.damage = Damage(path, 0, self.end_offset, problem)
+            return False
+        file = self._filesystem.open(path)
+        segment = Segment(base_offset, file)
+        self.segments.append(segment)
+        try:
+            for _, header in scan_batches(file, file.size()):
+                problem = self._objection(header)
+                if problem is not None:
+                    self._note_damage(segment, problem)
+                    break
+                segment.note(header)
+                self.end_offset = segment.end_offset
+        except CorruptBatchError as error:
+            self._note_damage(segment, error.problem)
+        return True
+
+    def close(self) -> None:
+        """Close all files."""
+        for segment in self.segments:
+            segment.close()
+
+    def _note_damage(self, segment: Segment, problem: str) -> None:
+        self.damage = Damage(segment.path, segment.size_bytes, self.end_offset, problem)
+
+    def _objection(self, header: BatchHeader) -> str | None:
+        if header.base_offset != self.end_offset:
+            return f"offset {header.base_offset} follows {self.end_offset - 1}"
+        if header.epoch < self._epoch:
+            return f"epoch {header.epoch} follows {self._epoch}"
+        opens_epoch = header.epoch > self._epoch
+        entry = self._entry_below(header.last_offset + 1)
+        if opens_epoch:
+            wanted = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
+            if entry != wanted:
+                return f"epoch {header.epoch} starts here, the leader-epoch checkpoint disagrees"
+            self._next_entry += 1
+            if self._entry_below(header.last_offset + 1) is not None:
+                return "the leader-epoch checkpoint starts another epoch within the batch"
+            self._epoch = Epoch(header.epoch)
+            self.epochs.append(wanted)
+        elif entry is not None:
+            return f"epoch {header.epoch} goes on, the checkpoint starts epoch {entry.epoch}"
+        return None
+
+    def _entry_below(self, end_offset: int) -> EpochStart | None:
+        """The next entry of the checkpoint, if it starts below ``end_offset``."""
+        if self._next_entry >= len(self._checkpoint):
+            return None
+        entry = self._checkpoint[self._next_entry]
+        return entry if entry.start_offset < end_offset else None

@@ -1,0 +1,177 @@
+"""One segment file of the log, with a sparse index from offset to byte position in memory.
+
+A segment knows where its batches lie; it decides nothing about durability. The index has an entry
+about every ``INDEX_INTERVAL_BYTES``: finding an offset reads that much at most and walks it. Must
+never hand out bytes past the limit that the caller gives, for the end of the file may be growing.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from nodes.quorum.identifiers import Offset
+from nodes.quorum.messages import BatchHeader
+from nodes.storage.filesystem import DataFile
+from nodes.wire.batches import (
+    BATCH_BYTES_MAX,
+    HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    check_batch,
+    peek_batch,
+)
+
+INDEX_INTERVAL_BYTES: Final = 4096
+#: How many of the newest batches are found at once: followers nearly always ask for those.
+RECENT_BATCHES: Final = 128
+_SCAN_WINDOW_BYTES: Final = 1024 * 1024
+
+
+class Segment:
+    """A segment file and where its batches are."""
+
+    def __init__(self, base_offset: Offset, file: DataFile) -> None:
+        self._base_offset = base_offset
+        self._file = file
+        self._end_offset = base_offset
+        self._size_bytes = 0
+        self._index_offsets = array("q")
+        self._index_positions = array("q")
+        #: Position of each of the newest batches by its base offset, oldest first.
+        self._recent: dict[Offset, int] = {}
+
+    @property
+    def base_offset(self) -> Offset:
+        """First offset of the segment, as its name says."""
+        return self._base_offset
+
+    @property
+    def end_offset(self) -> Offset:
+        """One past its last record."""
+        return self._end_offset
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the batches that it is known to hold."""
+        return self._size_bytes
+
+    @property
+    def file(self) -> DataFile:
+        """The open file."""
+        return self._file
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._file.path
+
+    def append(self, raw: bytes, headers: tuple[BatchHeader, ...]) -> None:
+        """Write batches at the end and note them.
+
+        Raises:
+            OSError: the disk refused; the end of the file is undefined then.
+        """
+        self._file.write_at(self._size_bytes, raw)
+        for header in headers:
+            self.note(header)
+
+    def note(self, header: BatchHeader) -> None:
+        """Take a batch that lies at the end into account."""
+        positions = self._index_positions
+        if not positions or self._size_bytes - positions[-1] >= INDEX_INTERVAL_BYTES:
+            self._index_offsets.append(header.base_offset)
+            positions.append(self._size_bytes)
+        self._recent[header.base_offset] = self._size_bytes
+        if len(self._recent) > RECENT_BATCHES:
+            del self._recent[next(iter(self._recent))]
+        self._size_bytes += header.size_bytes
+        self._end_offset = Offset(header.last_offset + 1)
+
+    def cut(self, end_offset: Offset, size_bytes: int) -> None:
+        """Drop all batches from this place on, from the file and from the index.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        self._file.truncate(size_bytes)
+        keep = bisect_right(self._index_positions, size_bytes - 1)
+        del self._index_offsets[keep:]
+        del self._index_positions[keep:]
+        self._recent.clear()
+        self._size_bytes = size_bytes
+        self._end_offset = end_offset
+
+    def find(self, offset: Offset, limit_bytes: int) -> tuple[int, Offset]:
+        """Position and base offset of the batch that holds ``offset``.
+
+        ``offset`` is at least the segment's base offset and below its end.
+
+        Raises:
+            ValueError: no batch before ``limit_bytes`` holds it.
+        """
+        recent = self._recent.get(offset)
+        if recent is not None and recent < limit_bytes:
+            return recent, offset
+        entry = bisect_right(self._index_offsets, offset) - 1
+        position = self._index_positions[entry] if entry >= 0 else 0
+        window = self._file.read_at(position, min(2 * INDEX_INTERVAL_BYTES, limit_bytes - position))
+        start = position
+        while position < limit_bytes:
+            if position - start + HEADER_BYTES > len(window):
+                window = self._file.read_at(position, min(HEADER_BYTES, limit_bytes - position))
+                start = position
+            base_offset, last_offset, size_bytes = peek_batch(window, position - start)
+            if offset <= last_offset:
+                return position, base_offset
+            position += size_bytes
+        raise ValueError(f"offset {offset} is not in {self.path}")
+
+    def read(self, position: int, limit_bytes: int, end_offset: Offset, max_bytes: int) -> bytes:
+        """Whole batches from ``position`` on that lie below ``end_offset``.
+
+        As many as fit into ``max_bytes``, but one at least if there is one; none from
+        ``limit_bytes`` on.
+        """
+        available = limit_bytes - position
+        raw = self._file.read_at(position, max(min(max_bytes, available), HEADER_BYTES))
+        cursor = 0
+        while len(raw) - cursor >= HEADER_BYTES:
+            _, last_offset, size_bytes = peek_batch(raw, cursor)
+            if last_offset >= end_offset:
+                break
+            if cursor + size_bytes > len(raw):
+                if cursor == 0:
+                    return self._file.read_at(position, size_bytes)
+                break
+            cursor += size_bytes
+        return raw[:cursor]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Every batch of a file with its position, each fully checked, from the start.
+
+    Raises:
+        CorruptBatchError: at the first batch that is cut short or wrong; ``position`` is its
+            position *within the window* and of no use, the caller counts.
+    """
+    position = 0
+    window = b""
+    start = 0
+    while position < size_bytes:
+        rest = window[position - start : position - start + LENGTH_PREFIX_BYTES]
+        needed = HEADER_BYTES
+        if len(rest) == LENGTH_PREFIX_BYTES:
+            length = int.from_bytes(rest[8:], "big", signed=True)
+            needed = max(needed, min(LENGTH_PREFIX_BYTES + length, BATCH_BYTES_MAX))
+        if start + len(window) < min(position + needed, size_bytes):
+            start = position
+            window = file.read_at(position, max(needed, _SCAN_WINDOW_BYTES))
+            continue
+        header = check_batch(window, position - start)
+        yield position, header
+        position += header.size_bytes

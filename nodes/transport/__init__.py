@@ -1,0 +1,1 @@
+"""Sockets of a node: Kafka frames between nodes, a private protocol for clients."""

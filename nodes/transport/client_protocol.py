@@ -1,0 +1,171 @@
+"""The private protocol between clients and a node: msgpack behind a four-byte length.
+
+The server speaks first: a ``Hello`` proves that the node itself answers, where a port's proxy
+accepts connections for a dead one. A client that waits for it before it sends anything knows that
+nothing happened when it does not come. Requests may be sent before earlier ones are answered;
+answers carry the request's id and come in any order. Must never wait or block: this module has
+frames in and frames out only.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+import msgspec
+
+#: Version of the protocol, in ``Hello``.
+PROTOCOL_VERSION: Final = 1
+#: A longer frame is refused and its connection closed.
+FRAME_SIZE_BYTES_MAX: Final = 1024 * 1024
+_LENGTH_BYTES: Final = 4
+
+RequestKind = Literal["read", "write", "cas", "add", "read-set", "status"]
+AnswerOutcome = Literal["ok", "not-leader", "timeout", "unknown", "invalid-request", "stopping"]
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """First frame of a connection, from the node."""
+
+    version: int
+    node_id: int
+    incarnation: int
+
+
+class ClientRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a client asks of one node."""
+
+    #: Chosen by the client, unique within the connection.
+    id: int
+    kind: RequestKind
+    #: Register or set; empty for status.
+    key: str = ""
+    #: write: the value; cas: ``[expected, new]``; add: the element; else None.
+    value: Any = None
+    #: Operation id that goes into the log, so that a repeated command shows.
+    operation: str = ""
+    #: How long the node may take, milliseconds.
+    timeout_ms: int = 5_000
+    mode: Literal["linearizable"] = "linearizable"
+
+
+class NodeState(msgspec.Struct, frozen=True):
+    """Result of ``status``: what the node says of itself."""
+
+    node_id: int
+    incarnation: int
+    role: str
+    epoch: int
+    leader_id: int | None
+    #: -1 while it is unknown.
+    high_watermark: int
+    log_end_offset: int
+    #: One past the last record applied to the registers.
+    applied_offset: int
+    #: Digest of the registers at ``applied_offset``.
+    digest: str
+
+
+class ClientAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the node says came of a request."""
+
+    id: int
+    outcome: AnswerOutcome
+    #: True where the outcome is certain: it happened (ok), or it did not and never will.
+    definite: bool
+    #: read: the value; read-set: a list; cas: whether it succeeded; status: a ``NodeState``.
+    result: Any = None
+    #: Node that leads, as far as this one knows.
+    leader_id: int | None = None
+    epoch: int | None = None
+    #: Where the record of a write lies; for a read, one past the last record it saw.
+    offset: int | None = None
+    #: In words, for everything but ok.
+    reason: str | None = None
+
+
+class ProtocolError(Exception):
+    """The other side sent something that this protocol does not have."""
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_REQUEST_DECODER: Final = msgspec.msgpack.Decoder(ClientRequest)
+_ANSWER_DECODER: Final = msgspec.msgpack.Decoder(ClientAnswer)
+_HELLO_DECODER: Final = msgspec.msgpack.Decoder(Hello)
+
+
+def encode_frame(message: Hello | ClientRequest | ClientAnswer) -> bytes:
+    """The message with its length before it.
+
+    Raises:
+        ProtocolError: it has a value that msgpack cannot carry, or it is too long.
+    """
+    try:
+        body = _ENCODER.encode(message)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ProtocolError(f"message cannot be encoded: {error}") from error
+    if len(body) > FRAME_SIZE_BYTES_MAX:
+        raise ProtocolError(f"message has {len(body)} bytes, at most {FRAME_SIZE_BYTES_MAX} go")
+    return len(body).to_bytes(_LENGTH_BYTES, "big") + body
+
+
+def decode_request(body: bytes) -> ClientRequest:
+    """The request in a frame's body; raises ``ProtocolError``."""
+    try:
+        return _REQUEST_DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"malformed request: {error}") from error
+
+
+def decode_answer(body: bytes) -> ClientAnswer:
+    """The answer in a frame's body; raises ``ProtocolError``."""
+    try:
+        return _ANSWER_DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"malformed answer: {error}") from error
+
+
+def decode_hello(body: bytes) -> Hello:
+    """The greeting in a connection's first frame; raises ``ProtocolError``."""
+    try:
+        hello = _HELLO_DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ProtocolError(f"malformed greeting: {error}") from error
+    if hello.version != PROTOCOL_VERSION:
+        raise ProtocolError(
+            f"the node speaks version {hello.version}, this client {PROTOCOL_VERSION}"
+        )
+    return hello
+
+
+def decode_state(answer: ClientAnswer) -> NodeState:
+    """The result of a ``status`` request; raises ``ProtocolError``."""
+    try:
+        return msgspec.convert(answer.result, NodeState)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"malformed status: {error}") from error
+
+
+class FrameSplitter:
+    """Cuts a byte stream into frame bodies."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Bodies that are complete now.
+
+        Raises:
+            ProtocolError: a frame is announced that is too long; nothing after it can be trusted.
+        """
+        self._buffer += data
+        while len(self._buffer) >= _LENGTH_BYTES:
+            size_bytes = int.from_bytes(self._buffer[:_LENGTH_BYTES], "big")
+            if size_bytes > FRAME_SIZE_BYTES_MAX:
+                raise ProtocolError(
+                    f"frame of {size_bytes} bytes announced, at most {FRAME_SIZE_BYTES_MAX} go"
+                )
+            end = _LENGTH_BYTES + size_bytes
+            if len(self._buffer) < end:
+                return
+            body = bytes(self._buffer[_LENGTH_BYTES:end])
+            del self._buffer[:end]
+            yield body

@@ -1,0 +1,88 @@
+"""Kafka frames as this node sends them: who it is and where voters listen, over ``nodes.wire``.
+
+Requests go out in the highest version that we speak: the peers are our own nodes. Must never hold
+the state of a connection.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from nodes.quorum.identifiers import NodeId
+from nodes.quorum.messages import Answer, Request
+from nodes.quorum.persistent import Voter
+from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
+from nodes.wire.apis import SUPPORTED_VERSIONS, RequestHeader
+from nodes.wire.errors import ForeignPartitionError, UnsupportedAnswerError
+from nodes.wire.messages import (
+    api_key_of,
+    decode_answer,
+    decode_request,
+    encode_answer,
+    encode_api_versions,
+    encode_refusal,
+    encode_request,
+)
+from nodes.wire.requests import Endpoint
+
+#: Correlation ids are 31 bits wide on the wire; one request at a time keeps them apart.
+_CORRELATION_MASK: Final = 0x7FFFFFFF
+
+
+class Inbound:
+    """A request that the replica shall see, and what is needed to answer it."""
+
+    def __init__(self, header: RequestHeader, request: Request) -> None:
+        self.header = header
+        self.request = request
+
+
+class KafkaCodec:
+    """Whole frames, size included, out; payloads, without it, in."""
+
+    def __init__(self, node_id: NodeId, voters: tuple[Voter, ...]) -> None:
+        """A codec for this node; ``voters`` say where everybody listens."""
+        self._client_id = f"splitbrain-{node_id}"
+        self._endpoints: Mapping[NodeId, Endpoint] = {
+            voter.node_id: Endpoint(voter.host, voter.port) for voter in voters
+        }
+        self._own = self._endpoints.get(node_id)
+
+    def encode_request(self, correlation: int, request: Request) -> bytes:
+        """Frame of a request."""
+        return encode_request(
+            request, correlation & _CORRELATION_MASK, self._client_id, leader=self._own
+        )
+
+    def decode_answer(self, correlation: int, request: Request, payload: bytes) -> Answer:
+        """The answer to this request.
+
+        Raises:
+            WireError: it is malformed, or answers something else.
+        """
+        api_key = api_key_of(request)
+        received = decode_answer(payload, api_key, SUPPORTED_VERSIONS[api_key].highest)
+        if received.correlation_id != correlation & _CORRELATION_MASK:
+            raise UnsupportedAnswerError(
+                f"answer {received.correlation_id} does not fit request {correlation}"
+            )
+        if isinstance(received.message, ApiVersionsAnswer):
+            raise UnsupportedAnswerError("ApiVersions was not asked")
+        return received.message
+
+    def decode_request(self, payload: bytes) -> Inbound | bytes:
+        """A request for the replica, or the frame that answers what is no matter of the replica.
+
+        Raises:
+            WireError: it is malformed or not served; the connection must be closed.
+        """
+        try:
+            received = decode_request(payload)
+        except ForeignPartitionError as error:
+            return encode_refusal(error.header, error.code)
+        if isinstance(received.message, ApiVersionsRequest):
+            return encode_api_versions(received.header)
+        return Inbound(received.header, received.message)
+
+    def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
+        """Frame of the answer, in the request's version."""
+        return encode_answer(answer, inbound.header, endpoints=self._endpoints)

@@ -1,0 +1,192 @@
+"""A node's own connection to one peer: one request at a time, closed when it is not answered.
+
+After a timeout, an abandoned request or anything malformed the connection is closed and the next
+request opens a new one: an answer can never meet another request, and a connection that a
+partition broke is replaced within one request timeout instead of waiting for TCP. Must never
+resend by itself: the replica decides.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+import msgspec
+
+from nodes.quorum.identifiers import CorrelationId, NodeId
+from nodes.quorum.messages import Answer, Request
+from nodes.quorum.persistent import Voter
+from nodes.transport.kafka_codec import KafkaCodec
+from nodes.wire.errors import WireError
+from nodes.wire.framing import FrameReader
+
+#: Pause before the connection attempt that follows a failed one; doubles up to the second.
+BACK_OFF_S_MIN: Final = 0.01
+BACK_OFF_S_MAX: Final = 0.08
+
+
+class LinkOwner(Protocol):
+    """Told once for each request what came of it, unless it was abandoned."""
+
+    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
+        """The peer answered."""
+        ...
+
+    def failed(self, peer: NodeId, correlation: CorrelationId, reason: str) -> None:
+        """No answer will come; the connection is closed."""
+        ...
+
+
+class _Outstanding(msgspec.Struct):
+    correlation: CorrelationId
+    request: Request
+    timer: asyncio.TimerHandle
+
+
+class _Connection(asyncio.Protocol):
+    """One TCP connection; reports to its link and forgets it when it is dropped."""
+
+    def __init__(self, received: Callable[[bytes], None], lost: Callable[[str], None]) -> None:
+        self._received: Callable[[bytes], None] | None = received
+        self._lost: Callable[[str], None] | None = lost
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # A cast, since uvloop's transports are not derived from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            frames = self._reader.feed(data)
+        except WireError as error:
+            self._lose(str(error))
+            return
+        for payload in frames:
+            if self._received is not None:
+                self._received(payload)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lose(f"connection lost: {exc}" if exc is not None else "the peer closed it")
+
+    def write(self, frame: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(frame)
+
+    def drop(self) -> None:
+        """Close at once; nothing is reported any more."""
+        self._received = None
+        self._lost = None
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+
+    def _lose(self, reason: str) -> None:
+        lost = self._lost
+        self.drop()
+        if lost is not None:
+            lost(reason)
+
+
+class PeerLink:
+    """Requests to one peer."""
+
+    def __init__(self, peer: Voter, codec: KafkaCodec, owner: LinkOwner) -> None:
+        self._peer = peer
+        self._codec = codec
+        self._owner = owner
+        self._outstanding: _Outstanding | None = None
+        self._connection: _Connection | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._failed_attempts_count = 0
+        self._closed = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits for an answer."""
+        return self._outstanding is None
+
+    def send(self, correlation: CorrelationId, request: Request, timeout_ms: int) -> None:
+        """Send a request, connecting first where needed; the timeout covers both."""
+        if self._outstanding is not None:
+            raise RuntimeError(f"two requests at a time to node {self._peer.node_id}")
+        timer = asyncio.get_running_loop().call_later(
+            timeout_ms / 1_000, self._fail, f"no answer within {timeout_ms} ms"
+        )
+        self._outstanding = _Outstanding(correlation, request, timer)
+        if self._connection is not None:
+            self._write()
+        elif not self._closed:
+            self._connecting = asyncio.create_task(self._connect())
+
+    def abandon(self, correlation: CorrelationId) -> None:
+        """Close the connection of a request that nobody waits for any more."""
+        if self._outstanding is not None and self._outstanding.correlation == correlation:
+            self._drop()
+
+    def close(self) -> None:
+        """Drop the connection; nothing is reported any more."""
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> _Outstanding | None:
+        """Forget connection and request; the request, for its report."""
+        outstanding, self._outstanding = self._outstanding, None
+        if outstanding is not None:
+            outstanding.timer.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+        if self._connection is not None:
+            self._connection.drop()
+            self._connection = None
+        return outstanding
+
+    def _fail(self, reason: str) -> None:
+        outstanding = self._drop()
+        if outstanding is not None:
+            self._owner.failed(self._peer.node_id, outstanding.correlation, reason)
+
+    async def _connect(self) -> None:
+        """Open the connection and send what waits for it; ended by cancellation at a timeout."""
+        loop = asyncio.get_running_loop()
+        connection = _Connection(self._receive, self._fail)
+        try:
+            if self._failed_attempts_count:
+                doubled_s = BACK_OFF_S_MIN * 2 ** min(self._failed_attempts_count - 1, 10)
+                await asyncio.sleep(min(doubled_s, BACK_OFF_S_MAX))
+            self._failed_attempts_count += 1
+            await loop.create_connection(lambda: connection, self._peer.host, self._peer.port)
+        except asyncio.CancelledError:
+            connection.drop()  # made already, maybe: its end must not fail the next request
+            raise
+        except OSError as error:
+            self._connecting = None
+            self._fail(f"cannot connect to {self._peer.host}:{self._peer.port}: {error}")
+            return
+        self._connecting = None
+        self._failed_attempts_count = 0
+        self._connection = connection
+        self._write()
+
+    def _write(self) -> None:
+        if self._outstanding is not None and self._connection is not None:
+            outstanding = self._outstanding
+            self._connection.write(
+                self._codec.encode_request(outstanding.correlation, outstanding.request)
+            )
+
+    def _receive(self, payload: bytes) -> None:
+        outstanding = self._outstanding
+        if outstanding is None:
+            self._drop()  # the peer answered what nobody asked
+            return
+        try:
+            answer = self._codec.decode_answer(
+                outstanding.correlation, outstanding.request, payload
+            )
+        except WireError as error:
+            self._fail(f"unreadable answer: {error}")
+            return
+        outstanding.timer.cancel()
+        self._outstanding = None
+        self._owner.answered(self._peer.node_id, outstanding.correlation, answer)

@@ -1,0 +1,1 @@
+"""Kafka's bytes: record batches, frames, requests and responses of the quorum. Pure."""

@@ -1,0 +1,69 @@
+"""Which of Kafka's APIs the quorum speaks, and in which versions; the one table of it.
+
+Code, tests and documents read this table. Feature ranges are what ``ApiVersions`` advertises: a
+real controller joins a quorum only with peers that know ``kraft.version``.
+
+Source: Kafka 4.3's message definitions; the wire names of ``kio``'s modules.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import msgspec
+
+#: The one topic that the quorum replicates, its fixed id (32 hex digits) and its one partition.
+METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_TOPIC_ID: Final = f"{1:032x}"
+METADATA_PARTITION: Final = 0
+#: Name of the listener that quorum nodes talk to, as in ``controller.listener.names``.
+QUORUM_LISTENER: Final = "CONTROLLER"
+
+
+class ApiKey(IntEnum):
+    """Keys of the APIs that the quorum speaks."""
+
+    FETCH = 1
+    API_VERSIONS = 18
+    VOTE = 52
+    BEGIN_QUORUM_EPOCH = 53
+    END_QUORUM_EPOCH = 54
+    DESCRIBE_QUORUM = 55
+
+
+class RequestHeader(msgspec.Struct, frozen=True):
+    """Who asks what, and under which number."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class VersionRange(NamedTuple):
+    """Versions served, both ends included."""
+
+    lowest: int
+    highest: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.lowest <= version <= self.highest
+
+
+#: Fetch starts where directory ids came (KIP-853); Vote 2 brought the pre-vote (KIP-996).
+SUPPORTED_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
+    {
+        ApiKey.FETCH: VersionRange(17, 18),
+        ApiKey.API_VERSIONS: VersionRange(0, 4),
+        ApiKey.VOTE: VersionRange(0, 2),
+        ApiKey.BEGIN_QUORUM_EPOCH: VersionRange(1, 1),
+        ApiKey.END_QUORUM_EPOCH: VersionRange(1, 1),
+        ApiKey.DESCRIBE_QUORUM: VersionRange(0, 2),
+    }
+)
+
+#: Features and the levels that this node can run with.
+SUPPORTED_FEATURES: Final[Mapping[str, VersionRange]] = MappingProxyType(
+    {"kraft.version": VersionRange(0, 1)}
+)

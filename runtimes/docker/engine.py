@@ -1,0 +1,143 @@
+"""The connection to the container engine, and what its refusals mean to a user.
+
+``python -m runtimes.docker.engine`` says whether an engine answers (exit code 0) or why not (3);
+``docker/engine.sh`` asks it, so that scripts and runs look for the engine in the same place.
+It never starts or installs one.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import docker
+import docker.errors
+import requests.exceptions
+from docker import DockerClient
+
+from contracts.errors import HarnessError
+
+#: Every call to the engine is answered within this time or has failed; engines under load take
+#: seconds to remove a container, never a minute.
+ENGINE_TIMEOUT_S = 60
+
+_USUAL_SOCKET = "unix:///var/run/docker.sock"
+
+_GET_ENGINE = (
+    "Start the engine or point DOCKER_HOST to one; `make engine` says how to get one on this "
+    "machine"
+)
+
+
+def connect(*, pool_size: int = 32) -> DockerClient:
+    """A client of the engine that the environment names (``DOCKER_HOST``, else the local socket).
+
+    Args:
+        pool_size: how many threads may talk to the engine at once.
+
+    Raises:
+        HarnessError: no engine answers there, or it is not permitted to this user.
+    """
+    client: DockerClient | None = None
+    try:
+        _knock(os.environ.get("DOCKER_HOST") or _USUAL_SOCKET)
+        client = docker.from_env(timeout=ENGINE_TIMEOUT_S, max_pool_size=pool_size)
+        client.ping()
+    except (
+        OSError,
+        docker.errors.DockerException,
+        requests.exceptions.RequestException,
+    ) as error:
+        if client is not None:
+            client.close()
+        raise HarnessError(
+            "talk to the container engine", "docker", _why_unreachable(error), _GET_ENGINE
+        ) from error
+    return client
+
+
+def _knock(host: str) -> None:
+    """Open and close a connection where the engine listens on a socket of this machine.
+
+    The library leaves its own socket open when nobody listens, and tells less.
+
+    Raises:
+        OSError: nobody listens there, or not for this user.
+    """
+    scheme, _, path = host.partition("://")
+    if scheme == "unix":
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocker:
+            knocker.settimeout(ENGINE_TIMEOUT_S)
+            knocker.connect(path)
+
+
+def _why_unreachable(error: Exception) -> str:
+    """One clause; the library wraps what the operating system said in texts of its own."""
+    text = f"{type(error).__name__} {error}"
+    if "PermissionError" in text:
+        return "this user may not use its socket"
+    if "FileNotFoundError" in text:
+        return "there is no engine's socket on this machine"
+    if "ConnectionRefusedError" in text:
+        return "its socket is there but nobody answers"
+    return str(error)
+
+
+@contextmanager
+def engine_action(action: str, target: str) -> Generator[None]:
+    """Turn the library's exceptions into one sentence for users.
+
+    Raises:
+        HarnessError: instead of any exception of the library or of its transport.
+    """
+    try:
+        yield
+    except docker.errors.ImageNotFound as error:
+        raise HarnessError(
+            action, target, "its image is not in the engine", "Run `make images`"
+        ) from error
+    except docker.errors.NotFound as error:
+        raise HarnessError(
+            action,
+            target,
+            f"it is gone from the engine ({error.explanation})",
+            "Something outside this run removed it; start the run again",
+        ) from error
+    except docker.errors.APIError as error:
+        raise HarnessError(action, target, _explain(error), _next_step(error)) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise HarnessError(action, target, _why_unreachable(error), _GET_ENGINE) from error
+
+
+def _explain(error: docker.errors.APIError) -> str:
+    return str(error.explanation or error).strip().rstrip(".")
+
+
+def _next_step(error: docker.errors.APIError) -> str:
+    text = _explain(error)
+    if "already in use" in text and "name" in text:
+        return "Another run has the same id, or a dead one left it: run `splitbrain clean`"
+    if "no space left" in text:
+        return "Free disk space where the engine keeps its data"
+    return "The engine's own log says more"
+
+
+def main() -> int:
+    """Say whether an engine answers; ``--quiet`` says nothing."""
+    quiet = "--quiet" in sys.argv[1:]
+    try:
+        client = connect()
+    except HarnessError as error:
+        if not quiet:
+            print(error, file=sys.stderr)
+        return error.exit_code
+    with_version = client.version()
+    client.close()
+    if not quiet:
+        print(f"engine {with_version['Version']} on {with_version['Os']}/{with_version['Arch']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

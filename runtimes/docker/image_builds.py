@@ -1,0 +1,207 @@
+"""How an image is made: from a Dockerfile and a context, or imported from a file system archive.
+
+Builds reach no network of their own unless an image registry answers: what they need is fetched on
+the host, by ordinary clients, with hashes where there are any.
+"""
+
+import hashlib
+import io
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+import requests.exceptions
+from docker import DockerClient
+
+from contracts.errors import HarnessError
+from runtimes.docker.engine import engine_action
+
+#: What the base is made of where a registry answers.
+_PUBLIC_BASE = "debian:bookworm-slim"
+
+#: A registry that has not delivered the small public image by then is none; making the base on
+#: this machine takes about as long.
+REGISTRY_PATIENCE_S = 20.0
+
+#: Carried by every image of ours.
+IMAGE_LABEL = "splitbrain.image"
+
+#: Python in the images: Debian bookworm's. Wheels are chosen for it, not for the host's.
+IMAGE_PYTHON = "3.11"
+_IMAGE_GLIBC = "2_36"
+
+
+def registry_answers(client: DockerClient) -> bool:
+    """Whether the public base image is here or can be pulled soon; pulls it."""
+    outcome: list[bool] = []
+
+    def pull() -> None:
+        try:
+            client.images.get(_PUBLIC_BASE)
+        except docker.errors.ImageNotFound:
+            pass
+        except (docker.errors.DockerException, requests.exceptions.RequestException):
+            return
+        else:
+            outcome.append(True)
+            return
+        try:
+            client.images.pull(_PUBLIC_BASE)
+        except (docker.errors.DockerException, requests.exceptions.RequestException):
+            return
+        outcome.append(True)
+
+    puller = threading.Thread(target=pull, name="pull-base", daemon=True)
+    puller.start()
+    puller.join(REGISTRY_PATIENCE_S)
+    return bool(outcome)
+
+
+def import_base(client: DockerClient, tag: str, script: Path) -> None:
+    """Make the base's file system with ``script`` and import it as ``tag``.
+
+    Raises:
+        HarnessError: the script or the import failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="splitbrain-base-") as folder:
+        archive = Path(folder) / "base.tar"
+        _run(["bash", str(script), str(archive)], "make the base image", tag)
+        repository, version = tag.split(":")
+        with engine_action("import the base image", tag), archive.open("rb") as stream:
+            api: Any = client.api
+            api.import_image_from_data(
+                stream,
+                repository=repository,
+                tag=version,
+                changes=["ENV LC_ALL=C.UTF-8", f"LABEL {IMAGE_LABEL}=base"],
+            )
+            client.images.get(tag)
+
+
+def fetch_wheels(requirements: Path, cache: Path) -> Path:
+    """A folder with the packages of a lock file, unpacked, for the images' Python; cached.
+
+    Raises:
+        HarnessError: a package could not be fetched or does not have the locked hash.
+    """
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    key = hashlib.sha256(requirements.read_bytes() + machine.encode()).hexdigest()[:16]
+    folder = cache / "wheels" / key
+    if folder.is_dir():
+        return folder
+    unfinished = folder.with_name(f"{key}-unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
+    command = [
+        *(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps"),
+        *("--require-hashes", "--only-binary", ":all:", "--link-mode", "copy"),
+        *("--python-version", IMAGE_PYTHON),
+        *("--python-platform", f"{machine}-manylinux_{_IMAGE_GLIBC}"),
+        *("--target", str(unfinished), "--requirement", str(requirements)),
+    ]
+    _run(command, "fetch the image's Python packages", requirements.name)
+    unfinished.rename(folder)
+    return folder
+
+
+def build(
+    client: DockerClient,
+    tag: str,
+    base: str | None,
+    folder: Path,
+    extra: Mapping[str, Path],
+) -> None:
+    """Build ``folder/Dockerfile`` with the folder's files and ``extra`` (name to path) as context.
+
+    Args:
+        client: of the engine that builds.
+        tag: of the result.
+        base: value of the build argument ``BASE``, None where the Dockerfile has none.
+        folder: with the Dockerfile.
+        extra: folders that are added to the context under the given names.
+
+    Raises:
+        HarnessError: with the last lines that the build printed.
+    """
+    context = _context(folder, extra)
+    lines: list[str] = []
+    with engine_action("build an image", tag):
+        stream: Any = client.api.build(
+            fileobj=context,
+            custom_context=True,
+            tag=tag,
+            buildargs={"BASE": base} if base else {},
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        for message in stream:
+            if "error" in message:
+                lines.append(str(message["error"]).strip())
+                raise HarnessError(
+                    "build an image",
+                    tag,
+                    " | ".join(lines[-5:]),
+                    f"See {folder.name}/Dockerfile under docker/",
+                )
+            text = str(message.get("stream", "")).strip()
+            if text:
+                lines.append(text)
+
+
+def prune(client: DockerClient, name: str, keep: int) -> None:
+    """Forget all but the newest ``keep`` builds of an image; one that a container uses stays.
+
+    Nobody else may be building: what a build is about to name has no name yet.
+    """
+    with engine_action("remove superseded images", name):
+        images = client.images.list(name=name)
+        images.sort(key=lambda image: str(image.attrs["Created"]), reverse=True)
+        for image in images[keep:]:
+            for tag in image.tags:
+                with suppress(docker.errors.APIError):
+                    client.images.remove(tag)
+        api: Any = client.api
+        api.prune_images(filters={"dangling": True, "label": IMAGE_LABEL})
+
+
+def _context(folder: Path, extra: Mapping[str, Path]) -> io.BytesIO:
+    """A build context: reproducible owners and times, no caches."""
+
+    def cleaned(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        if "__pycache__" in entry.name:
+            return None
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = ""
+        entry.mtime = 0
+        return entry
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in sorted(folder.iterdir()):
+            archive.add(path, arcname=path.name, filter=cleaned)
+        for name, path in sorted(extra.items()):
+            archive.add(path, arcname=name, filter=cleaned)
+    buffer.seek(0)
+    return buffer
+
+
+def _run(command: list[str], action: str, target: str) -> None:
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    if finished.returncode != 0:
+        said = (finished.stderr or finished.stdout).strip().splitlines()[-8:]
+        raise HarnessError(
+            action,
+            target,
+            " | ".join(said) or f"exit code {finished.returncode}",
+            "Mend what the message names and run `make images` again",
+        )

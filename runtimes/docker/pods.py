@@ -1,0 +1,255 @@
+"""One node's pod: the pause container that owns its network, and the node's own container.
+
+The pause container outlives every kill of the node, so addresses, published ports and firewall
+rules do too. What is done to the network is done in the pause container, whose image has the
+tools; nothing is asked of the node's image.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+from docker import DockerClient
+from docker.models.containers import Container
+from docker.types import LogConfig
+
+from contracts.errors import HarnessError
+from contracts.names import RunId
+from contracts.runtime import Address, NodeSpec, NodeStatus
+from runtimes.docker import names
+from runtimes.docker.engine import engine_action
+from runtimes.docker.images import POD_IMAGE
+
+_TOOLS = "/opt/splitbrain"
+_BYTES_PER_MIB = 1024 * 1024
+
+_STATUS: Mapping[str, NodeStatus] = {
+    "running": "running",
+    "paused": "paused",
+    "restarting": "running",
+    "created": "exited",
+    "exited": "exited",
+    "dead": "exited",
+    "removing": "missing",
+}
+
+
+class Pod:
+    """Handles of one node's two containers and its volume.
+
+    Args:
+        client: of the engine.
+        run_id: of the run that owns it.
+        lock: the run folder's lock file, for the labels.
+        spec: of the node.
+        address: its fixed address in the run's network.
+    """
+
+    def __init__(
+        self, client: DockerClient, run_id: RunId, lock: Path, spec: NodeSpec, address: str
+    ) -> None:
+        self._client = client
+        self._run_id = run_id
+        self._lock = lock
+        self.spec = spec
+        self.address = address
+        self.ports: dict[str, Address] = {}
+        self._pause: Container | None = None
+        self._node: Container | None = None
+
+    def create(self, network: str, image_id: str, hosts: Mapping[str, str]) -> None:
+        """Make and start both containers.
+
+        Args:
+            network: name of the run's network.
+            image_id: of the node's image, resolved once for all nodes of a run.
+            hosts: every node's name to its address.
+
+        Raises:
+            HarnessError: the engine refuses; what was made so far stays for the teardown.
+        """
+        spec = self.spec
+        with engine_action(
+            f"start the pod of {spec.name}", names.pod_name(self._run_id, spec.name)
+        ):
+            self._pause = self._create_pause(network, hosts)
+            self._pause.start()
+            self._read_ports()
+        with engine_action(f"start {spec.name}", names.node_name(self._run_id, spec.name)):
+            self._node = self._create_node(image_id)
+            self._node.start()
+
+    def _create_pause(self, network: str, hosts: Mapping[str, str]) -> Container:
+        spec = self.spec
+        client: Any = self._client
+        container: Container = client.containers.create(
+            POD_IMAGE,
+            name=names.pod_name(self._run_id, spec.name),
+            hostname=spec.name,
+            labels=self._labels("pod"),
+            network=network,
+            networking_config={
+                network: client.api.create_endpoint_config(ipv4_address=self.address)
+            },
+            # The node knows itself by its own name in the engine's hosts file.
+            extra_hosts={name: address for name, address in hosts.items() if name != spec.name},
+            ports={f"{port}/tcp": ("127.0.0.1", None) for port in spec.ports.values()},
+            cap_add=["NET_ADMIN"],
+            log_config=LogConfig(type="json-file"),
+        )
+        return container
+
+    def _create_node(self, image_id: str) -> Container:
+        spec = self.spec
+        client: Any = self._client
+        volume = names.volume_name(self._run_id, spec.name)
+        client.volumes.create(name=volume, labels=self._labels("node"))
+        volumes = {volume: {"bind": spec.data_path, "mode": "rw"}}
+        for mount in spec.mounts:
+            volumes[str(mount.host_path.resolve())] = {
+                "bind": mount.node_path,
+                "mode": "ro" if mount.read_only else "rw",
+            }
+        memory = spec.memory_limit_mib
+        limit = memory * _BYTES_PER_MIB if memory is not None else None
+        assert self._pause is not None
+        container: Container = client.containers.create(
+            image_id,
+            command=list(spec.command),
+            name=names.node_name(self._run_id, spec.name),
+            labels=self._labels("node"),
+            environment=spec.environment,
+            network_mode=f"container:{self._pause.id}",
+            volumes=volumes,
+            log_config=LogConfig(type="json-file"),
+            # No swap: a node that outgrows its limit is killed, not slowed.
+            **({"mem_limit": limit, "memswap_limit": limit} if limit is not None else {}),
+        )
+        return container
+
+    def _labels(self, role: names.Role) -> dict[str, str]:
+        return names.node_labels(
+            self._run_id, self._lock, self.spec.name, role, self.spec.data_path
+        )
+
+    def _read_ports(self) -> None:
+        assert self._pause is not None
+        self._pause.reload()
+        attributes: Any = self._pause.attrs
+        published: dict[str, list[dict[str, str]] | None] = attributes["NetworkSettings"]["Ports"]
+        for name, port in self.spec.ports.items():
+            bindings = published.get(f"{port}/tcp") or []
+            if not bindings:
+                raise HarnessError(
+                    f"publish port {name} of {self.spec.name}",
+                    names.pod_name(self._run_id, self.spec.name),
+                    f"the engine published no host port for {port}",
+                    "The engine's own log says more",
+                )
+            self.ports[name] = Address(host="127.0.0.1", port=int(bindings[0]["HostPort"]))
+
+    @property
+    def pause_container(self) -> Container:
+        """The pause container.
+
+        Raises:
+            HarnessError: the pod was not created.
+        """
+        return self._made(self._pause)
+
+    @property
+    def node_container(self) -> Container:
+        """The node's own container.
+
+        Raises:
+            HarnessError: the pod was not created.
+        """
+        return self._made(self._node)
+
+    def _made(self, container: Container | None) -> Container:
+        if container is None:
+            raise HarnessError(
+                "use a node", self.spec.name, "it was never deployed", "Call deploy before"
+            )
+        return container
+
+    # --- the node's process -------------------------------------------------------------------
+
+    def status(self) -> NodeStatus:
+        """What the engine says of the node's process."""
+        if self._node is None:
+            return "missing"
+        with engine_action(f"look at {self.spec.name}", str(self._node.name)):
+            try:
+                self._node.reload()
+            except docker.errors.NotFound:
+                return "missing"
+        return _STATUS.get(str(self._node.status), "missing")
+
+    def exit_code(self) -> int | None:
+        """Exit code of the last incarnation, None while it runs."""
+        if self.status() != "exited":
+            return None
+        attributes: Any = self.node_container.attrs
+        return int(attributes["State"]["ExitCode"])
+
+    def start(self) -> None:
+        """Start the node's process again; nothing where it runs."""
+        with engine_action(f"start {self.spec.name}", str(self.node_container.name)):
+            self.node_container.start()
+
+    def kill(self) -> None:
+        """SIGKILL, also where it is paused; returns when the process is gone."""
+        with engine_action(f"kill {self.spec.name}", str(self.node_container.name)):
+            try:
+                self.node_container.kill("SIGKILL")
+            except docker.errors.APIError as error:
+                if "is not running" not in str(error):
+                    raise
+            self.node_container.wait(timeout=30)
+
+    def pause(self) -> None:
+        """Freeze every process of the node; nothing where it is frozen."""
+        with engine_action(f"pause {self.spec.name}", str(self.node_container.name)):
+            try:
+                self.node_container.pause()
+            except docker.errors.APIError as error:
+                if "already paused" not in str(error):
+                    raise
+
+    def resume(self) -> None:
+        """Undo pause; nothing where it is not frozen."""
+        with engine_action(f"resume {self.spec.name}", str(self.node_container.name)):
+            try:
+                self.node_container.unpause()
+            except docker.errors.APIError as error:
+                text = str(error)
+                if "is not paused" not in text and "is not running" not in text:
+                    raise
+
+    # --- its network --------------------------------------------------------------------------
+
+    def firewall(self, action: str, sources: Iterable[str] = ()) -> str:
+        """Run the pod's firewall script: ``cut``, ``restore``, ``heal``, ``list``; what it printed.
+
+        Raises:
+            HarnessError: the kernel or the engine refused.
+        """
+        code, output = self.execute(["firewall.sh", action, *sources])
+        if code != 0:
+            raise HarnessError(
+                f"{action} links into {self.spec.name}",
+                names.pod_name(self._run_id, self.spec.name),
+                output.strip().replace("\n", " | ") or f"exit code {code}",
+                "`splitbrain doctor` says what this kernel can do",
+            )
+        return output
+
+    def execute(self, command: list[str]) -> tuple[int, str]:
+        """Run one of the pod's tools in the pause container; exit code and output."""
+        container = self.pause_container
+        program, *arguments = command
+        with engine_action(f"run {program} for {self.spec.name}", str(container.name)):
+            result: Any = container.exec_run([f"{_TOOLS}/{program}", *arguments])
+        return int(result.exit_code), bytes(result.output).decode(errors="replace")

@@ -1,0 +1,308 @@
+"""The runtime ``docker``: a deployed cluster of pods in a container engine.
+
+It acts on one run's resources only, and does what it is asked: choosing targets and times is the
+nemesis' business, judging what came of it the checkers'.
+"""
+
+import ipaddress
+import platform
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from docker import DockerClient
+
+from contracts.errors import HarnessError
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.runtime import Address, Capability, DeploymentSpec, NodeSample, NodeStatus
+from history.run_folder import RunFolder
+from runtimes.docker import archives, names, sampling, sweep
+from runtimes.docker.engine import connect, engine_action
+from runtimes.docker.images import POD_IMAGE
+from runtimes.docker.network import create_network, pod_address
+from runtimes.docker.pods import Pod
+from runtimes.docker.watchdog import Watchdog
+
+#: Datagrams that see one direction of a link go to this port of the destination's pod.
+_ONE_WAY_PORT = 47_999
+
+_AT_ONCE = 16
+
+_Thing = TypeVar("_Thing")
+_Result = TypeVar("_Result")
+
+
+class DockerRuntime:
+    """Implements :class:`contracts.runtime.Runtime` with one engine; one instance per run.
+
+    Args:
+        client: of the engine; closed by :meth:`teardown`. None: the one the environment names.
+        watched: whether a watchdog process stops the nodes when this process dies.
+
+    Raises:
+        HarnessError: no engine answers.
+    """
+
+    name = "docker"
+
+    def __init__(self, client: DockerClient | None = None, *, watched: bool = True) -> None:
+        self._client = client if client is not None else connect()
+        self._watched = watched
+        self._spec: DeploymentSpec | None = None
+        self._pods: dict[NodeName, Pod] = {}
+        self._gauges: dict[NodeName, sampling.Gauge] = {}
+        self._watchdog: Watchdog | None = None
+        self._images: dict[str, str] = {}
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Partitions, kills and pauses, wherever an engine runs."""
+        return frozenset({"partition", "kill", "pause"})
+
+    # --- deployment ---------------------------------------------------------------------------
+
+    def deploy(self, spec: DeploymentSpec) -> None:
+        """Make network and pods and start all nodes side by side; on failure leave nothing.
+
+        Dead runs' leftovers are swept first. The caller holds the lock of the run folder, or the
+        next sweep takes this run for dead.
+
+        Raises:
+            HarnessError: an image is missing, the engine refuses, a name is taken.
+        """
+        sweep.sweep(self._client)
+        if spec.run_id in sweep.runs(self._client):
+            raise HarnessError(
+                "deploy the cluster",
+                spec.run_id,
+                "another living run has the same id",
+                "Start it again: ids come from the clock and the seed",
+            )
+        spec.run_folder.mkdir(parents=True, exist_ok=True)
+        lock = RunFolder(spec.run_folder).lock
+        self._spec = spec
+        try:
+            self._images = self._resolve_images(spec)
+            if self._watched:
+                self._watchdog = Watchdog(spec.run_id, spec.run_folder / "watchdog.log")
+            network, subnet = create_network(
+                self._client, spec.run_id, names.run_labels(spec.run_id, lock)
+            )
+            self._make_pods(spec, lock, str(network.name), subnet)
+        except BaseException:
+            self.teardown()
+            raise
+
+    def _resolve_images(self, spec: DeploymentSpec) -> dict[str, str]:
+        resolved: dict[str, str] = {}
+        for image in dict.fromkeys([POD_IMAGE, *(node.image for node in spec.nodes)]):
+            with engine_action("find an image", image):
+                resolved[image] = str(self._client.images.get(image).id)
+        return resolved
+
+    def _make_pods(
+        self, spec: DeploymentSpec, lock: Path, network: str, subnet: ipaddress.IPv4Network
+    ) -> None:
+        for position, node in enumerate(spec.nodes):
+            address = pod_address(subnet, position)
+            self._pods[node.name] = Pod(self._client, spec.run_id, lock, node, address)
+        hosts = {str(name): pod.address for name, pod in self._pods.items()}
+        _on_all(
+            self._pods.values(),
+            lambda pod: pod.create(network, self._images[pod.spec.image], hosts),
+        )
+
+    def nodes(self) -> Sequence[NodeName]:
+        """Names of the deployed nodes, in the order of the spec."""
+        return list(self._pods)
+
+    def teardown(self) -> None:
+        """Remove all that deploy made. Safe to call twice and after a failed deploy."""
+        spec, self._spec = self._spec, None
+        try:
+            if spec is not None:
+                sweep.remove_run(self._client, spec.run_id, RunFolder(spec.run_folder).lock)
+        finally:
+            # Only now: should this process die in the middle, the watchdog still stops the nodes.
+            if self._watchdog is not None:
+                self._watchdog.dismiss()
+            self._pods.clear()
+            self._client.close()
+
+    # --- nodes --------------------------------------------------------------------------------
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        """Where a client on this machine reaches the named port; outlives kill and start.
+
+        Raises:
+            HarnessError: there is no such node or port.
+        """
+        try:
+            return self._pod(node).ports[port]
+        except KeyError:
+            raise HarnessError(
+                "find a port",
+                f"{node}/{port}",
+                "the node publishes none of that name",
+                "Name it in the node's spec",
+            ) from None
+
+    def start(self, node: NodeName) -> None:
+        """Start a node that was killed or has exited."""
+        self._pod(node).start()
+
+    def kill(self, node: NodeName) -> None:
+        """SIGKILL; returns when the process is gone. A paused node dies too."""
+        self._pod(node).kill()
+
+    def pause(self, node: NodeName) -> None:
+        """Freeze every process of the node."""
+        self._pod(node).pause()
+
+    def resume(self, node: NodeName) -> None:
+        """Undo pause."""
+        self._pod(node).resume()
+
+    def status(self, node: NodeName) -> NodeStatus:
+        """What the engine says of the node's process."""
+        return self._pod(node).status()
+
+    def exit_code(self, node: NodeName) -> int | None:
+        """Exit code of the last incarnation (137 after a kill), None while running."""
+        return self._pod(node).exit_code()
+
+    def _pod(self, node: NodeName) -> Pod:
+        pod = self._pods.get(node)
+        if pod is None:
+            deployed = ", ".join(self._pods) or "none"
+            raise HarnessError(
+                "use a node", node, f"it is not deployed (deployed: {deployed})", "Deploy it first"
+            )
+        return pod
+
+    # --- links --------------------------------------------------------------------------------
+
+    def cut(self, links: Iterable[Link]) -> None:
+        """Drop every packet on these links from now on, of open connections too."""
+        self._change("cut", links)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        """Undo cut for these links."""
+        self._change("restore", links)
+
+    def _change(self, action: str, links: Iterable[Link]) -> None:
+        sources: defaultdict[NodeName, list[str]] = defaultdict(list)
+        for link in sorted(set(links)):
+            sources[link.destination].append(self._pod(link.source).address)
+        # Packets are dropped where they arrive: a drop on the sender's side would be told to it.
+        _on_all(
+            [(self._pod(node), addresses) for node, addresses in sources.items()],
+            lambda change: change[0].firewall(action, change[1]),
+        )
+
+    def cut_links(self) -> frozenset[Link]:
+        """The links that are cut now, as the kernel tells it."""
+        by_address = {pod.address: name for name, pod in self._pods.items()}
+        listings = _on_all(
+            self._pods.items(), lambda item: (item[0], item[1].firewall("list").split())
+        )
+        return frozenset(
+            Link(source=by_address[address], destination=destination)
+            for destination, addresses in listings
+            for address in addresses
+        )
+
+    def heal_all(self) -> None:
+        """Remove every rule, resume every node; does not start exited ones."""
+
+        def heal(pod: Pod) -> None:
+            pod.firewall("heal")
+            pod.resume()
+
+        _on_all(self._pods.values(), heal)
+
+    def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
+        """Whether a new connection along the link opens and is answered within the time.
+
+        It is made from inside the source's pod. Answered means that the destination's process
+        notices the end of the connection, so a paused node is not reachable. A connection needs
+        both directions: :meth:`delivers` looks at one alone.
+        """
+        destination = self._pod(link.destination)
+        number = destination.spec.ports[port]
+        code, _ = self._pod(link.source).execute(
+            ["probe.py", "connect", destination.address, str(number), str(timeout_s)]
+        )
+        return code == 0
+
+    def delivers(self, link: Link, timeout_s: float) -> bool:
+        """Whether a datagram along the link arrives: one direction, whatever the nodes do."""
+        destination, source = self._pod(link.destination), self._pod(link.source)
+        with ThreadPoolExecutor(1, thread_name_prefix="listen") as pool:
+            listening = pool.submit(
+                destination.execute,
+                ["probe.py", "listen", str(_ONE_WAY_PORT), str(timeout_s)],
+            )
+            # The listener may not be there for the first ones.
+            while not listening.done():
+                source.execute(["probe.py", "send", destination.address, str(_ONE_WAY_PORT)])
+            return listening.result()[0] == 0
+
+    # --- evidence -----------------------------------------------------------------------------
+
+    def sample(self, node: NodeName) -> NodeSample | None:
+        """Resource use now, page cache apart; None while the node is not running.
+
+        CPU seconds count from the node's last start.
+        """
+        pod = self._pod(node)
+        figures = None
+        gauge = self._gauges.get(node)
+        if gauge is not None:
+            figures = gauge.read()
+        if figures is None:
+            if pod.status() not in ("running", "paused"):
+                return None
+            attributes: Any = pod.node_container.attrs
+            gauge = sampling.Gauge(int(attributes["State"]["Pid"]))
+            self._gauges[node] = gauge
+            figures = gauge.read() or self._ask_engine(pod)
+        if figures is None:
+            return None
+        return NodeSample(node=node, cpu_seconds_total=figures[0], memory_bytes=figures[1])
+
+    def _ask_engine(self, pod: Pod) -> tuple[float, int] | None:
+        with engine_action(f"measure {pod.spec.name}", str(pod.node_container.name)):
+            return sampling.ask_engine(pod.node_container)
+
+    def log_tail(self, node: NodeName, lines: int) -> str:
+        """Last lines that the node printed, on either stream."""
+        container: Any = self._pod(node).node_container
+        with engine_action(f"read the output of {node}", str(container.name)):
+            return bytes(container.logs(tail=lines)).decode(errors="replace")
+
+    def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
+        """Copy the node's output to ``folder/output.log`` and its data to ``folder/data/``."""
+        pod = self._pod(node)
+        folder.mkdir(parents=True, exist_ok=True)
+        archives.copy_output(pod.node_container, folder)
+        if with_data:
+            archives.copy_data(pod.node_container, pod.spec.data_path, folder)
+
+    def versions(self) -> dict[str, str]:
+        """Engine, kernel, and the digest of each image in use."""
+        with engine_action("ask for the engine's version", "docker"):
+            engine: Any = self._client.version()
+        return {
+            "engine": str(engine["Version"]),
+            "kernel": str(engine.get("KernelVersion") or platform.release()),
+            **{f"image {name}": digest for name, digest in self._images.items()},
+        }
+
+
+def _on_all(things: Iterable[_Thing], action: Callable[[_Thing], _Result]) -> list[_Result]:
+    """Do it to all side by side; the first failure is raised when all are done."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
+        return list(pool.map(action, things))

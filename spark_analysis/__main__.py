@@ -1,0 +1,58 @@
+"""``python -m spark_analysis RUN_FOLDER``: the analysis as a child process of the harness.
+
+Prints one JSON line at the end. Ends with 0, with 3 and one sentence on standard error where the
+analysis was not possible, with 64 where it was called wrongly; never with 1 or 2, which are
+verdicts.
+"""
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from contracts.errors import HarnessError
+from history.run_folder import RunFolder
+from spark_analysis.analyze import analyze
+
+_EXIT_USAGE = 64
+_EXIT_TERMINATED = 128 + signal.SIGTERM
+
+
+def main(arguments: list[str]) -> int:
+    """Analyse the run folder that the only argument names; returns the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m spark_analysis RUN_FOLDER\n")
+        return _EXIT_USAGE
+    # An exception, so that Spark's JVM and its files go too.
+    signal.signal(signal.SIGTERM, _leave)
+    run_folder = Path(arguments[0])
+    try:
+        summary = analyze(run_folder)
+    except HarnessError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - a traceback would end with 1, which is a verdict
+        sys.stderr.write(
+            f"could not analyse the run ({run_folder}): {type(error).__name__}: {error}. "
+            "This is a defect of splitbrain; please report it with the run folder.\n"
+        )
+        return HarnessError.exit_code
+    line = {
+        "run_id": summary["run_id"],
+        "summary": str(RunFolder(run_folder).analysis_summary),
+        "seconds": summary["seconds"],
+        "lost": summary["lost"]["missing"],
+        "phantom": summary["phantom"]["unexplained"],
+    }
+    sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
+    return 0
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    sys.exit(_EXIT_TERMINATED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,128 @@
+"""Analyses one run folder: ingest, jobs, results as Parquet, small results as ``summary.json``.
+
+Must never judge: verdicts are the checker's.
+"""
+
+import contextlib
+import functools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from contracts.errors import HarnessError
+from history.run_folder import RunFolder
+from spark_analysis.ingest import ingest
+from spark_analysis.jobs.availability import fault_windows, longest_unavailability
+from spark_analysis.jobs.commits import acknowledged_writes, lost_commits, phantom_commits
+from spark_analysis.jobs.latency import latency_quantiles, throughput
+from spark_analysis.jobs.leadership import leader_overlaps, reigns
+from spark_analysis.schemas import (
+    LATENCY,
+    LEADER_OVERLAPS,
+    LEADERS,
+    LOST,
+    PHANTOM,
+    THROUGHPUT,
+    UNAVAILABILITY,
+    WINDOWS,
+    Table,
+)
+from spark_analysis.session import spark_session
+from spark_analysis.summary import Counts, summarize
+from spark_analysis.table_writer import replace_file
+from spark_analysis.tables import RunTables, open_tables, store_result
+
+
+def analyze(run_folder: Path, session: SparkSession | None = None) -> dict[str, Any]:
+    """Make the tables and results of one run; the summary is written and returned.
+
+    Args:
+        run_folder: the run's folder.
+        session: used and left running; without one a local session is started and ended.
+
+    Returns:
+        The content of ``analysis/summary.json``, see ``spark_analysis.summary``.
+
+    Raises:
+        HarnessError: no such folder, it cannot be read or written, no Java, or Spark failed.
+    """
+    ingested = ingest(run_folder)
+    folder = RunFolder(run_folder)
+    started = time.monotonic()
+    with _session(session) as spark, _one_sentence(run_folder):
+        tables = open_tables(spark, [run_folder])
+        results = _run_jobs(spark, tables, folder)
+        counts = _count(tables)
+        summary = summarize(ingested, results, counts)
+    summary["seconds"] = round(time.monotonic() - started, 3)
+    replace_file(folder.analysis_summary, msgspec.json.encode(summary))
+    return summary
+
+
+def _run_jobs(spark: SparkSession, tables: RunTables, folder: RunFolder) -> dict[Table, DataFrame]:
+    """Compute and store every result."""
+    operations, faults, state_events, committed, logs = tables
+    results: dict[Table, DataFrame] = {}
+
+    def store(table: Table, result: DataFrame) -> DataFrame:
+        results[table] = store_result(spark, result, table, folder)
+        return results[table]
+
+    store(LATENCY, latency_quantiles(operations))
+    store(THROUGHPUT, throughput(operations))
+    store(WINDOWS, fault_windows(operations, faults))
+    store(UNAVAILABILITY, longest_unavailability(operations))
+    store(LOST, lost_commits(operations, committed, logs))
+    store(PHANTOM, phantom_commits(operations, committed))
+    leaders = store(LEADERS, reigns(state_events, faults, operations))
+    store(LEADER_OVERLAPS, leader_overlaps(leaders))
+    return results
+
+
+def _count(tables: RunTables) -> Counts:
+    """How much the lost and phantom commits were looked for in; one job for all figures."""
+    records = tables.committed.where(sql.col("f").isNotNull()).select("epoch", "offset", "digest")
+    frames = {
+        "acknowledged": acknowledged_writes(tables.operations),
+        "committed": records.distinct(),
+        "nodes": tables.logs,
+        "logs": tables.logs.where(sql.col("start_offset").isNotNull()),
+    }
+    counted = [
+        frame.agg(sql.count(sql.lit(1)).alias("count")).withColumn("name", sql.lit(name))
+        for name, frame in frames.items()
+    ]
+    everything = functools.reduce(DataFrame.unionByName, counted)
+    return Counts(**{row["name"]: row["count"] for row in everything.collect()})
+
+
+@contextlib.contextmanager
+def _session(given: SparkSession | None) -> Iterator[SparkSession]:
+    if given is not None:
+        yield given
+        return
+    with spark_session() as started:
+        yield started
+
+
+@contextlib.contextmanager
+def _one_sentence(run_folder: Path) -> Iterator[None]:
+    """Say what Spark says in one sentence instead of two screens of stack."""
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError) as error:
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise HarnessError(
+            "analyse the run with Spark",
+            str(run_folder),
+            first_line.rstrip("."),
+            "Remove the analysis folder in it and run splitbrain analyze again; "
+            "the run itself is not affected.",
+        ) from error

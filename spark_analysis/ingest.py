@@ -1,0 +1,164 @@
+"""Turns a run folder into Parquet tables with declared schemas, without Spark.
+
+Invocations and completions are paired here, once, in one pass, so that no later query pays for a
+shuffle. Memory is bounded by one batch of rows and the operations in flight, not by the run.
+
+A second ingest of an unchanged folder does nothing; each table is replaced whole or not at all,
+and the manifest is written last, so that a crash in the middle is made good by the next ingest.
+Damaged files are taken as far as they go, and what was left out is said in ``Ingested.damage``.
+Must never change what the run wrote.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from contracts.errors import HarnessError
+from history.plan import decode_plan
+from history.run_folder import RunFolder
+from spark_analysis.run_rows import (
+    Row,
+    committed_rows,
+    fault_rows,
+    operation_rows,
+    state_event_rows,
+)
+from spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, STATE_EVENTS, Table
+from spark_analysis.table_writer import BATCH_ROWS, PART_FILE, replace_file, replace_table
+
+#: Tables that an ingest makes.
+INGESTED_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """One file that was read, as it was then."""
+
+    #: Relative to the run folder.
+    path: str
+    size_bytes: int
+    modified_ns: int
+
+
+class Ingested(msgspec.Struct, frozen=True):
+    """What an ingest made; content of the manifest."""
+
+    run_id: str
+    #: Table name to the version of its schema.
+    tables: dict[str, int]
+    #: Table name to its number of rows.
+    rows: dict[str, int]
+    sources: tuple[Source, ...]
+    #: What could not be read, one sentence each; empty for a run that ended in order.
+    damage: tuple[str, ...]
+
+
+def table_folder(folder: RunFolder, table: Table) -> Path:
+    """Where an ingested table of a run stands."""
+    return folder.operations if table is OPERATIONS else folder.analysis_table(table.name)
+
+
+def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
+    """Make the tables of one run, unless they are there and nothing has changed since.
+
+    Args:
+        run_folder: the run's folder; missing files give empty tables.
+        batch_rows: rows held in memory at once.
+
+    Raises:
+        HarnessError: there is no such folder, or it cannot be read or written.
+    """
+    folder = RunFolder(run_folder)
+    if not run_folder.is_dir():
+        raise HarnessError(
+            "ingest the run",
+            str(run_folder),
+            "there is no such folder",
+            "Name a folder below runs/.",
+        )
+    try:
+        # Taken before reading: a run that still grows is then seen to have changed.
+        sources = _sources(folder)
+        made = _manifest(folder)
+        if made is not None and made.sources == sources and _tables_stand(folder, made):
+            return made
+        ingested = _ingest(folder, sources, batch_rows)
+        replace_file(folder.ingest_manifest, msgspec.json.encode(ingested))
+    except OSError as error:
+        raise HarnessError(
+            "ingest the run",
+            error.filename or str(run_folder),
+            error.strerror or str(error),
+            "Check that the folder can be read and written and that the disk is not full.",
+        ) from error
+    return ingested
+
+
+def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> Ingested:
+    run_id, nodes = _identity(folder)
+    damage: list[str] = []
+    rows: dict[str, int] = {}
+
+    def fill(table: Table, content: Iterable[Row]) -> None:
+        with replace_table(table, table_folder(folder, table), batch_rows=batch_rows) as writer:
+            for row in content:
+                writer.add((run_id, *row))
+        rows[table.name] = writer.row_count
+
+    fill(OPERATIONS, operation_rows(folder, damage))
+    fill(FAULTS, fault_rows(folder, damage))
+    fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
+    # One pass fills two tables: what the logs hold, and how far each goes.
+    logs: list[Row] = []
+    fill(COMMITTED, committed_rows(folder, nodes, logs, damage))
+    fill(LOGS, logs)
+    return Ingested(
+        run_id=run_id,
+        tables={table.name: table.version for table in INGESTED_TABLES},
+        rows=rows,
+        sources=sources,
+        damage=tuple(damage),
+    )
+
+
+def _identity(folder: RunFolder) -> tuple[str, list[str]]:
+    """Run id and node names: from the plan where it can be read, else from the folders."""
+    try:
+        plan = decode_plan(folder.plan.read_bytes())
+    except (OSError, ValueError):
+        return folder.root.resolve().name, [str(node) for node in folder.node_names()]
+    return plan.run_id, [str(node) for node in plan.nodes]
+
+
+def _sources(folder: RunFolder) -> tuple[Source, ...]:
+    """The files that an ingest reads, as they are now."""
+    candidates = [folder.plan, folder.history, folder.faults]
+    for node in folder.node_names():
+        candidates += [folder.state_events(node), folder.committed_log(node)]
+    found: list[Source] = []
+    for path in candidates:
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        name = path.relative_to(folder.root).as_posix()
+        found.append(Source(name, status.st_size, status.st_mtime_ns))
+    return tuple(found)
+
+
+def _manifest(folder: RunFolder) -> Ingested | None:
+    """What the last ingest made; None if there was none or it cannot be read."""
+    try:
+        return msgspec.json.decode(folder.ingest_manifest.read_bytes(), type=Ingested)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _tables_stand(folder: RunFolder, made: Ingested) -> bool:
+    """Whether every table is there, in today's schema."""
+    return all(
+        made.tables.get(table.name) == table.version
+        and (table_folder(folder, table) / PART_FILE).is_file()
+        for table in INGESTED_TABLES
+    )

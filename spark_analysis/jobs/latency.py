@@ -1,0 +1,74 @@
+"""How long operations took and how many ended how, by second.
+
+Final reads are left out: they are taken after the load, from a cluster at rest.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark_analysis.schemas import LATENCY, THROUGHPUT, conform
+
+_NS_PER_MS: Final = 1e6
+_NS_PER_SECOND: Final = 1_000_000_000
+_QUANTILES: Final = (0.5, 0.95, 0.99)
+
+
+def latency_quantiles(operations: DataFrame) -> DataFrame:
+    """Exact latency quantiles by operation kind, second of the invocation and outcome.
+
+    The second of the *invocation* shows a stall where the client met it, not where it ended.
+    A quantile p of n sorted values stands at rank p * (n - 1), linear between neighbours.
+    Open operations (info) are counted and have no latency.
+
+    Args:
+        operations: rows of ``OPERATIONS``.
+
+    Returns:
+        Rows of ``LATENCY``, in no order.
+    """
+    latency_ns = sql.col("end_ns") - sql.col("start_ns")
+    grouped = (
+        operations.where(~sql.col("final"))
+        .withColumn("latency_ns", latency_ns)
+        .groupBy("run_id", "f", _second(sql.col("start_ns")).alias("second"), "type")
+        .agg(
+            sql.count(sql.lit(1)).alias("count"),
+            sql.percentile("latency_ns", list(_QUANTILES)).alias("quantiles"),
+            (sql.max("latency_ns") / _NS_PER_MS).alias("max_ms"),
+        )
+    )
+    for place, name in enumerate(("p50_ms", "p95_ms", "p99_ms")):
+        grouped = grouped.withColumn(name, sql.col("quantiles")[place] / _NS_PER_MS)
+    return conform(grouped, LATENCY)
+
+
+def throughput(operations: DataFrame) -> DataFrame:
+    """Operations of every kind that ended ok, fail and info, by second.
+
+    The second is that of the completion; of the invocation for operations that are open.
+
+    Args:
+        operations: rows of ``OPERATIONS``.
+
+    Returns:
+        Rows of ``THROUGHPUT``, in no order; seconds in which nothing ended are left out.
+    """
+    second = _second(sql.coalesce("end_ns", "start_ns"))
+    counted = (
+        operations.where(~sql.col("final"))
+        .groupBy("run_id", second.alias("second"))
+        .agg(
+            *(
+                sql.count_if(sql.col("type") == outcome).alias(outcome)
+                for outcome in ("ok", "fail", "info")
+            )
+        )
+    )
+    return conform(counted, THROUGHPUT)
+
+
+def _second(time_ns: Column) -> Column:
+    # "/" divides as doubles, which is exact enough below 2**53 ns, 104 days.
+    return sql.floor(time_ns / sql.lit(_NS_PER_SECOND)).cast("long")

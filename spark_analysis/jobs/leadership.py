@@ -1,0 +1,118 @@
+"""Who led which epoch and when, and who led at the same time.
+
+Definitions, used by the jobs and by their reference in the tests:
+
+- A **reign** is one node in the role of leader in one epoch. It begins with the node's own state
+  event and ends with the node's next change of role or epoch, its end, the first event of its next
+  incarnation, or the moment at which a kill of the node was seen; else with the last event of the
+  run, state events and operations alike.
+- Two reigns of different nodes **overlap**: always, where they are of one epoch, which no quorum
+  may ever do (split-brain); and where they have common time, of different epochs, which is
+  harmless by itself: a leader that is cut off cannot know yet. Of two reigns in one epoch that
+  follow each other the overlap is the start of the later one, of no length.
+
+The verdict on split-brain belongs to ``checker``; these are the figures at any size.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from spark_analysis.schemas import LEADER_OVERLAPS, LEADERS, conform
+
+#: Faults that end the process of a node.
+KILLING_FAULTS: Final = ("kill", "power")
+#: Kinds of state events that can begin or end a reign.
+_BOUNDARIES: Final = ("started", "role", "stopped", "fatal")
+
+
+def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
+    """Every reign of every node.
+
+    Args:
+        state_events: rows of ``STATE_EVENTS``; events that were never stamped are left out.
+        faults: rows of ``FAULTS``.
+        operations: rows of ``OPERATIONS``, for the end of the run.
+
+    Returns:
+        Rows of ``LEADERS``, in no order.
+    """
+    stamped = state_events.where(sql.col("time_ns").isNotNull())
+    leads = (sql.col("kind") == "role") & (sql.col("role") == "leader")
+    state = sql.when(sql.coalesce(leads, sql.lit(False)), sql.struct("incarnation", "epoch"))
+    order = Window.partitionBy("run_id", "node").orderBy("incarnation", "sequence")
+    changes = (
+        stamped.where(sql.col("kind").isin(*_BOUNDARIES) | _first_of_incarnation())
+        .withColumn("state", state)
+        .withColumn("before", sql.lag("state").over(order))
+        # An event that says again what was so does not cut a reign in two.
+        .where(~sql.col("state").eqNullSafe(sql.col("before")))
+        .withColumn("next_ns", sql.lead("time_ns").over(order))
+    )
+    reigning = changes.where(sql.col("state").isNotNull()).select(
+        "run_id", "node", "epoch", sql.col("time_ns").alias("start_ns"), "next_ns"
+    )
+    ended = reigning.join(sql.broadcast(_run_ends(stamped, operations)), "run_id", "left").select(
+        *("run_id", "node", "epoch", "start_ns"),
+        sql.greatest("start_ns", sql.coalesce("next_ns", "run_end_ns")).alias("end_ns"),
+    )
+    return conform(_cut_by_kills(ended, faults), LEADERS)
+
+
+def leader_overlaps(leaders: DataFrame) -> DataFrame:
+    """Pairs of reigns of different nodes, in one epoch or at one time.
+
+    Args:
+        leaders: rows of ``LEADERS``.
+
+    Returns:
+        Rows of ``LEADER_OVERLAPS``, in no order; ``a`` has the lower epoch, in one epoch the
+        earlier start, at one time the lesser name.
+    """
+    names = ("node", "epoch", "start_ns", "end_ns")
+    a = leaders.withColumnsRenamed({name: f"{name}_a" for name in names})
+    b = leaders.withColumnsRenamed({name: f"{name}_b" for name in names})
+    same_epoch = sql.col("epoch_a") == sql.col("epoch_b")
+    in_order = sql.struct("epoch_a", "start_ns_a", "node_a") < sql.struct(
+        "epoch_b", "start_ns_b", "node_b"
+    )
+    start = sql.greatest("start_ns_a", "start_ns_b")
+    end = sql.least("end_ns_a", "end_ns_b")
+    pairs = (
+        a.join(b, "run_id")
+        .where((sql.col("node_a") != sql.col("node_b")) & in_order)
+        .withColumn("same_epoch", same_epoch)
+        .withColumn("start_ns", start)
+        .withColumn("end_ns", sql.greatest(end, start))
+        .where(same_epoch | (start < end))
+    )
+    return conform(pairs, LEADER_OVERLAPS)
+
+
+def _first_of_incarnation() -> Column:
+    """Whatever a node says first after a restart, it led nothing before it."""
+    return sql.col("sequence") == 0
+
+
+def _run_ends(stamped: DataFrame, operations: DataFrame) -> DataFrame:
+    events = stamped.groupBy("run_id").agg(sql.max("time_ns").alias("at"))
+    load = operations.groupBy("run_id").agg(sql.max(sql.coalesce("end_ns", "start_ns")).alias("at"))
+    return events.unionByName(load).groupBy("run_id").agg(sql.max("at").alias("run_end_ns"))
+
+
+def _cut_by_kills(reigning: DataFrame, faults: DataFrame) -> DataFrame:
+    """End each reign at the first kill of its node: a killed node does not say that it ends."""
+    kills = faults.where(sql.col("kind").isin(*KILLING_FAULTS) & sql.col("verified")).select(
+        "run_id", sql.explode("nodes").alias("node"), sql.col("verified_ns").alias("killed_ns")
+    )
+    killed = sql.when(
+        (sql.col("killed_ns") > sql.col("start_ns")) & (sql.col("killed_ns") < sql.col("end_ns")),
+        sql.col("killed_ns"),
+    )
+    return (
+        reigning.join(sql.broadcast(kills), ["run_id", "node"], "left")
+        .groupBy("run_id", "node", "epoch", "start_ns", "end_ns")
+        .agg(sql.min(killed).alias("first_killed_ns"))
+        .withColumn("end_ns", sql.least("end_ns", "first_killed_ns"))
+    )

@@ -1,0 +1,202 @@
+"""Reads the files of a run folder as rows of the ingested tables, one row at a time.
+
+Each function takes ``damage``, a list to which it appends one sentence for whatever it leaves out:
+a torn last line of the history, broken lines, a log dump that stops before its end. A missing file
+gives no rows. Must never hold a whole file, faults apart, of which a run has a few.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from contracts.committed import CommittedRecord
+from contracts.fault import FaultEvent
+from contracts.names import NodeName
+from contracts.state_event import StateEvent
+from history.errors import HistoryError
+from history.pairing import pair
+from history.reader import HistoryReader
+from history.records import Event, PairedOperation
+from history.run_folder import RunFolder
+
+#: Values in the order of the table's columns, the run id apart.
+Row = tuple[Any, ...]
+
+_Line = TypeVar("_Line")
+_RECORDS: Final = msgspec.json.Decoder(CommittedRecord)
+_VALUES: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class _LogHeader(msgspec.Struct, frozen=True):
+    """First line of ``log.jsonl``."""
+
+    node: str
+    start_offset: int
+    end_offset: int
+
+
+def operation_rows(folder: RunFolder, damage: list[str]) -> Iterator[Row]:
+    """Rows of ``operations``, in the order of completion, those never completed last."""
+    yield from map(_operation_row, _operations(folder, damage))
+
+
+def _operations(folder: RunFolder, damage: list[str]) -> Iterator[PairedOperation]:
+    if not folder.history.exists():
+        damage.append(f"{folder.history.name} is missing.")
+        return
+    reader = HistoryReader(folder.history)
+    in_flight: dict[int, Event] = {}
+    try:
+        for event in reader:
+            invocation = in_flight.get(event.process)
+            if event.type == "invoke" and invocation is None:
+                in_flight[event.process] = event
+                continue
+            # Two events at most: pairing refuses what breaks the rules of a history.
+            yield from pair((event,) if invocation is None else (invocation, event))
+            del in_flight[event.process]
+    except HistoryError as error:
+        damage.append(f"{folder.history.name} is taken up to a broken place only: {error}")
+    if reader.torn_bytes is not None:
+        damage.append(f"The last line of {folder.history.name} is torn.")
+    for invocation in in_flight.values():
+        yield from pair((invocation,))
+
+
+def _operation_row(operation: PairedOperation) -> Row:
+    epoch, offset = operation.position or (None, None)
+    return (
+        operation.index,
+        operation.process,
+        operation.f,
+        operation.key,
+        _json(operation.argument),
+        _json(operation.result) if operation.type == "ok" else None,
+        operation.type,
+        operation.start,
+        operation.end,
+        operation.node,
+        operation.error,
+        epoch,
+        offset,
+        operation.final,
+    )
+
+
+def fault_rows(folder: RunFolder, damage: list[str]) -> list[Row]:
+    """Rows of ``faults``: the phases of each fault side by side, in the order of the schedule."""
+    by_index: dict[int, dict[str, FaultEvent]] = {}
+    for event in _json_lines(folder.faults, FaultEvent, damage):
+        # The first time that a phase was reached counts.
+        by_index.setdefault(event.index, {}).setdefault(event.phase, event)
+    return [_fault_row(index, phases) for index, phases in sorted(by_index.items())]
+
+
+def _fault_row(index: int, phases: dict[str, FaultEvent]) -> Row:
+    # What was hit is known from the injection on; a fault that was never injected hit nothing.
+    event = phases.get("invoked") or next(iter(phases.values()))
+    times = (
+        phases[phase].time if phase in phases else None
+        for phase in ("invoked", "verified", "healing", "removed", "resumed")
+    )
+    return (
+        index,
+        event.kind,
+        event.target,
+        list(event.nodes),
+        event.leader,
+        *times,
+        "verified" in phases,
+        "not-applicable" not in phases,
+    )
+
+
+def state_event_rows(folder: RunFolder, nodes: list[str], damage: list[str]) -> Iterator[Row]:
+    """Rows of ``state_events``, node by node, in the order in which they arrived."""
+    for node in nodes:
+        for event in _json_lines(folder.state_events(NodeName(node)), StateEvent, damage):
+            yield (
+                event.node,
+                event.incarnation,
+                event.sequence,
+                event.kind,
+                event.epoch,
+                event.role,
+                event.leader,
+                event.offset,
+                event.base_offset,
+                event.reason,
+                event.time,
+            )
+
+
+def committed_rows(
+    folder: RunFolder, nodes: list[str], logs: list[Row], damage: list[str]
+) -> Iterator[Row]:
+    """Rows of ``committed``; appends one row of ``logs`` per node to ``logs``."""
+    for node in nodes:
+        path = folder.committed_log(NodeName(node))
+        lines = _json_lines(path, msgspec.Raw, damage)
+        header = _log_header(next(lines, None))
+        if header is None:
+            logs.append((node, None, None))
+            continue
+        end = header.start_offset
+        for line in lines:
+            try:
+                record = _RECORDS.decode(line)
+            except msgspec.DecodeError as error:
+                damage.append(f"nodes/{node}/{path.name} holds a line that is no record ({error}).")
+                continue
+            end = record.offset + 1
+            yield (
+                node,
+                record.offset,
+                record.epoch,
+                record.f,
+                record.key,
+                _json(record.value),
+                record.digest,
+            )
+        if end < header.end_offset:
+            # A torn dump must not pass for a short log: nothing can be said of this node.
+            damage.append(
+                f"nodes/{node}/{path.name} stops at offset {end}, before its end "
+                f"{header.end_offset}, and is left out."
+            )
+            logs.append((node, None, None))
+        else:
+            logs.append((node, header.start_offset, header.end_offset))
+
+
+def _log_header(line: msgspec.Raw | None) -> _LogHeader | None:
+    if line is None:
+        return None
+    try:
+        return msgspec.json.decode(line, type=_LogHeader)
+    except msgspec.DecodeError:
+        return None
+
+
+def _json_lines(path: Path, kind: type[_Line], damage: list[str]) -> Iterator[_Line]:
+    """The whole lines of a file, none where it is missing; a torn last line is left out."""
+    decoder = msgspec.json.Decoder(kind)
+    broken = 0
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                try:
+                    yield decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    # A line without its line feed is what a killed harness leaves.
+                    broken += line.endswith(b"\n") and bool(line.strip())
+    except FileNotFoundError:
+        return
+    if broken:
+        damage.append(f"{broken} lines of {path.parent.name}/{path.name} are broken and left out.")
+
+
+def _json(value: Any) -> str:
+    return _VALUES.encode(value).decode()

@@ -1,0 +1,1 @@
+"""Systems under test, one adapter each; ``systems.registry`` finds them by name."""

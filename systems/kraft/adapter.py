@@ -1,0 +1,186 @@
+"""The KRaft quorum of ``nodes`` as a system under test.
+
+Finds the leader by asking the nodes, describes the cluster, opens clients, and dumps logs. Must
+never start or stop a node: the runtime does.
+"""
+
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from contracts.committed import CommittedLog
+from contracts.errors import HarnessError
+from contracts.names import NodeName, RunId
+from contracts.runtime import Address, DeploymentSpec
+from contracts.system import CLIENT_PORT, LeaderView, Route, SystemOptions
+from nodes.quorum.bugs import PlantedBugs
+from nodes.transport.client_protocol import NodeState
+from systems.kraft import committed_log as committed
+from systems.kraft import deployment as deploy
+from systems.kraft.client import KraftClient
+from systems.kraft.layout import Layout, pod_layout
+from systems.kraft.status import Endpoints, ask, ask_all
+
+#: How long the nodes get to say what they believe when readiness or convergence is asked.
+STATUS_TIMEOUT_S: Final = 2.0
+
+
+class KraftSystem:
+    """Adapter of one run; implements ``contracts.system.System`` for any runtime with endpoints."""
+
+    name = "kraft"
+    declares_state_events = True
+    planted_bugs = frozenset(field.replace("_", "-") for field in PlantedBugs.__struct_fields__)
+
+    def __init__(self, layout: Layout = pod_layout) -> None:
+        """An adapter for one run.
+
+        Args:
+            layout: where nodes are, as they see themselves; by default one pod for each.
+        """
+        self._layout = layout
+        self._run_folder: Path | None = None
+        self._converged_ends: dict[NodeName, int] = {}
+
+    def deployment(self, run_id: RunId, run_folder: Path, options: SystemOptions) -> DeploymentSpec:
+        """Write the nodes' configuration and describe the cluster."""
+        self._run_folder = run_folder
+        return deploy.deployment(run_id, run_folder, options, self._layout)
+
+    def ready(self, runtime: Endpoints) -> None:
+        """Return when all nodes answer and follow one leader that can commit.
+
+        Raises:
+            HarnessError: says which node is missing, or that there is no leader yet.
+        """
+        states = self._states(runtime)
+        self._require_all(runtime, states, "wait for the cluster to serve")
+        leaders = [node for node, state in states.items() if state.role == "leader"]
+        beliefs = {(state.leader_id, state.epoch) for state in states.values()}
+        if len(leaders) != 1 or len(beliefs) != 1:
+            raise _not_yet("wait for the cluster to serve", "no leader that all nodes follow yet")
+        if states[leaders[0]].high_watermark < 0:
+            raise _not_yet(
+                "wait for the cluster to serve",
+                f"leader {leaders[0]} has not committed in its own epoch yet",
+            )
+
+    def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
+        """Ask the nodes; of several that claim to lead the highest epoch wins."""
+        count = len(runtime.nodes())
+
+        def enough(states: Mapping[NodeName, NodeState]) -> bool:
+            # A majority was asked, and nobody in it knows an epoch above the claimed one.
+            return 2 * len(states) > count and _claim(states) is not None
+
+        states = ask_all(self._addresses(runtime), timeout_s, enough)
+        node = _claim(states) or _last_claim(states)
+        if node is None:
+            return LeaderView(None, max((s.epoch for s in states.values()), default=None))
+        return LeaderView(node, states[node].epoch)
+
+    def open_client(self, runtime: Endpoints, route: Route) -> KraftClient:
+        """A fresh client; connects at its first operation."""
+        return KraftClient(
+            lambda node: runtime.endpoint(node, CLIENT_PORT), tuple(runtime.nodes()), route
+        )
+
+    def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
+        """File that the node appends its state events to."""
+        return deploy.state_folder(run_folder, node) / deploy.STATE_EVENT_FILE
+
+    def converged(self, runtime: Endpoints) -> None:
+        """Return when all nodes hold, have committed and have applied the same log.
+
+        Raises:
+            HarnessError: says which node is missing or behind.
+        """
+        action = "wait for the nodes to converge"
+        states = self._states(runtime)
+        self._require_all(runtime, states, action)
+        ends = {
+            node: (state.high_watermark, state.log_end_offset, state.applied_offset)
+            for node, state in states.items()
+        }
+        high_watermarks = {state.high_watermark for state in states.values()}
+        if any(len(set(end)) != 1 for end in ends.values()) or len(high_watermarks) != 1:
+            told = ", ".join(
+                f"{node} has committed {committed_end} and applied {applied} of {end}"
+                for node, (committed_end, end, applied) in sorted(ends.items())
+            )
+            raise _not_yet(action, told)
+        self._converged_ends = {node: state.high_watermark for node, state in states.items()}
+
+    def metrics(
+        self, runtime: Endpoints, node: NodeName, timeout_s: float
+    ) -> dict[str, float] | None:
+        """Where the node stands, None if it does not answer within the time.
+
+        ``high_watermark`` is -1 while the node does not know it; ``leads`` is 1 or 0.
+        """
+        state = ask(runtime.endpoint(node, CLIENT_PORT), timeout_s)
+        if state is None:
+            return None
+        return {
+            "epoch": state.epoch,
+            "high_watermark": state.high_watermark,
+            "log_end_offset": state.log_end_offset,
+            "applied_offset": state.applied_offset,
+            "leads": int(state.role == "leader"),
+        }
+
+    def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
+        """Read a stopped node's data folder up to what that node knew to be committed.
+
+        Raises:
+            HarnessError: the folder is unreadable, or nothing says what was committed.
+        """
+        if self._run_folder is not None:
+            events = self.state_event_file(self._run_folder, node)
+        else:
+            # A dead run, of which only the folder is left: the data lie in the node's folder.
+            events = data_folder.parent / deploy.STATE_FOLDER / deploy.STATE_EVENT_FILE
+        return committed.committed_log(
+            node, data_folder, events, self._converged_ends.get(node, -1)
+        )
+
+    def versions(self) -> dict[str, str]:
+        """Version of this distribution, and a digest of the nodes' source."""
+        try:
+            version = metadata.version("splitbrain")
+        except metadata.PackageNotFoundError:
+            version = "unpackaged"
+        return {"kraft": version, "kraft_source": deploy.source_digest()}
+
+    def _addresses(self, runtime: Endpoints) -> dict[NodeName, Address]:
+        return {node: runtime.endpoint(node, CLIENT_PORT) for node in runtime.nodes()}
+
+    def _states(self, runtime: Endpoints) -> dict[NodeName, NodeState]:
+        return ask_all(self._addresses(runtime), STATUS_TIMEOUT_S)
+
+    def _require_all(
+        self, runtime: Endpoints, states: dict[NodeName, NodeState], action: str
+    ) -> None:
+        missing = [node for node in runtime.nodes() if node not in states]
+        if missing:
+            raise _not_yet(action, f"no answer from {', '.join(missing)}")
+
+
+def _claim(states: Mapping[NodeName, NodeState]) -> NodeName | None:
+    """The node that claims to lead the highest epoch that any answer knows."""
+    epoch = max((state.epoch for state in states.values()), default=-1)
+    claims = [n for n, state in states.items() if state.role == "leader" and state.epoch == epoch]
+    return claims[0] if claims else None
+
+
+def _last_claim(states: Mapping[NodeName, NodeState]) -> NodeName | None:
+    """The node that claims to lead the highest epoch of all that are claimed."""
+    claims = [(state.epoch, node) for node, state in states.items() if state.role == "leader"]
+    return max(claims)[1] if claims else None
+
+
+def _not_yet(action: str, problem: str) -> HarnessError:
+    return HarnessError(
+        action, "kraft", problem, "Look at the nodes' output in the run folder, nodes/<n>/."
+    )

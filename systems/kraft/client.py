@@ -1,0 +1,170 @@
+"""A workload's client of the quorum: pinned to one node, or following the leader.
+
+A pinned client asks its node and no other; a node that does not lead refuses, which is a certain
+failure. A leader-following client goes on to the next node only while it is certain that nothing
+was appended. Must never send one operation twice once it may have been appended.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from contracts.names import NodeName
+from contracts.operations import Completion, Operation
+from contracts.runtime import Address
+from contracts.system import Route
+from nodes.transport.client_connection import ClientConnection, LostError, NotSentError, connect
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from systems.kraft.deployment import node_name
+from systems.kraft.outcomes import (
+    LOST,
+    NO_LEADER,
+    NOT_SENT,
+    PURE_READS,
+    REQUEST_KINDS,
+    TIMED_OUT,
+    answered,
+    certainly_not,
+    unanswered,
+)
+
+#: Longest wait for one node's greeting while others could be asked instead.
+CONNECT_TIMEOUT_S: Final = 0.5
+#: Pause after every node was asked in vain; an election takes some hundred milliseconds.
+ROUND_PAUSE_S: Final = 0.02
+#: The node gives up this much earlier than the client, so that its answer still arrives.
+NODE_HEADSTART_S: Final = 0.1
+
+#: Where a node's client listener is reached now.
+Endpoint = Callable[[NodeName], Address]
+
+
+class KraftClient:
+    """One worker slot's connections; implements ``contracts.operations.Client``."""
+
+    def __init__(self, endpoint: Endpoint, nodes: Sequence[NodeName], route: Route) -> None:
+        """A client that connects at its first operation.
+
+        Args:
+            endpoint: where a node is reached; asked again for every new connection.
+            nodes: all nodes, in the order in which they are tried.
+            route: pinned to a node, or led by it to the leader.
+        """
+        self._endpoint = endpoint
+        self._nodes = tuple(nodes)
+        self._pinned = route.kind == "pinned"
+        self._target = route.node
+        self._connection: ClientConnection | None = None
+        self._connected_to: NodeName | None = None
+        self._name = secrets.token_hex(6)
+        self._sent_count = 0
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        """Perform one operation; see ``contracts.operations.Client``."""
+        if operation.f not in REQUEST_KINDS:
+            return certainly_not("unknown-operation", None)
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        if self._pinned:
+            completion, _ = await self._attempt(operation, self._target, deadline)
+            return completion
+        return await self._follow(operation, deadline)
+
+    async def close(self) -> None:
+        """Drop the connection at once."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._connected_to = None
+
+    async def _follow(self, operation: Operation, deadline: float) -> Completion:
+        """Ask node after node, led by hints, until one answers or time is up."""
+        loop = asyncio.get_running_loop()
+        asked: set[NodeName] = set()
+        while True:
+            completion, hint = await self._attempt(operation, self._target, deadline)
+            if not _may_go_on(operation, completion):
+                return completion
+            asked.add(self._target)
+            await self.close()
+            if hint is not None and hint not in asked:
+                self._target = hint
+                continue
+            rest = [node for node in self._nodes if node not in asked]
+            if rest:
+                self._target = rest[0]
+                continue
+            if loop.time() + ROUND_PAUSE_S >= deadline:
+                return certainly_not(NO_LEADER, completion.node)
+            await asyncio.sleep(ROUND_PAUSE_S)  # back-off: no node can be waited on here
+            asked.clear()
+            self._target = hint or self._next_after(self._target)
+
+    def _next_after(self, node: NodeName) -> NodeName:
+        position = self._nodes.index(node)
+        return self._nodes[(position + 1) % len(self._nodes)]
+
+    async def _attempt(
+        self, operation: Operation, node: NodeName, deadline: float
+    ) -> tuple[Completion, NodeName | None]:
+        """Ask one node once; the second value is the leader that it names."""
+        loop = asyncio.get_running_loop()
+        try:
+            connection = await self._connect(node, deadline)
+            answer = await connection.ask(
+                self._request(operation, deadline - loop.time()), deadline - loop.time()
+            )
+        except NotSentError:
+            await self.close()
+            return certainly_not(NOT_SENT, node), None
+        except LostError:
+            await self.close()
+            error = TIMED_OUT if loop.time() >= deadline else LOST
+            return unanswered(operation, error, node), None
+        completion = answered(operation, answer, node)
+        if completion.type == "info":
+            await self.close()
+        return completion, self._hint(answer)
+
+    def _hint(self, answer: ClientAnswer) -> NodeName | None:
+        if answer.leader_id is None:
+            return None
+        name = node_name(answer.leader_id)
+        return name if name in self._nodes else None
+
+    def _request(self, operation: Operation, remaining_s: float) -> ClientRequest:
+        self._sent_count += 1
+        node_timeout_s = max(remaining_s - NODE_HEADSTART_S, remaining_s / 2)
+        return ClientRequest(
+            id=self._sent_count,
+            kind=REQUEST_KINDS[operation.f],
+            key=operation.key or "",
+            value=operation.value,
+            operation=f"{self._name}-{self._sent_count}",
+            timeout_ms=max(1, int(node_timeout_s * 1_000)),
+        )
+
+    async def _connect(self, node: NodeName, deadline: float) -> ClientConnection:
+        """The open connection to this node, or a new one."""
+        connection = self._connection
+        if connection is not None and self._connected_to == node and connection.is_open:
+            return connection
+        await self.close()
+        remaining_s = deadline - asyncio.get_running_loop().time()
+        if remaining_s <= 0:
+            raise NotSentError("no time left")
+        address = self._endpoint(node)
+        limit_s = remaining_s if self._pinned else min(remaining_s, CONNECT_TIMEOUT_S)
+        connection, _ = await connect(address.host, address.port, limit_s)
+        self._connection = connection
+        self._connected_to = node
+        return connection
+
+
+def _may_go_on(operation: Operation, completion: Completion) -> bool:
+    """Whether another node may be asked: it is certain that nothing changed, but not refused."""
+    if completion.type != "fail":
+        return False
+    if operation.f in PURE_READS:
+        return completion.error != "invalid-request"
+    return completion.error in {NOT_SENT, "not-leader", "stopping"}

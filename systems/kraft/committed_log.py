@@ -1,0 +1,110 @@
+"""Dumps the committed part of one node's log from its data folder, in neutral form.
+
+Raft keeps no high watermark on disk, so what is committed must be known from elsewhere. The rule:
+a node's log is committed up to the highest offset that *this node itself* ever said to be so, in
+its state events (``high-watermark``, and ``commit`` while it led) or in its status when the cluster
+had converged. That is sound, because a committed offset stays committed, through restarts too, and
+because a node says so of its own log only; and it is as far as one may go: beyond it a node that
+lagged may hold records that a later leader would cut off. Where a log ends before what its node
+once called committed, the dump ends with the log: that is a finding, not an error.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from contracts.committed import CommittedLog, CommittedRecord
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from contracts.state_event import StateEvent
+from nodes.registers.commands import UnknownCommandError, command_fields, decode_command
+from nodes.storage.errors import StorageError
+from nodes.storage.reading import LoggedRecord, read_committed
+
+_COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
+
+
+def committed_log(
+    node: NodeName, data_folder: Path, state_events: Path | None, converged_end: int
+) -> CommittedLog:
+    """Read a stopped node's data folder.
+
+    Args:
+        node: whose folder it is.
+        data_folder: as collected.
+        state_events: the node's own file, None or missing if there is none.
+        converged_end: its high watermark when the cluster had converged, -1 if it never had.
+
+    Raises:
+        HarnessError: the folder is unreadable, or nothing says what was committed.
+    """
+    end = max(converged_end, committed_end(state_events))
+    if end < 0:
+        raise HarnessError(
+            "dump the committed log",
+            f"{node}: {data_folder}",
+            "neither state events nor a converged status say what was committed",
+            "The node may never have reached a quorum; look at its output.",
+        )
+    try:
+        records = tuple(neutral(record) for record in read_committed(data_folder, end))
+    except (StorageError, OSError, UnknownCommandError) as error:
+        raise HarnessError(
+            "dump the committed log",
+            f"{node}: {data_folder}",
+            str(error),
+            "Keep the folder: it shows what the node did to its disk.",
+        ) from error
+    start = records[0].offset if records else 0
+    last = records[-1].offset + 1 if records else start
+    return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
+
+
+def committed_end(state_events: Path | None) -> int:
+    """Highest offset that the node called committed, in any of its lives; -1 if it never did.
+
+    Lines that a kill left torn are passed over.
+
+    Raises:
+        HarnessError: the file cannot be read.
+    """
+    if state_events is None or not state_events.exists():
+        return -1
+    decoder = msgspec.json.Decoder(StateEvent)
+    end = -1
+    try:
+        with state_events.open("rb") as file:
+            for line in file:
+                try:
+                    event = decoder.decode(line)
+                except msgspec.DecodeError:
+                    continue
+                if event.kind in _COMMITTING_KINDS and event.offset is not None:
+                    end = max(end, event.offset)
+    except OSError as error:
+        raise HarnessError(
+            "read state events", str(state_events), str(error.strerror), "Look at the run folder."
+        ) from error
+    return end
+
+
+def neutral(record: LoggedRecord) -> CommittedRecord:
+    """One record in the form that all systems share.
+
+    The digest covers the whole record, the leader's time stamp included: nodes replicate bytes.
+
+    Raises:
+        UnknownCommandError: the record holds no command.
+    """
+    kind: str | None = None
+    key: str | None = None
+    value: Any = None
+    if not record.is_control:
+        kind, key, value = command_fields(decode_command(record.value or b""))
+    content = msgspec.msgpack.encode(
+        (record.epoch, record.timestamp_ms, record.is_control, record.key, record.value)
+    )
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    return CommittedRecord(record.offset, record.epoch, kind, key, value, digest)

@@ -1,0 +1,161 @@
+"""Describes a KRaft cluster to a runtime: identities, configuration files, commands.
+
+Identities follow from the run's id: the same run gives the same cluster and directory ids. Must
+never start anything.
+"""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from contracts.errors import HarnessError, UsageError
+from contracts.names import NodeName, RunId
+from contracts.runtime import DeploymentSpec, Mount, NodeSpec
+from contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
+from history.run_folder import RunFolder
+from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from nodes.server.quorum_settings import quorum_settings
+from systems.kraft.layout import Layout, Placement
+
+#: Image that container runtimes start; built by the scripts in ``docker/``.
+IMAGE: Final = "splitbrain-kraft:current"
+#: Names of the files in the configuration and state folders.
+CONFIGURATION_FILE: Final = "node.json"
+STATE_EVENT_FILE: Final = "state_events.jsonl"
+#: Folders below a node's folder in the run folder.
+CONFIGURATION_FOLDER: Final = "config"
+STATE_FOLDER: Final = "state"
+#: Most nodes that names ``n1`` to ``n9`` allow.
+NODE_COUNT_MAX: Final = 9
+
+
+def node_name(node_id: int) -> NodeName:
+    """Name of the node with this id, ``n1`` for 1."""
+    return NodeName(f"n{node_id}")
+
+
+def cluster_id(run_id: RunId) -> str:
+    """Kafka's form of a cluster id, 22 characters, the same for the same run."""
+    digest = bytearray(hashlib.sha256(f"cluster {run_id}".encode()).digest()[:16])
+    digest[0] &= 0x7F  # never starts with a dash, which command lines take for an option
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def directory_id(run_id: RunId, node_id: int) -> DirectoryId:
+    """Directory id of a node's first disk, the same for the same run."""
+    digest = hashlib.sha256(f"directory {run_id} {node_id}".encode()).hexdigest()
+    return DirectoryId(digest[:32])
+
+
+def state_folder(run_folder: Path, node: NodeName) -> Path:
+    """Host folder that the node writes its state events to."""
+    return RunFolder(run_folder).node(node) / STATE_FOLDER
+
+
+def deployment(
+    run_id: RunId, run_folder: Path, options: SystemOptions, layout: Layout
+) -> DeploymentSpec:
+    """Write every node's configuration below the run folder and describe the cluster.
+
+    Raises:
+        UsageError: the number of nodes, a bug or a setting is unknown.
+        HarnessError: the run folder cannot be written.
+    """
+    if not 1 <= options.nodes <= NODE_COUNT_MAX:
+        raise UsageError(
+            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"
+        )
+    try:
+        quorum_settings(options.settings, PlantedBugs.from_names(options.bugs))
+    except ValueError as error:
+        raise UsageError(str(error), "Correct the bug or the setting") from error
+    ids = range(1, options.nodes + 1)
+    placements = {
+        node_id: layout(node_name(node_id), RunFolder(run_folder).node(node_name(node_id)))
+        for node_id in ids
+    }
+    voters = tuple(
+        Voter(
+            NodeId(node_id),
+            directory_id(run_id, node_id),
+            placements[node_id].peer_host,
+            placements[node_id].peer_port,
+        )
+        for node_id in ids
+    )
+    nodes = tuple(
+        _node(run_id, run_folder, options, voters, node_id, placement)
+        for node_id, placement in placements.items()
+    )
+    return DeploymentSpec(run_id=run_id, run_folder=run_folder, nodes=nodes)
+
+
+def _node(
+    run_id: RunId,
+    run_folder: Path,
+    options: SystemOptions,
+    voters: tuple[Voter, ...],
+    node_id: int,
+    placement: Placement,
+) -> NodeSpec:
+    name = node_name(node_id)
+    configuration = NodeConfiguration(
+        name=name,
+        node_id=node_id,
+        directory_id=directory_id(run_id, node_id),
+        cluster_id=cluster_id(run_id),
+        voters=voters,
+        quorum_listener=Listener(placement.listen_host, placement.peer_port),
+        client_listener=Listener(placement.listen_host, placement.client_port),
+        data_folder=placement.data_path,
+        state_event_file=f"{placement.state_path}/{STATE_EVENT_FILE}",
+        settings=options.settings,
+        bugs=options.bugs,
+    )
+    configuration_folder = RunFolder(run_folder).node(name) / CONFIGURATION_FOLDER
+    state = state_folder(run_folder, name)
+    try:
+        configuration_folder.mkdir(parents=True, exist_ok=True)
+        state.mkdir(parents=True, exist_ok=True)
+        (configuration_folder / CONFIGURATION_FILE).write_bytes(encode_configuration(configuration))
+    except OSError as error:
+        raise HarnessError(
+            "write a node's configuration",
+            str(configuration_folder),
+            str(error.strerror),
+            "Make the run folder writable or choose another with --store.",
+        ) from error
+    return NodeSpec(
+        name=name,
+        image=IMAGE,
+        command=(
+            placement.python,
+            "-m",
+            "nodes",
+            "run",
+            "--config",
+            f"{placement.config_path}/{CONFIGURATION_FILE}",
+            "--format-if-empty",
+        ),
+        environment={"PYTHONUNBUFFERED": "1"},
+        ports={CLIENT_PORT: placement.client_port, PEER_PORT: placement.peer_port},
+        data_path=placement.data_path,
+        mounts=(
+            Mount(configuration_folder, placement.config_path, read_only=True),
+            Mount(state, placement.state_path),
+        ),
+    )
+
+
+def source_digest() -> str:
+    """Digest of the nodes' source: tells which build of them ran."""
+    root = Path(__file__).parents[2] / "nodes"
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,71 @@
+"""The error table: what each answer, or its absence, says about an operation (design, section 4).
+
+Certain is what was never sent or what the node refused before it appended anything. All else is
+``info`` for an operation that changes something, ``fail`` for a pure read. Pure; must never call
+anything definite because it is likely.
+"""
+
+from typing import Any, Final
+
+from contracts.operations import Completion, Operation
+from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, RequestKind
+
+#: Request kind of the node for each operation kind of a workload.
+REQUEST_KINDS: Final[dict[str, RequestKind]] = {
+    "read": "read",
+    "write": "write",
+    "cas": "cas",
+    "add": "add",
+    "read-set": "read-set",
+}
+#: Operations that change nothing: unanswered ones are ``fail``.
+PURE_READS: Final = frozenset({"read", "read-set"})
+#: Error class for each outcome that a node answers.
+ERROR_CLASSES: Final[dict[AnswerOutcome, str]] = {
+    "not-leader": "not-leader",
+    "timeout": "node-timed-out",
+    "unknown": "leadership-lost",
+    "invalid-request": "invalid-request",
+    "stopping": "stopping",
+}
+#: The operation left this process and no answer came, or the connection broke.
+LOST: Final = "connection-lost"
+TIMED_OUT: Final = "timed-out"
+#: Nothing left this process.
+NOT_SENT: Final = "not-sent"
+#: No node that leads was found in time, and none appended anything.
+NO_LEADER: Final = "no-leader"
+
+
+def answered(operation: Operation, answer: ClientAnswer, node: str) -> Completion:
+    """What a node's answer means for the operation."""
+    if answer.outcome == "ok":
+        position = None
+        has_record = operation.f not in PURE_READS
+        if has_record and answer.epoch is not None and answer.offset is not None:
+            position = (answer.epoch, answer.offset)
+        return Completion("ok", _result(operation, answer.result), None, position, node)
+    error = ERROR_CLASSES[answer.outcome]
+    if answer.definite:
+        return certainly_not(error, node)
+    return unanswered(operation, error, node)
+
+
+def unanswered(operation: Operation, error: str, node: str) -> Completion:
+    """The operation was sent, and what came of it is not known."""
+    return Completion("fail" if operation.f in PURE_READS else "info", error=error, node=node)
+
+
+def certainly_not(error: str, node: str | None) -> Completion:
+    """The operation did not happen and never will."""
+    return Completion("fail", error=error, node=node)
+
+
+def _result(operation: Operation, result: Any) -> Any:
+    """The completed value as ``contracts.operations`` has it."""
+    if operation.f in PURE_READS:
+        return result
+    if operation.f == "cas":
+        expected, value = operation.value
+        return [expected, value, bool(result)]
+    return operation.value

@@ -1,0 +1,42 @@
+"""Finds the adapter of a system under test by its name.
+
+Adapters are imported when they are asked for, so that listing the names stays cheap. Must never
+start anything or touch the disk.
+"""
+
+from collections.abc import Callable
+
+from contracts.errors import UsageError
+from contracts.system import System
+
+
+def _kraft() -> System:
+    from systems.kraft.adapter import KraftSystem
+
+    return KraftSystem()
+
+
+#: The system that is tested when none is named.
+DEFAULT_SYSTEM = "kraft"
+
+_FACTORIES: dict[str, Callable[[], System]] = {"kraft": _kraft}
+
+
+def names() -> tuple[str, ...]:
+    """Names of all systems, sorted."""
+    return tuple(sorted(_FACTORIES))
+
+
+def system(name: str) -> System:
+    """A fresh adapter for one run.
+
+    Raises:
+        UsageError: no system has this name.
+    """
+    factory = _FACTORIES.get(name)
+    if factory is None:
+        raise UsageError(
+            f"there is no system called {name!r}",
+            f"Choose one of: {', '.join(names())}",
+        )
+    return factory()

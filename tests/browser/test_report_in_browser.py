@@ -1,0 +1,166 @@
+"""The report works in a real browser offline: charts are drawn and nothing hostile acts."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from harness.judge import judge
+from tests.synthetic_runs import write_run
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+#: Names of the browser on Debian and elsewhere, the first found is used.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+CHARTS = ("latency", "throughput", "leaders")
+#: Share of a chart's pixels that are not transparent.
+INKED = """id => {
+  const canvas = document.querySelector('#plot-' + id + ' canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let inked = 0;
+  for (let place = 3; place < data.length; place += 4) inked += data[place] > 0;
+  return inked / (data.length / 4);
+}"""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    assert found is not None, "no Chromium on the path: run docker/chromium.sh or install one"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("reports")
+    options: dict[str, dict[str, object]] = {
+        "valid": {},
+        "invalid": {"flaw": "stale-read"},
+        "hostile": {"flaw": "traceback", "hostile": True},
+    }
+    made: dict[str, Path] = {}
+    for name, chosen in options.items():
+        run = write_run(root / name, operations_per_second=60, **chosen)
+        judge(run, analyze=False)
+        made[name] = run / "report.html"
+    return made
+
+
+class Visit:
+    """An open report and what went wrong in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+
+def visit(
+    browser: Browser, report: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True
+) -> Visit:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=scripts,
+        offline=True,
+    )
+    opened = Visit(context.new_page())
+    opened.page.goto(report.as_uri())
+    if scripts:
+        opened.page.wait_for_function("document.documentElement.dataset.charts === '3'")
+    return opened
+
+
+@pytest.mark.parametrize("name", ["valid", "invalid", "hostile"])
+def test_a_report_opens_offline_without_an_error_or_a_request(
+    browser: Browser, reports: dict[str, Path], name: str
+) -> None:
+    opened = visit(browser, reports[name])
+    assert opened.complaints == []
+    assert opened.requests in (
+        [reports[name].as_uri()],
+        [reports[name].as_uri(), "data:,"],
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_is_drawn_in_light_and_dark(
+    browser: Browser, reports: dict[str, Path], chart: str, dark: bool
+) -> None:
+    opened = visit(browser, reports["valid"], dark=dark)
+    assert opened.page.evaluate(INKED, chart) > 0.01
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["valid", "invalid", "hostile"])
+def test_nothing_is_wider_than_the_window(
+    browser: Browser, reports: dict[str, Path], name: str, width: int
+) -> None:
+    opened = visit(browser, reports[name], width=width)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_text_is_shown_and_does_nothing(browser: Browser, reports: dict[str, Path]) -> None:
+    page = visit(browser, reports["hostile"]).page
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
+    assert "<script>window.hacked=1</script>" in page.inner_text("body")
+
+
+def test_a_policy_stops_a_script_that_got_in_all_the_same(
+    browser: Browser, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    tampered = tmp_path / "report.html"
+    text = reports["valid"].read_text()
+    tampered.write_text(text.replace("</main>", "<script>window.hacked=1</script></main>"))
+    opened = visit(browser, tampered)
+    assert opened.page.evaluate("window.hacked") is None
+    assert any("Content Security Policy" in complaint for complaint in opened.complaints)
+
+
+def test_the_violation_is_explained_at_first_sight(
+    browser: Browser, reports: dict[str, Path]
+) -> None:
+    page = visit(browser, reports["invalid"]).page
+    assert page.inner_text(".badge >> nth=0") == "INVALID"
+    assert page.locator(".picture .culprit").first.is_visible()
+    assert page.locator("svg.graph .edge.bad").count() >= 1
+    frame = page.locator(".picture .scroll").first.bounding_box()
+    culprit = page.locator(".picture .culprit").first.bounding_box()
+    assert frame is not None
+    assert culprit is not None
+    assert frame["x"] <= culprit["x"] <= frame["x"] + frame["width"]
+
+
+def test_choosing_a_fault_zooms_all_charts(browser: Browser, reports: dict[str, Path]) -> None:
+    page = visit(browser, reports["valid"]).page
+    before = page.evaluate(INKED, "leaders")
+    page.select_option("#zoom-to", index=1)
+    page.wait_for_function(f"({INKED})('leaders') !== {before}")
+    page.click("button[data-zoom=out]")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.dataset.zoom") == "left"
+
+
+def test_the_way_to_reproduce_can_be_copied(browser: Browser, reports: dict[str, Path]) -> None:
+    page = visit(browser, reports["valid"]).page
+    page.click("button[data-copy]")
+    page.wait_for_function("document.querySelector('button[data-copy]').textContent !== 'Copy'")
+    assert page.evaluate("String(getSelection())").startswith("splitbrain test --system kraft")
+
+
+def test_a_page_without_scripts_shows_still_charts(
+    browser: Browser, reports: dict[str, Path]
+) -> None:
+    page = visit(browser, reports["valid"], scripts=False).page
+    assert page.locator("noscript svg").first.is_visible()

@@ -1,0 +1,34 @@
+"""What every test shares: the order of the tiers, and reproducible Hypothesis runs.
+
+It holds no fixture of any room; those live next to the tests that use them.
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+#: Tiers that need something started, dearest last; what bears no such marker comes first.
+TIERS = ("slow", "containers", "spark", "browser")
+
+# Deadlines measure the machine's load here, not the code; a failure prints its reproducer.
+settings.register_profile(
+    "gate",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("search", deadline=None, print_blob=True, max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+
+def tier(item: pytest.Item) -> int:
+    """Position of a test's dearest marker in the order of running."""
+    ranks = [TIERS.index(mark.name) for mark in item.iter_markers() if mark.name in TIERS]
+    return max(ranks, default=-1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cheap tests first: a broken rule is known before a container starts."""
+    items.sort(key=tier)

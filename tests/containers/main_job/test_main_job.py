@@ -1,0 +1,159 @@
+"""The main job against real containers: a correct quorum is green, a planted bug is not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from contracts.names import NodeName
+from harness import results
+from harness.phases import read_phases
+from harness.store import is_alive
+from history.run_folder import RunFolder
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[3]
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "harness.cli", "test", "--system", "kraft", "--seed", "7"),
+        *("--no-analyze", "--runs-folder", str(folder), *options),
+    ]
+
+
+def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
+    done = subprocess.run(
+        command(folder, *options), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    path = RunFolder((folder / "latest").resolve()).results
+    assert path.is_file(), done.stdout + done.stderr
+    return done.returncode, results.read(path), done.stdout + done.stderr
+
+
+def verdicts(found: results.Results) -> dict[str, str]:
+    return {result.checker: result.verdict.value for result in found.checkers}
+
+
+def leftovers(run_id: str) -> str:
+    filters = ["--filter", f"label=splitbrain.run={run_id}"]
+    listings = [
+        subprocess.run(
+            ["docker", *what, *filters, "-q"], capture_output=True, text=True, check=True
+        )
+        for what in (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
+    ]
+    return "".join(listing.stdout for listing in listings)
+
+
+def test_a_correct_quorum_survives_each_kind_of_fault(tmp_path: Path) -> None:
+    code, found, output = run(tmp_path, "--nemesis", "partition,pause,kill", "--time-limit", "20")
+    assert code == 0, output
+    assert found.vacuous == ()
+    assert set(verdicts(found).values()) == {"valid"}
+    assert {fault.kind for fault in found.faults} == {"partition", "pause", "kill"}
+    assert all(fault.verified and fault.healed and fault.resumed_ms for fault in found.faults)
+    assert any(fault.leader in fault.nodes for fault in found.faults)
+    assert len(found.epochs) > 1
+    assert set(found.operations) == {"read", "write", "cas"}
+    assert found.reproduce in output
+    assert leftovers(found.run) == ""
+    folder = RunFolder(Path(found.run_folder))
+    assert folder.node_names() == ["n1", "n2", "n3"]
+    for node in folder.node_names():
+        assert folder.committed_log(node).stat().st_size > 1000
+        assert folder.state_events(node).stat().st_size > 1000
+        assert not (folder.node(node) / "data").exists()
+    metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
+    assert len({line["time"] // 1_000_000_000 for line in metrics}) >= 18
+    assert {line["system"]["leads"] for line in metrics if line["system"]} == {0, 1}
+    assert all(line["system"] is None for line in metrics if line["status"] != "running")
+    # A node's own limit: under 80 MiB.
+    assert max(line.get("memory_bytes", 0) for line in metrics) < 80 * 2**20
+
+
+def test_sets_lose_nothing_when_the_leader_is_killed_again_and_again(tmp_path: Path) -> None:
+    code, found, output = run(
+        tmp_path, "--workload", "set", "--nemesis", "leader-kill", "--time-limit", "15"
+    )
+    assert code == 0, output
+    assert verdicts(found)["set-full"] == "valid"
+
+
+def test_reads_from_a_deposed_leader_are_caught(tmp_path: Path) -> None:
+    code, found, output = run(
+        tmp_path,
+        *("--bug", "stale-leader-reads", "--nemesis", "isolate-leader", "--time-limit", "15"),
+    )
+    assert code == 1, output
+    assert verdicts(found)["linearizability:cas-register"] == "invalid"
+    assert verdicts(found)["lost-commits"] == "valid"
+
+
+def test_writes_acknowledged_before_they_are_committed_are_caught(tmp_path: Path) -> None:
+    code, found, output = run(
+        tmp_path,
+        *("--bug", "ack-before-commit", "--nemesis", "isolate-leader", "--time-limit", "15"),
+    )
+    assert code == 1, output
+    assert verdicts(found)["lost-commits"] == "invalid"
+    assert (RunFolder(Path(found.run_folder)).node(NodeName("n1")) / "data").is_dir()
+
+
+def test_a_killed_harness_leaves_a_folder_that_check_judges(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        command(tmp_path, "--nemesis", "leader-kill", "--time-limit", "60"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    for line in child.stdout:
+        if "kill:leader" in line and "resumed" in line:
+            break
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    folder = RunFolder((tmp_path / "latest").resolve())
+    assert not is_alive(folder)
+    assert "torn-down" not in {phase.phase for phase in read_phases(folder.root)}
+    check = [sys.executable, "-m", "harness.cli", "check", str(folder.root), "--no-analyze"]
+    done = subprocess.run([*check, "--json"], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    # It ended before its plan did, so it cannot be green; nor did the system do anything wrong.
+    assert done.returncode == 2, done.stdout + done.stderr
+    told = {result["checker"]: result["verdict"] for result in found["checkers"]}
+    assert told["linearizability:cas-register"] == "valid"
+    assert "invalid" not in told.values()
+    # Checking has saved what the nodes left and removed the rest.
+    assert leftovers(folder.root.name) == ""
+
+
+def test_ctrl_c_heals_stops_and_reports(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        command(tmp_path, "--nemesis", "isolate-leader", "--time-limit", "60"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    for line in child.stdout:
+        if "partition:leader" in line and "verified" in line:
+            break
+    interrupted = time.monotonic()
+    os.kill(child.pid, signal.SIGINT)
+    rest = child.stdout.read()
+    child.stdout.close()
+    assert child.wait() == 2, rest
+    assert time.monotonic() - interrupted < 60
+    assert "removed" in rest
+    assert "Reproduce" in rest
+    assert leftovers((tmp_path / "latest").resolve().name) == ""

@@ -1,0 +1,205 @@
+"""Deploying, tearing down, sweeping, and what happens when the harness dies."""
+
+import fcntl
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from docker import DockerClient
+
+from contracts.errors import HarnessError
+from contracts.names import RunId
+from history.run_folder import RunFolder
+from runtimes.docker import sweep
+from runtimes.docker.images import POD_IMAGE
+from runtimes.docker.names import RUN_LABEL
+from runtimes.docker.runtime import DockerRuntime
+from tests.containers.web_servers import (
+    NAMES,
+    await_true,
+    link,
+    resources,
+    specification,
+    states,
+)
+
+pytestmark = pytest.mark.containers
+
+ROOT = Path(__file__).parents[3]
+
+#: A harness that deploys, cuts a link, pauses a node, says so, and waits to be killed.
+HARNESS = """
+    import fcntl, sys
+    from pathlib import Path
+    from contracts.names import RunId
+    from history.run_folder import RunFolder
+    from runtimes.docker.runtime import DockerRuntime
+    from tests.containers.web_servers import NAMES, link, specification
+
+    folder = Path(sys.argv[1])
+    lock = RunFolder(folder).lock.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    runtime = DockerRuntime(watched=sys.argv[2] == "watched")
+    spec = specification(folder)
+    runtime.deploy(spec)
+    runtime.cut([link("n1", "n2")])
+    runtime.pause(NAMES[2])
+    print(spec.run_id, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def dead_run(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: DockerClient
+) -> Iterator[tuple[RunId, Path]]:
+    """Id of a run whose harness was killed by SIGKILL, and its folder."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HARNESS), str(folder), request.param],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as harness:
+        assert harness.stdout is not None
+        run_id = RunId(harness.stdout.readline().strip())
+        harness.send_signal(signal.SIGKILL)
+        harness.wait()
+    assert run_id
+    yield run_id, folder
+    sweep.remove_run(engine, run_id, RunFolder(folder).lock)
+
+
+def test_teardown_leaves_nothing_behind(run_folder: Path, engine: DockerClient) -> None:
+    runtime = DockerRuntime()
+    spec = specification(run_folder)
+    runtime.deploy(spec)
+    assert states(engine, spec.run_id) == ["running"] * 6
+    assert set(resources(engine, spec.run_id)) == {"containers", "networks", "volumes"}
+    runtime.teardown()
+    runtime.teardown()
+    assert resources(engine, spec.run_id) == {}
+
+
+def test_two_runs_side_by_side_do_not_meet(
+    run_folder: Path, tmp_path: Path, engine: DockerClient
+) -> None:
+    folders = [run_folder / "a", run_folder / "b"]
+    runtimes = [DockerRuntime(), DockerRuntime()]
+    locks = []
+    for folder in folders:
+        folder.mkdir()
+        locks.append(RunFolder(folder).lock.open("w"))
+        fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            list(
+                pool.map(
+                    lambda pair: pair[0].deploy(specification(pair[1])),
+                    zip(runtimes, folders, strict=True),
+                )
+            )
+        first, second = runtimes
+        await_true(lambda: first.reachable(link("n1", "n2"), "client", 1.0))
+        first.cut([link("n1", "n2")])
+        await_true(lambda: second.reachable(link("n1", "n2"), "client", 1.0))
+        assert not first.reachable(link("n1", "n2"), "client", 0.5)
+        assert {first.endpoint(name, "client") for name in NAMES}.isdisjoint(
+            {second.endpoint(name, "client") for name in NAMES}
+        )
+    finally:
+        for runtime in runtimes:
+            runtime.teardown()
+        for lock in locks:
+            lock.close()
+
+
+def test_a_missing_image_is_one_clear_sentence_and_leaves_nothing(
+    run_folder: Path, engine: DockerClient
+) -> None:
+    spec = specification(run_folder, image="splitbrain-absent:current")
+    with pytest.raises(HarnessError, match=r"splitbrain-absent:current.*make images"):
+        DockerRuntime().deploy(spec)
+    assert resources(engine, spec.run_id) == {}
+
+
+def test_a_failed_deploy_leaves_nothing_behind(run_folder: Path, engine: DockerClient) -> None:
+    spec = specification(run_folder, command=("no-such-program",))
+    with pytest.raises(HarnessError, match="no-such-program"):
+        DockerRuntime().deploy(spec)
+    assert resources(engine, spec.run_id) == {}
+
+
+def test_a_taken_name_is_refused_with_the_way_out(run_folder: Path) -> None:
+    spec = specification(run_folder, NAMES[0])
+    first = DockerRuntime()
+    first.deploy(spec)
+    try:
+        second = DockerRuntime()
+        with pytest.raises(HarnessError, match="the same id"):
+            second.deploy(spec)
+        assert first.status(NAMES[0]) == "running"
+    finally:
+        first.teardown()
+
+
+def test_a_sweep_spares_living_runs_and_foreign_things(
+    run_folder: Path, engine: DockerClient
+) -> None:
+    foreign = engine.containers.create(POD_IMAGE, labels={"somebody": "else"})
+    runtime = DockerRuntime()
+    spec = specification(run_folder)
+    runtime.deploy(spec)
+    try:
+        assert spec.run_id not in {swept.run_id for swept in sweep.sweep(engine)}
+        assert states(engine, spec.run_id) == ["running"] * 6
+        assert engine.containers.get(str(foreign.id)).status == "created"
+    finally:
+        runtime.teardown()
+        foreign.remove()
+
+
+@pytest.mark.parametrize("dead_run", ["unwatched"], indirect=True)
+def test_a_sweep_removes_a_dead_run_and_salvages_its_data(
+    dead_run: tuple[RunId, Path], engine: DockerClient
+) -> None:
+    run_id, folder = dead_run
+    assert states(engine, run_id) == ["paused"] + ["running"] * 5
+    # Another run's start may sweep it first; what counts is what is left.
+    sweep.sweep(engine)
+    assert states(engine, run_id) == []
+    assert sweep.runs(engine).get(run_id) is None
+    for name in NAMES:
+        assert (RunFolder(folder).node(name) / "data" / "starts").read_text() == "started\n"
+
+
+@pytest.mark.parametrize("dead_run", ["watched"], indirect=True)
+def test_the_watchdog_heals_and_stops_the_nodes_of_a_killed_harness(
+    dead_run: tuple[RunId, Path], engine: DockerClient
+) -> None:
+    run_id, folder = dead_run
+    await_true(lambda: states(engine, run_id) == ["exited"] * 3 + ["running"] * 3)
+    assert "is gone" in (folder / "watchdog.log").read_text()
+    pods = engine.containers.list(
+        filters={"label": [f"{RUN_LABEL}={run_id}", "splitbrain.role=pod"]}
+    )
+    for pod in pods:
+        assert pod.exec_run(["/opt/splitbrain/firewall.sh", "list"]).output == b""
+
+
+def test_the_watchdog_leaves_in_silence_when_the_run_ends_in_order(run_folder: Path) -> None:
+    folder = run_folder / "quiet"
+    folder.mkdir()
+    with RunFolder(folder).lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        runtime = DockerRuntime()
+        runtime.deploy(specification(folder, NAMES[0]))
+        runtime.teardown()
+    assert (folder / "watchdog.log").read_text() == ""

@@ -1,0 +1,105 @@
+"""Histories with known verdicts: our own, and recorded ones where they are at hand."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.linearizability.check import check
+from checker.models.register import CasRegister
+from checker.models.registry import MODELS as MODELS_BY_NAME
+from checker.verdict import Verdict
+from contracts.budget import Unlimited
+from history.importers import load
+from history.pairing import pair
+
+OWN = Path(__file__).parent / "histories"
+RECORDED = Path(
+    os.environ.get("SPLITBRAIN_CORPUS") or Path(__file__).parents[3] / "shared" / "data"
+)
+OWN_VERDICTS: dict[str, dict[str, str]] = json.loads((OWN / "verdicts.json").read_text())
+
+
+def recorded_verdicts() -> dict[str, dict[str, Any]]:
+    """File to its verdict; nothing where the recorded histories are not at hand."""
+    found: dict[str, dict[str, Any]] = {}
+    for verdicts in sorted(RECORDED.glob("*/verdicts.json")):
+        for name, verdict in json.loads(verdicts.read_text()).items():
+            found[f"{verdicts.parent.name}/{name}"] = verdict
+    return found
+
+
+RECORDED_VERDICTS = recorded_verdicts()
+#: The recorded corpus calls its models by other names.
+MODELS = {"etcd-register": "cas-register", "kv-append (partition by key)": "kv"}
+
+
+def judged(path: Path, model: str) -> Verdict:
+    return check(pair(load(path).events), model, Unlimited()).verdict
+
+
+def test_every_history_of_ours_has_a_verdict() -> None:
+    assert {path.name for path in OWN.iterdir()} - {"verdicts.json"} == set(OWN_VERDICTS)
+
+
+def cases() -> list[Any]:
+    """Every history at hand: file, model, whether it is valid, number of operations if told."""
+    found = [
+        pytest.param(OWN / name, verdict["model"], verdict["verdict"] == "valid", None, id=name)
+        for name, verdict in sorted(OWN_VERDICTS.items())
+    ]
+    for name, verdict in sorted(RECORDED_VERDICTS.items()):
+        model, valid = MODELS[verdict["model"]], verdict["linearizable"]
+        found.append(pytest.param(RECORDED / name, model, valid, verdict["ops"], id=name))
+    return found
+
+
+@pytest.mark.parametrize(("path", "model", "valid", "count"), cases())
+def test_a_history_gets_its_verdict(path: Path, model: str, valid: bool, count: int | None) -> None:
+    operations = pair(load(path).events)
+    assert count is None or len(operations) == count
+    result = check(operations, model, Unlimited())
+    assert result.verdict is (Verdict.VALID if valid else Verdict.INVALID), result.reason
+    for violation in result.violations:
+        assert violation["core_size"] <= len(operations)
+        json.dumps(violation)
+
+
+def test_the_recorded_histories_are_at_hand_in_ci() -> None:
+    if os.environ.get("CI") == "true":
+        assert len(RECORDED_VERDICTS) >= 56, (
+            f"no recorded histories in {RECORDED}: set SPLITBRAIN_CORPUS to their folder"
+        )
+
+
+# --- mutants: a checker with a wrong model gets some of our verdicts wrong --------------------
+
+
+class CasAlwaysFits(CasRegister):
+    def step(self, state: Any, call: Any) -> tuple[bool, Any]:
+        legal, following = super().step(state, call)
+        return legal or call.f == "cas", following
+
+
+class ReadAlwaysFits(CasRegister):
+    def step(self, state: Any, call: Any) -> tuple[bool, Any]:
+        legal, following = super().step(state, call)
+        return legal or call.f == "read", following
+
+
+class StartsAtOne(CasRegister):
+    initial = 1
+
+
+@pytest.mark.parametrize("mutant", [CasAlwaysFits, ReadAlwaysFits, StartsAtOne])
+def test_a_wrong_model_is_told_apart(
+    mutant: type[CasRegister], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(MODELS_BY_NAME, "cas-register", mutant())
+    assert any(
+        judged(OWN / name, expected["model"]) != expected["verdict"]
+        for name, expected in OWN_VERDICTS.items()
+        if expected["model"] == "cas-register"
+    )

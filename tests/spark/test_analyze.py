@@ -1,0 +1,150 @@
+"""The analysis of a whole run folder: results, summary, trouble in one sentence."""
+
+import math
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from contracts.errors import HarnessError
+from history.run_folder import RunFolder
+from spark_analysis import analyze as analyze_module
+from spark_analysis.analyze import analyze
+from spark_analysis.schemas import (
+    LATENCY,
+    LEADER_OVERLAPS,
+    LEADERS,
+    LOST,
+    PHANTOM,
+    THROUGHPUT,
+    UNAVAILABILITY,
+    WINDOWS,
+)
+from spark_analysis.session import spark_session
+from tests.spark import reference
+from tests.spark.reference import Run
+from tests.spark.run_folders import Shape, World
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+RESULTS = (
+    LATENCY,
+    THROUGHPUT,
+    WINDOWS,
+    UNAVAILABILITY,
+    LOST,
+    PHANTOM,
+    LEADERS,
+    LEADER_OVERLAPS,
+)
+
+
+def test_summary_has_the_agreed_shape_and_figures(session: SparkSession, tmp_path: Path) -> None:
+    world = World(Shape(seed=31, faults=2, repeated_values=0.0))
+    victim = next(event for event in world.acknowledged() if event.f == "write")
+    world.lose(victim, nodes=3)
+    folder = world.write(tmp_path / "run")
+    run = Run(folder)
+
+    summary = analyze(folder, session)
+
+    assert msgspec.json.decode(RunFolder(folder).analysis_summary.read_bytes()) == summary
+    assert (summary["schema"], summary["run_id"], summary["damage"]) == (1, "run", [])
+    kinds = {row["f"] for row in summary["latency"]}
+    assert kinds == {"read", "write", "cas"}
+    assert sum(row["count"] for row in summary["latency"]) == sum(
+        one.type == "ok" for one in run.load
+    )
+    assert [row["second"] for row in summary["throughput"]] == list(
+        range(len(summary["throughput"]))
+    )
+    assert sum(row["ok"] + row["fail"] + row["info"] for row in summary["throughput"]) == len(
+        run.load
+    )
+    expected = reference.fault_windows(run)
+    assert [window["index"] for window in summary["windows"]] == sorted(expected)
+    for window in summary["windows"]:
+        figures = expected[window["index"]]
+        assert window["nodes"] == figures["nodes"]
+        assert window["new_epoch"] == figures["new_epoch"]
+        assert window["start_ms"] == figures["start_ns"] / 1e6
+        assert (window["failover_ms"] is None) == (figures["failover_ms"] is None)
+        assert math.isclose(window["availability_during"], figures["availability_during"])
+    gap = reference.longest_unavailability(run)
+    assert gap is not None
+    assert math.isclose(summary["longest_unavailability_ms"], (gap[1] - gap[0]) / 1e6)
+    assert summary["unavailability"] == {"start_ms": gap[0] / 1e6, "end_ms": gap[1] / 1e6}
+    assert summary["elections"] == len(world.reigns)
+    lost = summary["lost"]
+    assert (lost["acknowledged"], lost["missing"]) == (len(reference.acknowledged_writes(run)), 1)
+    assert (lost["nodes"], lost["logs"]) == (3, 3)
+    assert victim.position is not None
+    assert lost["examples"][0]["position_offset"] == victim.position[1]
+    assert lost["examples"][0]["argument"] == victim.value
+    assert summary["phantom"]["unexplained"] == 0
+    assert summary["phantom"]["committed"] > 500
+    assert {row["node"] for row in summary["leaders"]} <= set(world.nodes)
+    assert all(not row["same_epoch"] for row in summary["leader_overlaps"])
+
+
+def test_results_stand_as_parquet_with_their_declared_columns(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    folder = World(Shape(seed=32, faults=1, seconds=4.0)).write(tmp_path / "run")
+    analyze(folder, session)
+    for table in RESULTS:
+        place = RunFolder(folder).analysis_result(table.name)
+        assert [path.name for path in place.glob("[!.]*")] == ["part-00000.parquet"]
+        stored = pq.read_schema(place / "part-00000.parquet")
+        assert stored.names == table.schema.names
+
+
+def test_second_analysis_gives_the_same_summary(session: SparkSession, tmp_path: Path) -> None:
+    folder = World(Shape(seed=33, faults=1, seconds=3.0)).write(tmp_path / "run")
+    first, second = analyze(folder, session), analyze(folder, session)
+    del first["seconds"], second["seconds"]
+    assert first == second
+
+
+def test_run_without_anything_has_an_empty_summary(session: SparkSession, tmp_path: Path) -> None:
+    summary = analyze(tmp_path, session)
+    for name in ("latency", "throughput", "windows", "leaders", "leader_overlaps"):
+        assert summary[name] == []
+    assert summary["longest_unavailability_ms"] is None
+    assert summary["unavailability"] is None
+    assert summary["elections"] == 0
+    assert summary["damage"] == ["history.jsonl is missing."]
+
+
+def test_without_any_log_nothing_is_said_about_lost_commits(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    folder = World(Shape(seed=34, faults=0, seconds=2.0)).write(tmp_path / "run")
+    for log in folder.glob("nodes/*/log.jsonl"):
+        log.unlink()
+    summary = analyze(folder, session)
+    assert summary["lost"]["acknowledged"] > 0
+    assert summary["lost"]["missing"] is None
+    assert summary["phantom"]["unexplained"] is None
+
+
+def test_what_spark_cannot_do_is_one_sentence(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = World(Shape(seed=35, faults=0, seconds=1.0)).write(tmp_path / "run")
+    monkeypatch.setattr(
+        analyze_module, "throughput", lambda operations: operations.select("no_such_column")
+    )
+    with pytest.raises(HarnessError) as caught:
+        analyze(folder, session)
+    assert "no_such_column" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not RunFolder(folder).analysis_summary.exists()
+
+
+def test_running_session_is_handed_out_and_left_running(session: SparkSession) -> None:
+    with spark_session() as inner:
+        assert inner is session
+    assert session.range(3).count() == 3

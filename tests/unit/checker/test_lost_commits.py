@@ -1,0 +1,208 @@
+from typing import Any
+
+import pytest
+
+from checker import lost_commits
+from checker.committed_logs import NodeLog, Presence
+from checker.evidence import Evidence
+from checker.lost_commits import check
+from checker.verdict import CheckResult, Verdict
+from contracts.budget import Unlimited
+from tests.unit.checker.operations import log, logs, operation, record
+
+
+def judged(*operations: Any, **fields: Any) -> CheckResult:
+    return check(Evidence(operations=operations, **{"voters": 3, **fields}), Unlimited())
+
+
+WRITE = operation("write", 5, start=0, end=9, position=(1, 1))
+HELD = record(1, 1, "write", 5)
+OTHER = record(1, 2, "write", 6)
+
+
+def held_by(count: int, dumped: int = 3) -> dict[str, Any]:
+    """Dumps of some of three nodes, of which ``count`` hold the record."""
+    return {
+        f"n{number}": log(f"n{number}", HELD if number <= count else OTHER)
+        for number in range(1, dumped + 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "dumped", "verdict"),
+    [
+        (3, 3, Verdict.VALID),
+        (2, 3, Verdict.VALID),
+        (1, 3, Verdict.INVALID),
+        (0, 3, Verdict.INVALID),
+        (2, 2, Verdict.VALID),
+        (0, 2, Verdict.INVALID),  # the third node alone is no majority
+        (1, 2, Verdict.UNKNOWN),  # the third node may hold it
+        (0, 1, Verdict.UNKNOWN),
+    ],
+)
+def test_a_change_is_lost_when_no_majority_can_hold_it(
+    count: int, dumped: int, verdict: Verdict
+) -> None:
+    result = judged(WRITE, committed_logs=held_by(count, dumped))
+    assert result.verdict is verdict
+
+
+def test_a_lost_change_is_told_with_its_place_and_holders() -> None:
+    result = judged(WRITE, committed_logs=held_by(1))
+    assert result.figures["lost"] == 1
+    assert "write 5 of key a" in result.reason
+    assert "at offset 1 in epoch 1" in result.reason
+    assert "only 1 of 3 nodes hold it" in result.reason
+    assert result.violations[0]["absent_from"] == ["n2", "n3"]
+
+
+def test_a_snapshot_may_hold_what_the_log_no_longer_has() -> None:
+    result = judged(WRITE, committed_logs=logs(record(9, 2, "write", 6), start=9))
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.figures["untold"] == 1
+
+
+def test_unacknowledged_changes_and_refused_cas_cannot_be_lost() -> None:
+    result = judged(
+        operation("write", 1, start=0),
+        operation("write", 2, start=1, end=4, outcome="fail"),
+        operation("cas", [1, 2], [1, 2, False], start=2, end=5),
+        operation("read", None, 3, start=3, end=6),
+        committed_logs=logs(record(0, 1, None, None)),
+    )
+    assert result.verdict is Verdict.VALID
+    assert result.figures["acknowledged"] == 0
+
+
+def test_an_acknowledged_cas_is_found_by_its_place() -> None:
+    swap = operation("cas", [1, 2], [1, 2, True], start=2, end=5, position=(1, 0))
+    assert judged(swap, committed_logs=logs(record(0, 1, "cas", [1, 2]))).verdict is Verdict.VALID
+    assert judged(swap, committed_logs=logs(record(0, 1, "cas", [1, 3]))).verdict is Verdict.INVALID
+
+
+def test_without_positions_a_unique_value_tells() -> None:
+    nameless = operation("write", 5, start=0, end=9)
+    assert judged(nameless, committed_logs=logs(HELD)).verdict is Verdict.VALID
+    assert judged(nameless, committed_logs=logs(OTHER)).verdict is Verdict.INVALID
+
+
+def test_without_positions_equal_changes_are_counted() -> None:
+    three = [operation("write", 5, start=start, end=start + 5) for start in (0, 10, 20)]
+    enough = logs(*(record(offset, 1, "write", 5) for offset in range(3)))
+    short = logs(*(record(offset, 1, "write", 5) for offset in range(2)))
+    none = logs(record(0, 1, "write", 6))
+    assert judged(*three, committed_logs=enough).verdict is Verdict.VALID
+    result = judged(*three, committed_logs=short)
+    assert result.verdict is Verdict.INVALID
+    assert (result.figures["lost"], result.figures["held"]) == (1, 2)
+    result = judged(*three, committed_logs=none)
+    assert (result.verdict, result.figures["lost"]) == (Verdict.INVALID, 3)
+
+
+def test_equal_changes_in_a_shortened_log_cannot_be_told() -> None:
+    two = [operation("write", 5, start=start, end=start + 5) for start in (0, 10)]
+    result = judged(*two, committed_logs=logs(record(9, 1, "write", 5), start=9))
+    assert result.verdict is Verdict.UNKNOWN
+
+
+def test_an_element_missing_from_every_final_read_is_lost_without_any_log() -> None:
+    result = judged(
+        operation("add", 7, start=0, end=5, key="s"),
+        operation("add", 8, start=1, end=6, key="s"),
+        operation("read", None, [8], start=10, end=12, key="s", final=True),
+    )
+    assert result.verdict is Verdict.INVALID
+    assert result.figures["lost"] == 1
+    assert "no final read shows it" in result.reason
+
+
+def test_elements_that_final_reads_show_are_held_without_any_log() -> None:
+    result = judged(
+        operation("add", 7, start=0, end=5, key="s"),
+        operation("read", None, [7], start=10, end=12, key="s", final=True),
+    )
+    assert result.verdict is Verdict.VALID
+
+
+def test_an_element_shown_by_a_read_but_gone_from_the_logs_is_lost() -> None:
+    result = judged(
+        operation("add", 7, start=0, end=5, key="s"),
+        operation("read", None, [7], start=10, end=12, key="s", final=True),
+        committed_logs=logs(OTHER),
+    )
+    assert result.verdict is Verdict.INVALID
+
+
+def test_nothing_is_called_lost_before_the_nodes_converged() -> None:
+    result = judged(WRITE, committed_logs=held_by(0), converged=False)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "did not converge" in result.reason
+
+
+def test_changes_without_any_log_are_unknown() -> None:
+    assert judged(WRITE).verdict is Verdict.UNKNOWN
+
+
+def test_an_ended_budget_is_unknown_with_its_reason() -> None:
+    class Ended:
+        def exhausted(self) -> str | None:
+            return "memory budget of 1 MiB used up"
+
+    result = check(Evidence(operations=(WRITE,), committed_logs=held_by(0), voters=3), Ended())
+    assert result.verdict is Verdict.UNKNOWN
+    assert "memory budget" in result.reason
+
+
+# --- mutants ---------------------------------------------------------------------------------
+
+
+def verdicts() -> list[Verdict]:
+    element = operation("add", 7, start=0, end=5, key="s")
+    final = operation("read", None, [8], start=10, end=12, key="s", final=True)
+    equal = [operation("write", 5, start=start, end=start + 5) for start in (0, 10)]
+    return [
+        judged(WRITE, committed_logs=held_by(1)).verdict,
+        judged(WRITE, committed_logs=held_by(2)).verdict,
+        judged(WRITE, committed_logs=logs(record(9, 2, "write", 6), start=9)).verdict,
+        judged(element, final).verdict,
+        judged(*equal, committed_logs=logs(HELD)).verdict,
+    ]
+
+
+EXPECTED = [
+    Verdict.INVALID,
+    Verdict.VALID,
+    Verdict.UNKNOWN,
+    Verdict.INVALID,
+    Verdict.INVALID,
+]
+
+
+def everything_held(self: NodeLog, position: tuple[int, int], _: Any) -> Presence:
+    return Presence.HELD
+
+
+def snapshots_forgotten(self: NodeLog, position: tuple[int, int], _: Any) -> Presence:
+    return Presence.HELD if position[1] in self.by_offset else Presence.ABSENT
+
+
+def test_the_unchanged_checker_gives_the_expected_verdicts() -> None:
+    assert verdicts() == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "value"),
+    [
+        (NodeLog, "at", everything_held),
+        (NodeLog, "at", snapshots_forgotten),
+        (lost_commits, "_shown_by_final_reads", lambda operations: {}),
+        (lost_commits, "_judge_counts", lambda *_: None),
+        (lost_commits, "acknowledged_change", lambda operation: operation.position is not None),
+    ],
+)
+def test_a_mutant_gives_another_verdict(
+    monkeypatch: pytest.MonkeyPatch, target: Any, name: str, value: Any
+) -> None:
+    monkeypatch.setattr(target, name, value)
+    assert verdicts() != EXPECTED

@@ -1,0 +1,43 @@
+import pytest
+
+from checker.evidence import Evidence
+from checker.models.registry import MODELS
+from checker.registry import checker_named, checker_names, linearizability_model
+from checker.verdict import Verdict
+from contracts.budget import Unlimited
+from contracts.errors import UsageError
+from tests.unit.checker.operations import operation
+
+
+def test_every_name_that_is_offered_is_known() -> None:
+    for name in checker_names():
+        assert callable(checker_named(name))
+
+
+@pytest.mark.parametrize("name", checker_names())
+def test_every_checker_takes_evidence_of_nothing(name: str) -> None:
+    result = checker_named(name)(Evidence(operations=()), Unlimited())
+    assert result.verdict in (Verdict.VALID, Verdict.UNKNOWN)
+    assert result.reason
+
+
+@pytest.mark.parametrize("name", ["linearizability", "linearizability:nonsense", "set-ful", ""])
+def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(UsageError, match="Choose one of"):
+        checker_named(name)
+
+
+def test_the_model_of_a_name_is_told() -> None:
+    assert linearizability_model("linearizability:cas-register") == "cas-register"
+    assert linearizability_model("set-full:stale-reads-allowed") is None
+    assert linearizability_model("split-brain") is None
+
+
+def test_a_named_checker_judges() -> None:
+    read = operation("read", None, 5, start=0, end=1)
+    result = checker_named("linearizability:register")(Evidence(operations=(read,)), Unlimited())
+    assert result.verdict is Verdict.INVALID
+
+
+def test_the_models_of_the_command_line_are_there() -> None:
+    assert {"register", "cas-register", "kv", "set"} <= set(MODELS)

@@ -1,0 +1,241 @@
+from random import Random
+from typing import Any
+
+import pytest
+
+from checker import set_full
+from checker.set_full import check
+from checker.verdict import CheckResult, Verdict
+from contracts.budget import Unlimited
+from history.records import PairedOperation
+from tests.unit.checker.operations import operation
+
+
+def add(element: Any, start: int, end: int | None = None, **fields: Any) -> PairedOperation:
+    return operation("add", element, start=start, end=end, **fields)
+
+
+def read(elements: list[Any], start: int, end: int, **fields: Any) -> PairedOperation:
+    return operation("read", None, elements, start=start, end=end, **fields)
+
+
+def judged(*operations: PairedOperation, **options: Any) -> CheckResult:
+    return check(operations, Unlimited(), **options)
+
+
+def kinds(result: CheckResult) -> list[str]:
+    return [violation["kind"] for violation in result.violations]
+
+
+def test_a_set_that_keeps_everything_is_valid() -> None:
+    result = judged(add(1, 0, 5), add(2, 3, 9), read([1], 6, 8), read([1, 2], 10, 12, final=True))
+    assert result.verdict is Verdict.VALID
+    assert result.figures["acknowledged"] == 2
+    assert result.figures["final-reads"] == 1
+
+
+def test_an_acknowledged_element_that_no_later_read_shows_is_lost() -> None:
+    result = judged(add(1, 0, 5), read([], 6, 8))
+    assert result.verdict is Verdict.INVALID
+    assert kinds(result) == ["lost"]
+    assert "Element 1 of set a was acknowledged (index 0)" in result.violations[0]["sentence"]
+
+
+def test_an_unacknowledged_element_that_was_seen_and_then_vanished_is_lost() -> None:
+    result = judged(add(1, 0), read([1], 2, 4), read([], 6, 8))
+    assert kinds(result) == ["lost"]
+
+
+def test_an_unacknowledged_element_that_nobody_saw_is_no_loss() -> None:
+    assert judged(add(1, 0), add(2, 1, 3), read([2], 6, 8)).verdict is Verdict.VALID
+
+
+def test_an_element_that_goes_and_comes_back_is_stale() -> None:
+    result = judged(add(1, 0, 5), read([], 6, 8), read([1], 9, 11))
+    assert kinds(result) == ["stale"]
+
+
+def test_stale_reads_are_observations_where_the_system_promises_no_more() -> None:
+    result = judged(add(1, 0, 5), read([], 6, 8), read([1], 9, 11), stale_reads_allowed=True)
+    assert result.verdict is Verdict.VALID
+    assert [seen["kind"] for seen in result.observations] == ["stale"]
+
+
+def test_a_read_that_overlaps_the_add_may_miss_it() -> None:
+    assert judged(add(1, 0, 5), read([], 5, 8), read([1], 9, 11)).verdict is Verdict.VALID
+
+
+def test_a_miss_that_overlaps_the_last_sight_is_stale_not_lost() -> None:
+    # The read that misses it was invoked last, but the one that shows it returned later.
+    result = judged(add(1, 0, 5), read([1], 6, 20), read([], 7, 9))
+    assert kinds(result) == ["stale"]
+
+
+def test_a_miss_after_the_last_sight_is_lost_even_beside_an_earlier_miss() -> None:
+    result = judged(add(1, 0, 5), read([], 6, 7), read([1], 8, 9), read([], 10, 11))
+    assert kinds(result) == ["lost"]
+
+
+def test_an_element_shown_twice_by_one_read_is_duplicated() -> None:
+    assert kinds(judged(add(1, 0, 5), read([1, 1], 6, 8))) == ["duplicated"]
+
+
+def test_an_element_that_nobody_asked_for_is_a_phantom() -> None:
+    result = judged(add(1, 0, 5), read([1, 7], 6, 8))
+    assert kinds(result) == ["phantom"]
+    assert "nobody ever asked" in result.violations[0]["sentence"]
+
+
+def test_an_element_whose_add_certainly_failed_is_a_phantom() -> None:
+    result = judged(add(1, 0, 5, outcome="fail", error="not-leader"), read([1], 6, 8))
+    assert kinds(result) == ["phantom"]
+
+
+def test_an_element_shown_before_its_add_was_invoked_is_a_phantom() -> None:
+    assert kinds(judged(read([1], 0, 3), add(1, 5, 8), read([1], 9, 10))) == ["phantom"]
+
+
+def test_an_earlier_unanswered_add_explains_an_early_sight() -> None:
+    operations = (add(1, 0), read([1], 2, 3), add(1, 5, 8), read([1], 9, 10))
+    assert judged(*operations).verdict is Verdict.VALID
+
+
+def test_elements_that_nobody_looked_for_are_unknown() -> None:
+    result = judged(add(1, 0, 5), read([], 2, 4))
+    assert result.verdict is Verdict.UNKNOWN
+    assert "never looked for" in result.reason
+    assert result.figures["never-read"] == 1
+
+
+def test_sets_are_judged_apart_by_key() -> None:
+    result = judged(
+        add(1, 0, 5, key="a"),
+        read([1], 6, 8, key="a"),
+        add(2, 1, 5, key="b"),
+        read([], 7, 9, key="b"),
+    )
+    assert [violation["key"] for violation in result.violations] == ["b"]
+
+
+def test_a_failed_read_shows_nothing() -> None:
+    result = judged(
+        add(1, 0, 5), operation("read", start=6, end=7, outcome="fail"), read([1], 8, 9)
+    )
+    assert result.verdict is Verdict.VALID
+
+
+def test_violations_are_counted_in_full_and_named_in_part() -> None:
+    result = judged(*(add(n, n, n + 1) for n in range(100)), read([], 200, 201))
+    assert result.figures["lost"] == 100
+    assert len(result.violations) == set_full.NAMED_MAX
+
+
+def test_an_ended_budget_is_unknown_with_its_reason() -> None:
+    class Ended:
+        def exhausted(self) -> str | None:
+            return "time budget of 1 s used up"
+
+    result = check([add(1, 0, 5), read([1], 6, 8)], Ended())
+    assert result.verdict is Verdict.UNKNOWN
+    assert "time budget of 1 s" in result.reason
+
+
+# --- against definitions taken literally -----------------------------------------------------
+
+
+def literal(operations: list[PairedOperation]) -> dict[str, int]:
+    """Every element against every read, straight from the definitions."""
+    adds = {o.argument: o for o in operations if o.f == "add"}
+    reads = [o for o in operations if o.f == "read"]
+    counts: dict[str, int] = dict.fromkeys(["lost", "stale", "phantom", "never-read"], 0)
+    for element in {*adds, *(e for o in reads for e in o.result)}:
+        showing = [o for o in reads if element in o.result]
+        adding = adds.get(element)
+        known = [o.end for o in showing if o.end is not None]
+        if adding is not None and adding.type == "ok" and adding.end is not None:
+            known.append(adding.end)
+        unasked = adding is None or adding.type == "fail"
+        early = adding is not None and any((o.end or 0) < adding.start for o in showing)
+        counts["phantom"] += bool(showing) and (unasked or early)
+        if not known or (adding is not None and adding.type == "fail"):
+            continue
+        due = [o for o in reads if o.start > min(known)]
+        missing = [o for o in due if o not in showing]
+        counts["never-read"] += not due and not showing
+        lost = any(all((s.end or 0) < o.start for s in showing) for o in missing)
+        counts["lost"] += lost
+        counts["stale"] += bool(missing) and not lost
+    return counts
+
+
+def random_sets(random: Random) -> list[PairedOperation]:
+    operations: list[PairedOperation] = []
+    elements = list(range(6))
+    for number in range(random.randint(3, 12)):
+        start = random.randint(0, 20)
+        end: int | None = start + random.randint(0, 6)
+        fields: dict[str, Any] = {"index": number, "process": number}
+        if random.random() < 0.5 and elements:
+            kind = random.choice(("ok", "ok", "info", "fail"))
+            end = None if kind == "info" else end
+            operations.append(add(elements.pop(), start, end, outcome=kind, **fields))
+        else:
+            shown = [element for element in range(7) if random.random() < 0.6]
+            operations.append(read(shown, start, end or 0, **fields))
+    return operations
+
+
+def counts_differ(random: Random, rounds: int) -> bool:
+    for _ in range(rounds):
+        operations = random_sets(random)
+        figures = judged(*operations).figures
+        expected = literal(operations)
+        if {kind: figures[kind] for kind in expected} != expected:
+            return True
+    return False
+
+
+def test_the_linear_algorithm_agrees_with_the_definitions_taken_literally() -> None:
+    assert not counts_differ(Random("set-full"), 3000)
+
+
+def never_seen_again_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def see(element: Any, shown_by: PairedOperation) -> None:
+        original(element, shown_by)
+        element.seen_until = -1
+
+    original = set_full._see
+    monkeypatch.setattr(set_full, "_see", see)
+
+
+def known_by_sight_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def see(element: Any, shown_by: PairedOperation) -> None:
+        known = element.known
+        original(element, shown_by)
+        element.known = known
+
+    original = set_full._see
+    monkeypatch.setattr(set_full, "_see", see)
+
+
+def ties_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        set_full, "bisect_right", lambda starts, known: sum(s < known for s in starts)
+    )
+    # What it then calls missing cannot be named, which is no point here.
+    monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
+
+
+def presence_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_full, "_judge_presence", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [never_seen_again_forgotten, known_by_sight_forgotten, ties_ordered, presence_not_judged],
+)
+def test_a_mutant_disagrees_with_the_definitions(
+    monkeypatch: pytest.MonkeyPatch, mutate: Any
+) -> None:
+    mutate(monkeypatch)
+    assert counts_differ(Random("set-full"), 3000)

@@ -1,0 +1,59 @@
+"""Runs prepared tests against the quorum in memory, fast enough for the unit tier."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from contracts.fault import ScheduledFault
+from harness.evidence_loader import read_json_lines
+from harness.nemesis_driver import Patience
+from harness.options import TestOptions, prepare
+from harness.runner import RunOutcome, Timing, run_test
+from tests.unit.harness.fake_quorum import FakeQuorum, FakeRuntime, FakeSystem
+
+TIMING = Timing(
+    ready_s=2.0,
+    converged_s=0.5,
+    interrupted_s=1.0,
+    nemesis=Patience(target_s=0.4, bitten_s=0.4, healed_s=0.4, resumed_s=0.8, leader_query_s=0.1),
+)
+
+
+def fault(
+    kind: str, target: str = "leader", *, at_ms: int = 300, duration_ms: int = 500, index: int = 0
+) -> ScheduledFault:
+    return ScheduledFault(index, kind, target, at_ms, duration_ms, draw=0)
+
+
+class FakeRun:
+    """One run against a fresh quorum; the parts are there to be tampered with before ``run``."""
+
+    def __init__(self, runs_folder: Path, **options: Any) -> None:
+        self.quorum = FakeQuorum()
+        self.runtime = FakeRuntime(self.quorum)
+        self.system = FakeSystem(self.quorum)
+        defaults: dict[str, Any] = {
+            "system": "fake",
+            "runtime": "fake",
+            "time_limit_s": 1.2,
+            "rate": 400.0,
+            "operation_timeout_s": 0.25,
+            "nemesis": "none",
+            "runs_folder": runs_folder,
+        }
+        self.options = TestOptions(**(defaults | options))
+        self.timing = TIMING
+        #: Clients that were opened by the time the run began, and by the run.
+        self.clients_before = self.clients_opened = 0
+
+    def run(self) -> RunOutcome:
+        test = prepare(self.options, self.system, lambda: self.runtime)
+        self.outcome = run_test(test, Console(quiet=True), self.timing)
+        return self.outcome
+
+    def lines(self, path: Path, type_: type) -> list[Any]:
+        problems: list[str] = []
+        read = read_json_lines(path, type_, problems)
+        assert problems == []
+        return read

@@ -1,0 +1,303 @@
+"""A run folder gets the verdict that it deserves, whatever state it is in and whatever fails."""
+
+import fcntl
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from checker.evidence import Evidence
+from checker.verdict import Verdict
+from contracts.errors import UsageError
+from harness import analysis_process, checking, judge, results
+from harness.results import Results
+from harness.waiting import Waiting
+from history.errors import HistoryError
+from history.plan import decode_plan, encode_plan
+from history.run_folder import RunFolder
+from tests.synthetic_runs import write_run
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Results]]:
+    """Each synthetic run and its verdict."""
+    root = tmp_path_factory.mktemp("runs")
+    flaws = ("none", "stale-read", "lost-commit", "dead", "traceback")
+    yield {
+        flaw: judge.judge(
+            write_run(root / flaw, flaw=None if flaw == "none" else flaw, operations_per_second=60),
+            analyze=False,
+        )
+        for flaw in flaws
+    }
+    shutil.rmtree(root)
+
+
+def verdicts(found: Results) -> dict[str, Verdict]:
+    return {result.checker.partition(":")[0]: result.verdict for result in found.checkers}
+
+
+def test_a_good_run_is_valid_and_not_vacuous(judged: dict[str, Results]) -> None:
+    found = judged["none"]
+    assert set(verdicts(found).values()) == {Verdict.VALID}
+    assert (found.vacuous, found.problems, found.exit_code) == ((), (), 0)
+    assert (found.elections, found.epochs) == (3, (1, 2, 3))
+    assert sum(fault.verified and fault.healed for fault in found.faults) == 3
+
+
+def test_a_stale_read_is_invalid(judged: dict[str, Results]) -> None:
+    found = judged["stale-read"]
+    assert verdicts(found)["linearizability"] is Verdict.INVALID
+    assert (found.headline, found.exit_code) == ("INVALID", 1)
+    assert "read" in results.leading_sentence(found)
+
+
+def test_a_lost_commit_is_invalid_though_the_history_is_linearizable(
+    judged: dict[str, Results],
+) -> None:
+    found = judged["lost-commit"]
+    assert verdicts(found)["linearizability"] is Verdict.VALID
+    assert verdicts(found)["lost-commits"] is Verdict.INVALID
+    assert found.exit_code == 1
+
+
+def test_a_dead_run_is_judged_and_never_valid(judged: dict[str, Results]) -> None:
+    found = judged["dead"]
+    assert verdicts(found)["linearizability"] is Verdict.VALID
+    assert verdicts(found)["lost-commits"] is Verdict.UNKNOWN
+    assert found.exit_code == 2
+    assert any("torn" in problem for problem in found.problems)
+    assert [fault.applied for fault in found.faults] == [True, True, False]
+
+
+def test_a_traceback_alone_makes_a_run_invalid(judged: dict[str, Results]) -> None:
+    found = judged["traceback"]
+    assert {name for name, verdict in verdicts(found).items() if verdict is Verdict.INVALID} == {
+        "node-health"
+    }
+
+
+def test_all_files_are_written_and_say_the_same(judged: dict[str, Results]) -> None:
+    for found in judged.values():
+        folder = RunFolder(Path(found.run_folder))
+        assert msgspec.json.encode(results.read(folder.results)) == msgspec.json.encode(found)
+        assert folder.summary.read_text().startswith(f"# {found.headline}")
+        suite = ET.parse(folder.junit).getroot()
+        assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
+        assert f'<span class="badge">{found.headline}</span>' in folder.report.read_text()
+        assert not list(folder.root.glob(".*.part"))
+
+
+def test_judging_again_gives_the_same(judged: dict[str, Results]) -> None:
+    before = judged["dead"]
+    after = judge.judge(Path(before.run_folder), analyze=False)
+
+    def without_cost(found: Results) -> Results:
+        stripped = tuple(msgspec.structs.replace(r, figures={}) for r in found.checkers)
+        return msgspec.structs.replace(found, checkers=stripped)
+
+    assert without_cost(after) == without_cost(before)
+
+
+def small_run(root: Path, **changes: Any) -> Path:
+    """A run with one quick checker, to vary."""
+    run = write_run(root / "run", operations_per_second=40)
+    plan = RunFolder(run).plan
+    changed = {"checkers": ("split-brain",), **changes}
+    plan.write_bytes(
+        encode_plan(msgspec.structs.replace(decode_plan(plan.read_bytes()), **changed))
+    )
+    return run
+
+
+def test_a_checker_that_crashes_is_unknown_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "_WHOLE_FUNCTION", "harness.checking:no_such_function")
+    found = judge.judge(small_run(tmp_path), analyze=False)
+    assert verdicts(found)["split-brain"] is Verdict.UNKNOWN
+    assert "crashed: AttributeError" in found.checkers[0].reason
+    assert found.exit_code == 2
+
+
+def test_one_crashed_part_leaves_the_other_parts_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", flaw="stale-read", operations_per_second=60)
+    evidence = judge._evidence(judge.load_run(run), ())
+    prepare = checking._prepare
+
+    def break_the_largest(name: str, given: Evidence) -> Any:
+        job = prepare(name, given)
+        broken = msgspec.structs.replace(job.parts[0], function="harness.checking:gone")
+        return msgspec.structs.replace(job, parts=(broken, *job.parts[1:]))
+
+    monkeypatch.setattr(checking, "_prepare", break_the_largest)
+    limits = checking.Limits(30, 1024, 2)
+    (found,) = checking.check_all(["linearizability:cas-register"], evidence, limits)
+    assert found.figures["parts-unknown"] == 1
+    assert found.verdict is Verdict.INVALID
+
+
+def test_a_checker_that_does_not_exist_is_unknown(tmp_path: Path) -> None:
+    found = judge.judge(small_run(tmp_path, checkers=("no-such-checker",)), analyze=False)
+    assert verdicts(found)["no-such-checker"] is Verdict.UNKNOWN
+    assert found.exit_code == 2
+
+
+def test_a_model_that_does_not_know_an_operation_is_unknown(tmp_path: Path) -> None:
+    name = "linearizability:element-set"
+    found = judge.judge(small_run(tmp_path, checkers=(name,)), analyze=False)
+    assert found.checkers[0].verdict is Verdict.UNKNOWN
+
+
+def test_a_failed_analysis_is_a_problem_and_costs_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = small_run(tmp_path)
+    folder = tmp_path / "path" / "spark_analysis"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "__main__.py").write_text("raise SystemExit('no Java here')")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    printed = io.StringIO()
+    during = Waiting(Console(file=printed, width=80)).during
+    found = judge.judge(run, analyze=True, during=during)
+    said = [re.sub(r"\d+\.\d", "N", line) for line in printed.getvalue().splitlines()]
+    assert said == [
+        *("judging", "analysing with Spark"),
+        *("judging took N s", "analysing with Spark took N s"),
+    ]
+    assert found.verdict is Verdict.VALID
+    assert found.exit_code == 0
+    assert found.problems == (
+        "The Spark analysis ended with code 1: no Java here (all of it in analysis.log)",
+    )
+    assert results.read(RunFolder(run).results) == found
+
+
+def test_an_analysis_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "path" / "spark_analysis"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "__main__.py").write_text("import signal\nsignal.pause()")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    with analysis_process.AnalysisProcess(tmp_path) as analysis:
+        problem = analysis.wait(0.2)
+        assert problem == "The Spark analysis did not end within 0.2 s and was stopped."
+        assert analysis._process.poll() is not None
+
+
+def test_a_report_that_cannot_be_made_is_a_problem_and_costs_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise KeyError("odd")
+
+    monkeypatch.setattr("harness.report.page.report_page", fail)
+    run = small_run(tmp_path)
+    found = judge.judge(run, analyze=False)
+    assert found.exit_code == 0
+    assert found.problems == ("report.html could not be made: KeyError: 'odd'.",)
+    assert results.read(RunFolder(run).results) == found
+    assert RunFolder(run).junit.exists()
+
+
+def test_a_failed_harness_is_never_valid_and_a_violation_wins_over_it(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    failed = judge.judge(run, analyze=False, harness_problems=("The engine went away.",))
+    assert (failed.headline, failed.exit_code) == ("HARNESS FAILED", 3)
+    assert results.leading_sentence(failed) == "The engine went away."
+    (run / "nodes" / "n1" / "x.log").write_text("Traceback (most recent call last):\nE: x\n")
+    invalid = judge.judge(run, analyze=False, harness_problems=("The engine went away.",))
+    assert (invalid.headline, invalid.exit_code) == ("INVALID", 1)
+
+
+def test_a_living_run_is_judged_and_said_to_be_alive(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    with RunFolder(run).lock.open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = judge.judge(run, analyze=False)
+    assert any("still going on" in problem for problem in found.problems)
+
+
+def test_more_planned_faults_than_known_ones_is_vacuous(tmp_path: Path) -> None:
+    found = judge.judge(small_run(tmp_path, planned_faults=9), analyze=False)
+    assert (found.headline, found.exit_code) == ("VACUOUS", 2)
+    assert "9 faults" in found.vacuous[0]
+
+
+def test_a_folder_without_a_plan_is_judged(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    RunFolder(run).plan.unlink()
+    found = judge.judge(run, analyze=False)
+    assert verdicts(found)["linearizability"] is Verdict.VALID
+    assert found.reproduce == f"splitbrain check {run}"
+
+
+def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        judge.judge(tmp_path / "nowhere")
+
+
+def test_a_history_broken_in_the_middle_is_an_error_of_the_input(tmp_path: Path) -> None:
+    run = small_run(tmp_path)
+    history = RunFolder(run).history
+    history.write_bytes(b"{broken\n" + history.read_bytes())
+    with pytest.raises(HistoryError):
+        judge.judge(run, analyze=False)
+
+
+def bare_history(path: Path, read: int) -> Path:
+    events = [
+        {"process": 0, "type": "invoke", "f": "write", "value": 1},
+        {"process": 0, "type": "ok", "f": "write", "value": 1},
+        {"process": 1, "type": "invoke", "f": "read", "value": None},
+        {"process": 1, "type": "ok", "f": "read", "value": read},
+    ]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+@pytest.mark.parametrize(("read", "code"), [(1, 0), (2, 1)])
+def test_a_bare_history_is_judged_and_nothing_is_written(
+    tmp_path: Path, read: int, code: int
+) -> None:
+    history = bare_history(tmp_path / "h.jsonl", read)
+    found = judge.judge_history(history, "cas-register")
+    assert found.exit_code == code
+    assert list(tmp_path.iterdir()) == [history]
+
+
+def test_an_empty_history_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text("")
+    assert judge.judge_history(tmp_path / "h.jsonl", "cas-register").exit_code == 2
+
+
+def test_an_unknown_model_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        judge.judge_history(bare_history(tmp_path / "h.jsonl", 1), "no-such-model")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "vacuous", "failed", "code"),
+    [
+        (Verdict.VALID, False, False, 0),
+        (Verdict.VALID, True, False, 2),
+        (Verdict.VALID, True, True, 3),
+        (Verdict.UNKNOWN, False, False, 2),
+        (Verdict.UNKNOWN, True, True, 3),
+        (Verdict.INVALID, False, False, 1),
+        (Verdict.INVALID, True, True, 1),
+    ],
+)
+def test_exit_codes(verdict: Verdict, vacuous: bool, failed: bool, code: int) -> None:
+    assert results.exit_code(verdict, vacuous=vacuous, harness_failed=failed) == code

@@ -1,0 +1,153 @@
+"""Reading a run folder tolerates what a dead run leaves and says what it could not read."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from contracts.fault import FaultEvent
+from contracts.names import NodeName
+from contracts.state_event import StateEvent
+from harness.evidence_loader import load_run, read_committed_log, read_json_lines
+from harness.fault_results import fault_results, fault_windows
+from harness.timeline import longest_unavailability_ns, reigns
+from history.records import PairedOperation
+from tests.synthetic_runs import write_run
+
+S = 1_000_000_000
+
+
+def test_a_torn_last_line_is_dropped_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "faults.jsonl"
+    path.write_text('{"a": 1}\n{"a": 2}\n{"a": ')
+    problems: list[str] = []
+    assert read_json_lines(path, dict, problems) == [{"a": 1}, {"a": 2}]
+    assert problems == []
+
+
+def test_broken_lines_in_the_middle_are_told_once_per_file(tmp_path: Path) -> None:
+    path = tmp_path / "faults.jsonl"
+    path.write_text('{"a": 1}\nnonsense\nmore\n{"a": 2}\n')
+    problems: list[str] = []
+    assert read_json_lines(path, dict, problems) == [{"a": 1}, {"a": 2}]
+    assert len(problems) == 1
+    assert problems[0].startswith("2 lines of")
+
+
+def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
+    assert read_json_lines(tmp_path / "gone", dict, []) == []
+
+
+def test_a_log_dump_that_stops_early_cannot_pass_for_a_short_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    record = {"offset": 0, "epoch": 1, "f": None, "key": None, "value": None, "digest": "d"}
+    header = {"node": "n1", "start_offset": 0, "end_offset": 2}
+    lines = [msgspec.json.encode(line) for line in (header, record)]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    problems: list[str] = []
+    assert read_committed_log(path, problems) is None
+    assert "stops at offset 1 before its end 2" in problems[0]
+
+
+def test_an_empty_folder_is_read_with_its_gaps_told(tmp_path: Path) -> None:
+    record = load_run(tmp_path)
+    assert (record.events, record.plan, record.living) == ([], None, False)
+    assert len(record.problems) == 2
+
+
+def test_everything_of_a_run_is_read(tmp_path: Path) -> None:
+    record = load_run(write_run(tmp_path / "run", operations_per_second=30))
+    assert record.problems == ()
+    assert record.node_names == ["n1", "n2", "n3"]
+    assert set(record.state_events) == set(record.committed_logs) == {"n1", "n2", "n3"}
+    assert len(record.scheduled) == 3
+    assert len(record.faults) == 15
+
+
+def fault_event(phase: str, at: int, evidence: str | None = None) -> FaultEvent:
+    return FaultEvent(at * S, 0, "kill", phase, "leader", (NodeName("n1"),), evidence=evidence)  # type: ignore[arg-type]
+
+
+def test_the_story_of_a_fault_becomes_one_result() -> None:
+    events = [
+        fault_event("invoked", 5),
+        fault_event("verified", 6, "n1 is exited"),
+        fault_event("healing", 9, "3 operations acknowledged meanwhile"),
+        fault_event("removed", 10),
+        fault_event("resumed", 11),
+    ]
+    (result,) = fault_results((), events)
+    assert (result.at_ms, result.verified_ms, result.healed_ms, result.resumed_ms) == (
+        5000,
+        6000,
+        10000,
+        11000,
+    )
+    assert result.verified
+    assert result.healed
+    assert result.applied
+    assert result.evidence == "n1 is exited; 3 operations acknowledged meanwhile"
+    (window,) = fault_windows(events, 99 * S)
+    assert (window.start, window.end) == (5 * S, 10 * S)
+
+
+def test_a_fault_without_a_target_was_not_applied_and_has_no_window() -> None:
+    events = [fault_event("not-applicable", 5, "no leader for 5 s")]
+    (result,) = fault_results((), events)
+    assert not result.applied
+    assert result.evidence == "no leader for 5 s"
+    assert fault_windows(events, 99 * S) == []
+
+
+def test_a_fault_that_was_not_healed_lasts_to_the_end() -> None:
+    events = [fault_event("invoked", 5), fault_event("not-healed", 9, "n1 is exited")]
+    (result,) = fault_results((), events)
+    assert result.applied
+    assert not result.healed
+    (window,) = fault_windows(events, 99 * S)
+    assert window.end == 99 * S
+
+
+def role(at: int, role_name: str, epoch: int, incarnation: int = 0) -> StateEvent:
+    return StateEvent("n1", at, incarnation, "role", epoch, role=role_name, time=at * S)
+
+
+def test_a_reign_ends_with_the_next_role() -> None:
+    (reign,) = reigns({"n1": [role(1, "leader", 1), role(4, "follower", 2)]}, [], 9 * S)
+    assert (reign.start, reign.end, reign.epoch) == (S, 4 * S, 1)
+
+
+def test_a_reign_ends_when_its_node_is_seen_killed() -> None:
+    events = [fault_event("invoked", 3), fault_event("verified", 4), fault_event("removed", 7)]
+    story = {"n1": [role(1, "leader", 1), role(8, "follower", 2, 1)]}
+    (reign,) = reigns(story, fault_windows(events, 9 * S), 9 * S)
+    assert reign.end == 4 * S
+
+
+def test_leading_again_in_a_later_epoch_is_a_second_reign() -> None:
+    story = {"n1": [role(1, "leader", 1), role(4, "leader", 2)]}
+    assert [reign.epoch for reign in reigns(story, [], 9 * S)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("moments", "expected"),
+    [
+        ([(0, 1), (2, 3), (9, 10)], 7),  # between two acknowledgements
+        ([(0, 6), (6, 7)], 6),  # until the first
+    ],
+)
+def test_longest_unavailability(moments: list[tuple[int, int]], expected: int) -> None:
+    writes = [
+        PairedOperation(index, 0, "write", "r", 1, 1, "ok", start * S, end * S)
+        for index, (start, end) in enumerate(moments)
+    ]
+    assert longest_unavailability_ns(writes) == expected * S
+
+
+def test_reads_do_not_shorten_unavailability_and_final_reads_do_not_lengthen_it() -> None:
+    write = PairedOperation(0, 0, "write", "r", 1, 1, "ok", 0, S)
+    late = PairedOperation(1, 0, "write", "r", 1, 1, "ok", 5 * S, 6 * S)
+    read = PairedOperation(2, 1, "read", "r", None, 1, "ok", 2 * S, 3 * S)
+    final = msgspec.structs.replace(read, start=90 * S, end=91 * S, final=True)
+    assert longest_unavailability_ns([write, late, read, final]) == 5 * S
+    assert longest_unavailability_ns([read]) is None

@@ -1,0 +1,288 @@
+"""Whole runs against the quorum in memory."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from contracts.fault import FaultEvent, ScheduledFault
+from contracts.names import NodeName
+from contracts.operations import Operation
+from contracts.state_event import StateEvent
+from harness.evidence_loader import load_run
+from harness.metrics import SYSTEM_TIMEOUT_S, MetricLine
+from harness.phases import read_phases
+from harness.store import is_alive
+from history.pairing import pair
+from history.reader import read_events
+from history.records import Event
+from nemesis.schedule_lines import decode_schedule
+from tests.unit.harness.fake_quorum import FakeClient
+from tests.unit.harness.run_fake import FakeRun, fault
+
+COURSE = [
+    *("deploying", "deployed", "ready", "load-started", "load-ended", "healed", "converged"),
+    *("final-reads-ended", "stopped", "collected", "torn-down"),
+]
+
+
+def phases_by_fault(run: FakeRun) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for event in run.lines(run.outcome.folder.faults, FaultEvent):
+        found[event.index].append(event.phase)
+    return dict(found)
+
+
+def history(run: FakeRun) -> list[Event]:
+    return list(read_events(run.outcome.folder.history))
+
+
+def streams(run: FakeRun, slots: int = 10) -> dict[int, list[Operation]]:
+    """What each slot invoked, in its order."""
+    found: dict[int, list[Operation]] = defaultdict(list)
+    for event in history(run):
+        if event.type == "invoke" and not event.final:
+            found[event.process % slots].append(Operation(event.f, event.key, event.value))
+    return dict(found)
+
+
+SCHEDULE = (
+    fault("partition", duration_ms=600),
+    fault("kill", at_ms=1100, index=1),
+    fault("pause", at_ms=1800, index=2, duration_ms=400),
+)
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> FakeRun:
+    """One run with a fault of each kind, for all tests that only look at what it left."""
+    folder = tmp_path_factory.mktemp("runs")
+    run = FakeRun(folder, schedule=SCHEDULE, time_limit_s=2.5, seed=7)
+    run.clients_before = FakeClient.opened
+    run.run()
+    run.clients_opened = FakeClient.opened - run.clients_before
+    return run
+
+
+def test_a_whole_run_goes_its_course_and_leaves_everything(broken: FakeRun) -> None:
+    run, outcome = broken, broken.outcome
+    assert (outcome.failure, outcome.interrupted, outcome.loaded) == (None, False, True)
+    assert [phase.phase for phase in read_phases(outcome.folder.root)] == COURSE
+    healed = ["invoked", "verified", "healing", "removed", "resumed"]
+    assert phases_by_fault(run) == {0: healed, 1: healed, 2: healed}
+    assert run.runtime.torn_down == 1
+    assert not is_alive(outcome.folder)
+    assert (run.options.runs_folder / "latest").resolve() == outcome.folder.root
+    record = load_run(outcome.folder.root)
+    assert record.problems == ()
+    assert record.plan is not None
+    assert record.plan.planned_faults == 3
+    assert set(record.committed_logs) == set(record.state_events) == {"n1", "n2", "n3"}
+
+
+def test_the_schedule_file_holds_the_plan_and_what_became_of_it(broken: FakeRun) -> None:
+    lines = broken.outcome.folder.schedule.read_bytes().splitlines()
+    scheduled, actual = decode_schedule(lines)
+    assert scheduled == SCHEDULE
+    assert [fault.index for fault in actual] == [0, 1, 2]
+    assert all(fault.nodes == (fault.leader,) for fault in actual)
+
+
+def test_each_fault_of_the_leader_brings_a_new_epoch_with_acknowledged_writes(
+    broken: FakeRun,
+) -> None:
+    run = broken
+    epochs = {event.position[0] for event in history(run) if event.position}
+    assert epochs == {1, 2, 3, 4}
+    stamped = [
+        event
+        for node in map(NodeName, ("n1", "n2", "n3"))
+        for event in run.lines(run.outcome.folder.state_events(node), StateEvent)
+    ]
+    assert all(event.time is not None for event in stamped)
+    assert {event.epoch for event in stamped if event.role == "leader"} == epochs
+
+
+def test_a_process_never_appears_again_after_an_unknown_outcome(broken: FakeRun) -> None:
+    events = history(broken)
+    retired: set[int] = set()
+    for event in events:
+        assert event.process not in retired
+        if event.type == "info":
+            retired.add(event.process)
+    assert retired, "an isolated leader must leave operations unknown"
+    pair(events)
+    # Each retired process had a client of its own, as have ten slots and four final readers.
+    timed_out_reads = sum(event.error == "timed-out" and event.type == "fail" for event in events)
+    assert broken.clients_opened == 10 + 4 + len(retired) + timed_out_reads
+
+
+def test_half_of_the_slots_are_pinned_and_cover_every_node(broken: FakeRun) -> None:
+    asked: dict[int, set[str | None]] = defaultdict(set)
+    for event in history(broken):
+        if event.type == "invoke" and not event.final:
+            asked[event.process % 10].add(event.node)
+    assert [asked[slot] for slot in range(0, 10, 2)] == [{None}] * 5
+    assert [asked[slot] for slot in range(1, 10, 2)] == [{"n1"}, {"n2"}, {"n3"}, {"n1"}, {"n2"}]
+
+
+def test_quick_refusals_do_not_spin(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, rate=100.0, time_limit_s=1.0)
+    run.run()
+    invoked = sum(event.type == "invoke" and not event.final for event in history(run))
+    assert 75 <= invoked <= 110
+
+
+def test_slots_that_lost_time_to_a_fault_catch_up(broken: FakeRun) -> None:
+    issued = {slot: len(operations) for slot, operations in streams(broken).items()}
+    assert max(issued.values()) - min(issued.values()) <= 20
+
+
+def test_same_seed_gives_the_same_streams_of_operations(broken: FakeRun, tmp_path: Path) -> None:
+    # One run with faults and one without: replies and lost time must not matter.
+    runs = [FakeRun(tmp_path, seed=seed, time_limit_s=0.8) for seed in (7, 8)]
+    for run in runs:
+        run.run()
+    first, second, other = (streams(run) for run in (broken, *runs))
+    shared = {slot: min(len(first[slot]), len(second[slot])) for slot in range(10)}
+    assert all(count > 20 for count in shared.values())
+    assert all(first[slot][:count] == second[slot][:count] for slot, count in shared.items())
+    assert all(first[slot][:20] != other[slot][:20] for slot in range(10))
+
+
+def test_same_seed_gives_the_same_schedule(tmp_path: Path) -> None:
+    def schedule(seed: int) -> bytes:
+        run = FakeRun(tmp_path, seed=seed, nemesis="partition,kill", time_limit_s=14.0)
+        from harness.options import prepare
+
+        test = prepare(run.options, run.system, lambda: run.runtime)
+        return repr(test.schedule).encode()
+
+    assert schedule(4) == schedule(4) != schedule(5)
+
+
+def test_final_reads_come_last_from_everyone_and_cover_every_key(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, workload="set", time_limit_s=0.6)
+    run.run()
+    events = history(run)
+    first_final = next(place for place, event in enumerate(events) if event.final)
+    assert all(event.final for event in events[first_final:])
+    finals = [event for event in events if event.final]
+    assert {event.node for event in finals if event.type == "invoke"} == {None, "n1", "n2", "n3"}
+    used = {event.key for event in events if not event.final}
+    read = {event.key for event in finals if event.type == "ok"}
+    assert read == used
+    added = {event.value for event in events if event.f == "add" and event.type == "ok"}
+    seen = {value for event in finals if event.type == "ok" for value in event.value or []}
+    assert added <= seen
+
+
+def test_metrics_have_a_line_for_each_node_and_second_and_killed_nodes_are_excused(
+    tmp_path: Path,
+) -> None:
+    kill = fault("kill", "n3", at_ms=600, duration_ms=800)
+    run = FakeRun(tmp_path, time_limit_s=2.0, schedule=(kill,))
+    run.run()
+    lines = run.lines(run.outcome.folder.metrics, MetricLine)
+    by_node = {node: [line for line in lines if line.node == node] for node in ("n1", "n2", "n3")}
+    assert {len(found) for found in by_node.values()} == {3}
+    assert [line.status for line in by_node["n3"]] == ["running", "exited", "running"]
+    assert all(line.memory_bytes for line in by_node["n1"])
+    assert "node-exited" not in {phase.phase for phase in read_phases(run.outcome.folder.root)}
+
+
+def test_metrics_hold_the_systems_own_figures_and_null_while_a_node_is_paused(
+    tmp_path: Path,
+) -> None:
+    pause = fault("pause", "n3", at_ms=600, duration_ms=800)
+    run = FakeRun(tmp_path, time_limit_s=2.0, schedule=(pause,))
+    run.run()
+    path = run.outcome.folder.metrics
+    paused = [line for line in run.lines(path, MetricLine) if line.node == "n3"]
+    assert [line.status for line in paused] == ["running", "paused", "running"]
+    assert [line.system is None for line in paused] == [False, True, False]
+    assert paused[1].memory_bytes
+    assert paused[2].system["log_end_offset"] > paused[0].system["log_end_offset"]
+    assert b'"system":null' in path.read_bytes()
+
+
+def test_a_node_that_does_not_answer_delays_no_other_and_costs_no_second(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, time_limit_s=2.4)
+    run.system.silent = {NodeName("n1"), NodeName("n2")}
+    run.run()
+    lines = run.lines(run.outcome.folder.metrics, MetricLine)
+    by_node = {node: [line for line in lines if line.node == node] for node in ("n1", "n2", "n3")}
+    assert {len(found) for found in by_node.values()} == {3}
+    assert all(line.system is None for node in ("n1", "n2") for line in by_node[node])
+    assert all(line.system for line in by_node["n3"])
+    # Written at once: the answer of n3 stands before the others' silence is over.
+    assert [line.node for line in lines[::3]] == ["n3"] * 3
+    assert all(
+        abs(line.time - lines[place - place % 3].time) < SYSTEM_TIMEOUT_S * 1e9
+        for place, line in enumerate(lines)
+    )
+
+
+def test_a_node_that_exits_by_itself_is_told(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.4)
+    ready = run.system.ready
+
+    def ready_then_die(runtime: object) -> None:
+        ready(runtime)
+        run.quorum.nodes["n3"].status = "exited"  # type: ignore[index]
+        run.quorum.nodes["n3"].exit_code = 1  # type: ignore[index]
+
+    run.system.ready = ready_then_die  # type: ignore[method-assign]
+    run.run()
+    (exited,) = [
+        phase for phase in read_phases(run.outcome.folder.root) if phase.phase == "node-exited"
+    ]
+    assert (exited.node, exited.exit_code) == ("n3", 1)
+
+
+def test_a_fault_without_a_target_is_not_applicable(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, schedule=(fault("kill", "last-leader"),), time_limit_s=0.8)
+    run.run()
+    assert phases_by_fault(run) == {0: ["not-applicable"]}
+    assert "kill" not in run.runtime.calls[: run.runtime.calls.index("heal_all")]
+
+
+def test_a_fault_that_does_nothing_did_not_bite(tmp_path: Path) -> None:
+    schedule = (
+        fault("partition", at_ms=100, duration_ms=100),
+        fault("pause", at_ms=600, duration_ms=100, index=1),
+    )
+    run = FakeRun(tmp_path, schedule=schedule, time_limit_s=1.1)
+    run.runtime.injects = False
+    run.run()
+    assert [phases[1] for phases in phases_by_fault(run).values()] == ["not-bitten"] * 2
+    assert run.outcome.failure is None
+
+
+@pytest.mark.parametrize("kind", ["partition", "pause", "kill"])
+def test_a_heal_that_does_nothing_is_told_and_fails_the_harness(tmp_path: Path, kind: str) -> None:
+    schedule = (fault(kind, at_ms=100, duration_ms=200), fault(kind, at_ms=1000, index=1))
+    run = FakeRun(tmp_path, schedule=schedule, time_limit_s=1.5)
+    run.runtime.heals = False
+    run.run()
+    # The next fault would make two at a time: it is not injected.
+    assert phases_by_fault(run) == {0: ["invoked", "verified", "healing", "not-healed"]}
+    assert "could not heal the fault 0" in str(run.outcome.failure)
+    assert run.runtime.torn_down == 1
+
+
+def test_traffic_that_does_not_resume_is_told(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, schedule=(fault("kill", "all", duration_ms=100),), time_limit_s=0.6)
+    can_lead = run.quorum._can_lead
+    run.quorum._can_lead = lambda node: node.incarnation == 0 and can_lead(node)  # type: ignore[method-assign]
+    run.run()
+    assert phases_by_fault(run) == {0: ["invoked", "verified", "healing", "removed", "not-healed"]}
+    assert run.outcome.failure is None
+    assert "not-converged" in {phase.phase for phase in read_phases(run.outcome.folder.root)}
+
+
+def test_the_schedule_is_over_when_the_load_is(tmp_path: Path) -> None:
+    late = ScheduledFault(0, "kill", "leader", 900, 100, 0)
+    run = FakeRun(tmp_path, schedule=(late,), time_limit_s=0.3)
+    run.run()
+    assert phases_by_fault(run) == {0: ["not-applicable"]}

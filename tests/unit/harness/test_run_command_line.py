@@ -1,0 +1,174 @@
+"""The commands, against the quorum in memory: exit codes, sentences, what is kept."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from checker.verdict import Verdict
+from contracts.names import NodeName
+from harness import cli, commands, upkeep
+from harness.options import TestOptions
+from harness.store import create_run
+from history.run_folder import RunFolder
+from tests.unit.harness.run_fake import FakeRun
+
+N1 = NodeName("n1")
+
+
+@pytest.fixture
+def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
+    """The command line meets the quorum in memory under the names ``fake``."""
+    from runtimes import registry as runtimes
+    from systems import registry as systems
+
+    made = FakeRun(tmp_path)
+    monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: made.system})
+    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": lambda: made.runtime})
+    return made
+
+
+def fake_test(folder: Path, *options: str) -> list[str]:
+    return [
+        *("test", "--system", "fake", "--runtime", "fake", "--runs-folder", str(folder)),
+        *("--seed", "3", "--operation-timeout", "0.25", "--rate", "400", "--no-analyze"),
+        *options,
+    ]
+
+
+PLAN = '{"faults":[{"kind":"partition","target":"leader","at_ms":300,"duration_ms":900}]}'
+
+
+def test_a_valid_run_ends_with_0_and_drops_its_data(
+    fake_registries: FakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = cli.run(fake_test(tmp_path, "--nemesis", "none", "--time-limit", "1"))
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    root = (tmp_path / "latest").resolve()
+    assert "splitbrain test --system fake" in printed
+    assert re.search(r"^judging$\n^judging took \d+\.\d s$", printed, re.MULTILINE), printed
+    assert (root / "results.json").is_file()
+    assert not (root / "nodes" / "n1" / "data").exists()
+    assert cli.run(["check", str(tmp_path / "latest"), "--no-analyze", "--json"]) == 0
+    assert msgspec.json.decode(capsys.readouterr().out)["verdict"] == "valid"
+
+
+def test_a_planted_bug_ends_with_1_and_keeps_its_data(
+    fake_registries: FakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan.json").write_text(PLAN)
+    code = cli.run(
+        fake_test(
+            tmp_path,
+            *("--nemesis", str(tmp_path / "plan.json"), "--time-limit", "1.8"),
+            *("--bug", "ack-before-commit"),
+        )
+    )
+    printed = capsys.readouterr().out
+    assert code == 1, printed
+    assert "--bug ack-before-commit" in printed
+    assert ((tmp_path / "latest").resolve() / "nodes" / "n1" / "data").is_dir()
+
+
+def test_a_failing_harness_ends_with_3(
+    fake_registries: FakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_registries.runtime.fails_at = "deploy"
+    assert cli.run(fake_test(tmp_path, "--nemesis", "none", "--time-limit", "1")) == 3
+    assert "could not deploy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["test", "--sed", "3"], "--seed"),
+        (["tset"], '"test"'),
+        (["test", "--system", "fak"], "Did you mean 'fake'"),
+        (["test", "--system", "fake", "--nodes", "x"], "--nodes"),
+        (["test", "--system", "fake", "--setting", "x"], "NAME=VALUE"),
+        (["test", "--system", "fake", "--seed", "-1"], "--seed"),
+        (["check", "missing"], "there is no missing"),
+        (["replay", "missing"], "is no run folder"),
+        (["replay", "missing", "--times", "0"], "--times cannot be 0"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_64(
+    fake_registries: FakeRun, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(arguments) == 64
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert says in said
+    assert "Traceback" not in said
+
+
+def test_a_defect_of_ours_shows_its_traceback_and_ends_with_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def explode(console: Console) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(upkeep, "list_systems", explode)
+    assert cli.run(["systems"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = FakeRun(tmp_path, time_limit_s=0.2).run().folder
+    codes = [0, 1, 2]
+
+    def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Any:
+        assert options.replay_of == str(folder.root)
+        code = codes.pop(0)
+        verdict = {0: Verdict.VALID, 1: Verdict.INVALID, 2: Verdict.UNKNOWN}[code]
+        return SimpleNamespace(exit_code=code, verdict=verdict)
+
+    monkeypatch.setattr(commands, "run_once", run_once)
+    assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1
+    assert "1 of 3 replays came out invalid." in capsys.readouterr().out
+
+
+def test_a_dead_run_gets_the_dumps_that_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = FakeRun(tmp_path, time_limit_s=0.3)
+    folder = run.run().folder
+    from systems import registry as systems
+
+    monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: run.system})
+    expected = folder.committed_log(N1).read_bytes()
+    folder.committed_log(N1).unlink()
+    upkeep.dump_missing_logs(folder)
+    assert folder.committed_log(N1).read_bytes() == expected
+
+
+def test_systems_are_listed_with_their_planted_bugs(
+    fake_registries: FakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["systems"]) == 0
+    assert "ack-before-commit" in capsys.readouterr().out
+
+
+def test_doctor_says_what_a_runtime_can_do(
+    fake_registries: FakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["doctor"]) == 0
+    assert "kill, partition, pause" in capsys.readouterr().out
+    fake_registries.runtime.can = frozenset({"kill"})
+    assert cli.run(["doctor"]) == 3
+
+
+def test_a_live_run_is_not_salvaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    touched: list[RunFolder] = []
+    monkeypatch.setattr(upkeep, "dump_missing_logs", touched.append)
+    with create_run(tmp_path, "t", 1) as living:
+        living.folder.node(N1).mkdir(parents=True)
+        upkeep.salvage(living.folder)
+    assert touched == []

@@ -1,0 +1,128 @@
+"""Options, and recorded runs turned into options again."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.errors import CapabilityError, UsageError
+from contracts.names import RunId
+from harness.cli import run_test_command
+from harness.defaults import defaults_of
+from harness.options import TestOptions, prepare
+from harness.plan_record import plan_of
+from harness.replay import replay_options
+from history.plan import Plan, reproduce_command
+from tests.unit.harness.run_fake import FakeRun, fault
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"nodes": 0}, "--nodes cannot be 0"),
+        ({"rate": 0.0}, "--rate cannot be 0"),
+        ({"concurrency": 0}, "--concurrency cannot be 0"),
+        ({"time_limit_s": -1.0}, "--time-limit cannot be -1"),
+        ({"bugs": ("stale-leader-read",)}, "Did you mean 'stale-leader-reads'"),
+        ({"workload": "registr"}, "Did you mean 'register'"),
+        ({"nemesis": "partion"}, "Did you mean 'partition'"),
+        ({"nemesis": "isolate-leadr"}, "Did you mean 'isolate-leader'"),
+        ({"nemesis": "missing.json"}, "missing.json cannot be read"),
+    ],
+)
+def test_wrong_options_are_told_in_one_sentence(tmp_path: Path, options: Any, says: str) -> None:
+    run = FakeRun(tmp_path, **options)
+    with pytest.raises(UsageError, match=says) as caught:
+        run.run()
+    assert caught.value.exit_code == 64
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_beyond_the_runtime_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    run = FakeRun(tmp_path, schedule=(fault("partition"),))
+    run.runtime.can = frozenset({"kill"})
+    with pytest.raises(CapabilityError):
+        run.run()
+    assert run.runtime.calls == []
+
+
+def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path) -> None:
+    fault_line = '{"kind": "kill", "target": "leader", "at_ms": 3000, "duration_ms": 2000}'
+    plan_file = tmp_path / "plan.json"
+    plan_file.write_text(
+        f'{{"faults": [{fault_line}], "settings": {{"fake": {{"fetch_timeout_ms": "2000"}}}}}}'
+    )
+
+    def settings(**options: Any) -> dict[str, str]:
+        run = FakeRun(tmp_path, nemesis=str(plan_file), time_limit_s=12.0, **options)
+        run.system.name = "fake"
+        return prepare(run.options, run.system, lambda: run.runtime).options.settings
+
+    assert settings() == {"fetch_timeout_ms": "2000"}
+    assert settings(settings={"a": "b"}) == {"a": "b"}
+
+
+def test_a_replay_repeats_plan_and_schedule_and_pins_on_demand(tmp_path: Path) -> None:
+    first = FakeRun(tmp_path, schedule=(fault("kill", duration_ms=200),), time_limit_s=0.7)
+    folder = first.run().folder
+    again = replay_options(folder.root, pinned=False)
+    assert again.schedule == first.options.schedule
+    assert (again.seed, again.replay_of) == (first.options.seed, str(folder.root))
+    assert again.runs_folder == tmp_path
+    pinned = replay_options(folder.root, pinned=True)
+    assert pinned.schedule is not None
+    (hit,) = pinned.schedule
+    assert hit.options == {"nodes": ["n1"]}
+    second = FakeRun(tmp_path)
+    second.options = msgspec.structs.replace(pinned, schedule=pinned.schedule)
+    assert second.run().failure is None
+    assert replay_options(second.outcome.folder.root, pinned=False).pinned is False
+
+
+def test_a_replay_of_a_torn_schedule_is_refused(tmp_path: Path) -> None:
+    first = FakeRun(tmp_path, schedule=(fault("kill", duration_ms=200),), time_limit_s=0.7)
+    folder = first.run().folder
+    folder.schedule.write_bytes(folder.schedule.read_bytes()[:30])
+    with pytest.raises(UsageError, match="holds 0 of 1 planned faults"):
+        replay_options(folder.root, pinned=False)
+
+
+# --- the line that reproduces a run -----------------------------------------------------------
+
+
+def plan(tmp_path: Path, **options: Any) -> Plan:
+    usual = TestOptions()
+    run = FakeRun(
+        tmp_path,
+        **{"rate": usual.rate, "operation_timeout_s": usual.operation_timeout_s} | options,
+    )
+    test = prepare(run.options, run.system, lambda: run.runtime)
+    return plan_of(test, "fake-register", RunId("20260101T000000Z-1"))
+
+
+def test_a_plan_of_usual_choices_gives_a_short_command(tmp_path: Path) -> None:
+    usual = plan(tmp_path)
+    assert reproduce_command(usual, defaults_of(usual)) == (
+        "splitbrain test --system fake --workload register --nemesis none --nodes 3 "
+        "--time-limit 1.2 --seed 1 --runtime fake"
+    )
+    chosen = plan(tmp_path, concurrency=4, workload_options={"values": "unique"})
+    assert reproduce_command(chosen, defaults_of(chosen)).endswith(
+        " --runtime fake --concurrency 4 --workload-option values=unique"
+    )
+
+
+def test_the_defaults_of_another_version_are_not_known(tmp_path: Path) -> None:
+    assert defaults_of(msgspec.structs.replace(plan(tmp_path), tool_version="0.0.0")) is None
+
+
+def test_the_command_line_has_the_defaults_that_are_left_out() -> None:
+    parameters = inspect.signature(run_test_command).parameters
+    usual = TestOptions()
+    assert {name: parameters[name].default for name in ("concurrency", "rate")} == {
+        "concurrency": usual.concurrency,
+        "rate": usual.rate,
+    }
+    assert parameters["operation_timeout"].default == usual.operation_timeout_s

@@ -1,0 +1,160 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from history.edn import EdnError, parse, parse_all
+from history.errors import HistoryError
+from history.importers import guess_format, load
+from history.pairing import pair
+
+
+def written(folder: Path, text: str, name: str = "history.txt") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("nil", None),
+        ("true", True),
+        ("-12", -12),
+        ("12N", 12),
+        ("1.5e3", 1500.0),
+        (":timed-out", "timed-out"),
+        ('"a \\"b\\" \\n\\u0041"', 'a "b" \nA'),
+        ("[1 [2, 3] ()]", [1, [2, 3], []]),
+        ("{:a 1, :b {:c nil}}", {"a": 1, "b": {"c": None}}),
+        ("#{1 2}", [1, 2]),
+        ("#jepsen.history.Op{:index 0}", {"index": 0}),
+        ("[1 ; a comment\n 2]", [1, 2]),
+        ("\\c", "c"),
+        ("", None),
+    ],
+)
+def test_edn_values_are_read(text: str, value: Any) -> None:
+    assert (parse_all(text)[0] if text else None) == value
+
+
+def test_edn_without_recursion() -> None:
+    depth = 5000
+    value = parse("[" * depth + "]" * depth)
+    for _ in range(depth - 1):
+        (value,) = value
+    assert value == []
+
+
+@pytest.mark.parametrize("text", ["[1", "1]", "{:a}", "1 2", "", '"open', "{[1] 2}", "1x"])
+def test_broken_edn_is_refused(text: str) -> None:
+    with pytest.raises(EdnError):
+        parse(text)
+
+
+JEPSEN_LOG = """INFO  jepsen.core - begins
+INFO  jepsen.util - 0\t:invoke\t:cas\t[1 2]
+INFO  jepsen.util - :nemesis\t:info\t:start\tnil
+INFO  jepsen.util - 0\t:fail\t:cas\t[1 2]
+2026-11-02 10:00:00,1{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:invoke\t:write\t3
+2026-11-02 10:00:00,2{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:info\t:write\t3\t:timed-out
+"""
+
+
+def test_a_jepsen_log_is_read_and_its_refused_cas_is_an_observation(tmp_path: Path) -> None:
+    history = load(written(tmp_path, JEPSEN_LOG))
+    assert history.format == "jepsen-log"
+    cas, write = pair(history.events)
+    assert (cas.type, cas.argument, cas.result) == ("ok", [1, 2], [1, 2, False])
+    assert (write.type, write.argument, write.error) == ("info", 3, "timed-out")
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("", "ok"),
+        (", :error :did-not-succeed", "ok"),
+        (", :error [:precondition-failed 3]", "ok"),
+        (", :error :connection-refused", "fail"),
+    ],
+)
+def test_only_a_cas_refused_for_its_precondition_is_an_observation(
+    tmp_path: Path, error: str, outcome: str
+) -> None:
+    text = (
+        "{:process 4, :type :invoke, :f :cas, :value [1 2]}\n"
+        f"{{:process 4, :type :fail, :f :cas, :value [1 2]{error}}}\n"
+    )
+    history = load(written(tmp_path, text))
+    assert history.format == "edn"
+    (cas,) = pair(history.events)
+    assert cas.type == outcome
+
+
+def test_a_failed_read_stays_a_failure(tmp_path: Path) -> None:
+    text = (
+        "{:process 4, :type :invoke, :f :read, :value nil}\n"
+        "{:process 4, :type :fail, :f :read, :value nil}\n"
+    )
+    (read,) = pair(load(written(tmp_path, text)).events)
+    assert read.type == "fail"
+
+
+def test_an_edn_vector_of_operations_is_read(tmp_path: Path) -> None:
+    text = (
+        "[#jepsen.history.Op{:index 0, :time 7, :process 0, :type :invoke, :f :read}\n"
+        "{:index 1, :time 9, :process 0, :type :ok, :f :read, :value 5}]\n"
+    )
+    (read,) = pair(load(written(tmp_path, text)).events)
+    assert (read.start, read.end, read.result) == (7, 9, 5)
+
+
+def test_a_broken_edn_line_is_named(tmp_path: Path) -> None:
+    text = "{:process 0, :type :invoke, :f :read}\n{:process 0, :type :gone, :f :read}\n"
+    with pytest.raises(HistoryError, match="line 2") as raised:
+        load(written(tmp_path, text))
+    assert raised.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"process": 0}\n', "jsonl"),
+        ("", "jsonl"),
+        ("{:process 0}\n", "edn"),
+        ("[{:process 0}\n", "edn"),
+        ("noise\nINFO  jepsen.util - 0\t:invoke\t:read\tnil\n", "jepsen-log"),
+    ],
+)
+def test_the_format_is_guessed_from_the_beginning(tmp_path: Path, text: str, expected: str) -> None:
+    assert guess_format(written(tmp_path, text)) == expected
+
+
+def test_what_looks_like_nothing_known_is_refused_with_the_known_formats(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="jsonl, edn, jepsen-log"):
+        load(written(tmp_path, "what is this\n"))
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="no such format"):
+        load(written(tmp_path, ""), "csv")
+
+
+def test_a_run_folder_is_read_by_its_history(tmp_path: Path) -> None:
+    written(
+        tmp_path, '{"process": 0, "type": "invoke", "f": "read", "index": 0}\n', "history.jsonl"
+    )
+    history = load(tmp_path)
+    assert history.path == tmp_path / "history.jsonl"
+    assert len(history.events) == 1
+
+
+def test_a_torn_line_and_skipped_lines_are_reported(tmp_path: Path) -> None:
+    text = '{"process": 0, "type": "invoke", "f": "read"}\n???\n{"proc'
+    history = load(written(tmp_path, text), skip_broken=True)
+    assert (history.torn_bytes, [line.line for line in history.broken]) == (6, [2])
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="absent"):
+        load(tmp_path / "absent")

@@ -1,0 +1,152 @@
+"""What the writer promises to whoever reads the folder after a crash."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from itertools import count
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from contracts.errors import HarnessError
+from history.reader import HistoryReader, read_events
+from history.writer import HistoryWriter, LineWriter
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from history.writer import HistoryWriter
+
+writer = HistoryWriter(Path(sys.argv[1]), iter(range(10**9)).__next__, sync_interval_s=3600)
+for process in range(500):
+    event = writer.append(process, "invoke", "write", key="r0-0", value=process, node="n1")
+    print(event.index, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def writer(path: Path, **options: float) -> HistoryWriter:
+    return HistoryWriter(path, count().__next__, **options)
+
+
+def test_events_come_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = writer(path)
+    written = [
+        history.append(0, "invoke", "cas", key="r0-0", value=[1, 2], node="n1"),
+        history.append(0, "ok", "cas", key="r0-0", value=[1, 2, True], position=(3, 17)),
+        history.append(1, "invoke", "read", key="r0-0", final=True),
+        history.append(1, "fail", "read", key="r0-0", error="not-leader", final=True),
+    ]
+    history.close()
+    assert list(read_events(path)) == written
+    assert [event.index for event in written] == [0, 1, 2, 3]
+    assert history.count == 4
+
+
+def test_an_event_is_in_the_file_before_append_returns(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = writer(path)
+    for number in range(1, 20):
+        history.append(0, "invoke", "write", value=number)
+        assert path.read_bytes().count(b"\n") == number
+    history.close()
+
+
+def test_a_killed_writer_leaves_every_event_that_it_had_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    told = [int(line) for line in child.stdout.splitlines()]
+    assert told == list(range(500))
+    assert [event.index for event in HistoryReader(path)] == told
+
+
+def test_threads_get_indexes_without_gaps_and_times_that_never_decrease(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = writer(path)
+
+    def work(process: int) -> None:
+        for _ in range(200):
+            history.append(process, "invoke", "read")
+            history.append(process, "ok", "read")
+
+    threads = [threading.Thread(target=work, args=(process,)) for process in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    history.close()
+    events = list(read_events(path))
+    assert [event.index for event in events] == list(range(3200))
+    times = [event.time for event in events]
+    assert times == sorted(times)
+
+
+def test_the_file_is_synced_regularly_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    arrived = threading.Event()
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        synced.append(os.fstat(descriptor).st_size)
+        arrived.set()
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    lines = LineWriter(tmp_path / "lines.jsonl", sync_interval_s=0.01)
+    lines.append({"a": 1})
+    assert arrived.wait(5)
+    assert synced[0] == len(b'{"a":1}\n')
+    lines.append({"b": 2})
+    lines.close()
+    assert synced[-1] == 2 * len(b'{"a":1}\n')
+
+
+def test_short_writes_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data)[:3]))
+    with LineWriter(tmp_path / "lines.jsonl") as lines:
+        lines.append({"key": "value"})
+    assert msgspec.json.decode((tmp_path / "lines.jsonl").read_bytes()) == {"key": "value"}
+
+
+def test_a_full_disk_is_told_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = LineWriter(tmp_path / "lines.jsonl")
+
+    def refuse(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", refuse)
+        with pytest.raises(HarnessError, match=r"write to the file .*No space left"):
+            lines.append({})
+    lines.close()
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HarnessError, match="could not open the file"):
+        LineWriter(tmp_path / "file" / "lines.jsonl")
+
+
+def test_a_closed_writer_takes_nothing_and_closes_again_in_peace(tmp_path: Path) -> None:
+    lines = LineWriter(tmp_path / "lines.jsonl")
+    lines.close()
+    lines.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        lines.append({})

@@ -1,0 +1,71 @@
+"""Scripted plans and plan files."""
+
+import pytest
+
+from contracts.errors import UsageError
+from contracts.fault import ScheduledFault
+from contracts.names import NodeName
+from nemesis.scripted import SCRIPTED, from_file_faults, parse_plan_file
+
+NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
+
+
+def scripted(name: str, time_limit_ms: int) -> tuple[ScheduledFault, ...]:
+    return from_file_faults(SCRIPTED[name](time_limit_ms).faults, NODES, time_limit_ms)
+
+
+JSON = '{"faults": [{"kind": "kill", "target": "n2", "at_ms": 1000, "duration_ms": 500}]}'
+TOML = '[[faults]]\nkind = "kill"\ntarget = "n2"\nat_ms = 1000\nduration_ms = 500\n'
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTED))
+@pytest.mark.parametrize("time_limit_ms", [15_000, 60_000])
+def test_scripted_plans_aim_at_the_leader_and_end_calm(name: str, time_limit_ms: int) -> None:
+    faults = scripted(name, time_limit_ms)
+    assert faults
+    assert {fault.target for fault in faults} == {"leader"}
+    assert faults[-1].at_ms + faults[-1].duration_ms <= time_limit_ms - 4000
+
+
+def test_isolate_leader_is_one_long_isolation() -> None:
+    (fault,) = scripted("isolate-leader", 20_000)
+    assert (fault.kind, fault.at_ms, fault.duration_ms) == ("partition", 3000, 13_000)
+
+
+@pytest.mark.parametrize(("text", "file_format"), [(JSON, "json"), (TOML, "toml")])
+def test_a_plan_file_reads_the_same_in_both_formats(text: str, file_format: str) -> None:
+    (fault,) = from_file_faults(parse_plan_file(text, file_format).faults, NODES, 10_000)
+    assert (fault.index, fault.kind, fault.target) == (0, "kill", "n2")
+    assert (fault.at_ms, fault.duration_ms) == (1000, 500)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"faults": [{"kind": "kill"}]}', '{"fault": []}', '{"faults": 3}']
+)
+def test_what_is_no_plan_file_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="plan file"):
+        parse_plan_file(text, "json")
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"kind": "kil"}, "Did you mean 'kill'"),
+        ({"target": "n7"}, "no target 'n7'"),
+        ({"target": "halves"}, "cannot have the target"),
+        ({"duration_ms": 0}, "lasts no time"),
+        ({"at_ms": 9_800}, "ends after the time limit"),
+    ],
+)
+def test_faults_that_do_not_fit_are_refused(fields: dict[str, object], says: str) -> None:
+    import msgspec
+
+    (fault,) = parse_plan_file(JSON, "json").faults
+    with pytest.raises(UsageError, match=says):
+        from_file_faults([msgspec.structs.replace(fault, **fields)], NODES, 10_000)
+
+
+def test_overlapping_faults_are_refused() -> None:
+    (fault,) = parse_plan_file(JSON, "json").faults
+    with pytest.raises(UsageError, match="overlaps"):
+        from_file_faults([fault, fault], NODES, 10_000)

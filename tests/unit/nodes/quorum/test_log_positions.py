@@ -1,0 +1,122 @@
+import pytest
+
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from nodes.quorum.errors import InvariantViolation, StorageMismatch
+from nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
+from nodes.quorum.log_positions import LogPositions
+from nodes.quorum.persistent import EpochStart, LogShape
+
+
+def shape(*lengths: tuple[int, int]) -> LogShape:
+    starts, offset = [], 0
+    for epoch, length in lengths:
+        starts.append(EpochStart(Epoch(epoch), Offset(offset)))
+        offset += length
+    return LogShape(Offset(0), Offset(offset), tuple(starts))
+
+
+def positions(*lengths: tuple[int, int], bugs: PlantedBugs = NO_BUGS) -> LogPositions:
+    return LogPositions(shape(*lengths), UNKNOWN_OFFSET, bugs)
+
+
+def test_an_empty_log_has_no_epoch_and_no_high_watermark() -> None:
+    log = positions()
+    assert (log.last_epoch, log.end_offset, log.high_watermark) == (NO_EPOCH, 0, UNKNOWN_OFFSET)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "end"), [(0, (NO_EPOCH, 0)), (1, (1, 3)), (2, (1, 3)), (4, (4, 5)), (9, (4, 5))]
+)
+def test_an_epoch_ends_where_the_next_one_begins(epoch: int, end: tuple[int, int]) -> None:
+    log = positions((1, 3), (4, 2))
+    assert log.epochs.end_of(Epoch(epoch), log.start_offset, log.end_offset) == end
+
+
+def test_a_report_makes_durable_what_its_submission_left_behind() -> None:
+    log = positions((1, 2))
+    first = log.append(Offset(4), ())
+    second = log.append(Offset(6), ())
+    log.flushed(first)
+    assert (log.flushed_end_offset, log.settled) == (4, False)
+    log.flushed(second)
+    assert (log.flushed_end_offset, log.settled) == (6, True)
+
+
+def test_a_flush_reported_after_a_truncation_counts_only_what_is_left() -> None:
+    log = positions((1, 2))
+    appended = log.append(Offset(6), ())
+    log.truncate(Offset(3))
+    again = log.append(Offset(5), ())
+    log.flushed(appended)
+    assert log.flushed_end_offset == 3
+    log.flushed(again)
+    assert log.flushed_end_offset == 5
+
+
+def test_a_truncation_drops_epochs_and_flushed_records() -> None:
+    log = positions((1, 2), (3, 2))
+    log.truncate(Offset(2))
+    assert (log.last_epoch, log.flushed_end_offset) == (1, 2)
+
+
+def test_a_truncation_below_the_high_watermark_is_a_violation() -> None:
+    log = positions((1, 4))
+    log.advance_high_watermark(Offset(3))
+    with pytest.raises(InvariantViolation, match="INV-08"):
+        log.truncate(Offset(2))
+
+
+def test_the_planted_bug_truncates_below_the_high_watermark() -> None:
+    log = positions((1, 4), bugs=PlantedBugs(truncate_below_high_watermark=True))
+    log.advance_high_watermark(Offset(3))
+    log.truncate(Offset(2))
+    assert log.high_watermark == 2
+
+
+def test_the_planted_bug_takes_appended_for_flushed() -> None:
+    log = positions(bugs=PlantedBugs(ack_before_fsync=True))
+    log.append(Offset(2), (EpochStart(Epoch(1), Offset(0)),))
+    assert (log.flushed_end_offset, log.settled) == (2, True)
+
+
+@pytest.mark.parametrize("offset", [1, 9])
+def test_the_high_watermark_neither_falls_nor_passes_the_end(offset: int) -> None:
+    log = positions((1, 4))
+    log.advance_high_watermark(Offset(2))
+    with pytest.raises(InvariantViolation, match="INV-06"):
+        log.advance_high_watermark(Offset(offset))
+
+
+def test_an_epoch_that_does_not_rise_is_a_violation() -> None:
+    log = positions((2, 2))
+    with pytest.raises(InvariantViolation, match="INV-22"):
+        log.append(Offset(4), (EpochStart(Epoch(2), Offset(2)),))
+
+
+@pytest.mark.parametrize("offset", [1, 2])
+def test_an_append_must_move_the_end(offset: int) -> None:
+    with pytest.raises(InvariantViolation, match="INV-21"):
+        positions((1, 2)).append(Offset(offset), ())
+
+
+def test_a_flush_of_something_never_submitted_is_a_violation() -> None:
+    with pytest.raises(InvariantViolation, match="INV-21"):
+        positions((1, 2)).flushed(1)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        LogShape(Offset(0), Offset(3), ()),
+        LogShape(Offset(5), Offset(3), ()),
+        LogShape(Offset(0), Offset(3), (EpochStart(Epoch(1), Offset(3)),)),
+        LogShape(
+            Offset(0),
+            Offset(3),
+            (EpochStart(Epoch(2), Offset(0)), EpochStart(Epoch(1), Offset(1))),
+        ),
+    ],
+)
+def test_a_shape_that_contradicts_itself_is_refused(found: LogShape) -> None:
+    with pytest.raises(StorageMismatch):
+        LogPositions(found, UNKNOWN_OFFSET, NO_BUGS)

@@ -1,0 +1,254 @@
+import random
+
+import msgspec
+import pytest
+
+from nodes.quorum.effects import (
+    AbandonRequest,
+    Effect,
+    Halt,
+    RejectProposal,
+    ReportState,
+    SendRequest,
+)
+from nodes.quorum.errors import InvariantViolation, StorageMismatch
+from nodes.quorum.events import (
+    Event,
+    LogFlushed,
+    ProposalId,
+    QuorumStatePersisted,
+    RecordsProposed,
+    RequestFailed,
+    RequestReceived,
+    ResignRequested,
+    Started,
+    TimerElapsed,
+)
+from nodes.quorum.identifiers import (
+    ConnectionId,
+    CorrelationId,
+    DirectoryId,
+    Epoch,
+    Incarnation,
+    Microseconds,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.messages import BeginQuorumEpochRequest
+from nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
+from nodes.quorum.replica import Replica
+from nodes.quorum.settings import QuorumSettings
+from nodes.quorum.voters import ReplicaKey
+
+MS = 1_000
+
+
+def directory(number: int) -> DirectoryId:
+    return DirectoryId(f"{number:032x}")
+
+
+def replica_of(
+    me: int = 1,
+    *,
+    voter_count: int = 3,
+    epoch: int = 0,
+    leader: int | None = None,
+    log: LogShape | None = None,
+) -> Replica:
+    return Replica(
+        settings=QuorumSettings(),
+        voters=tuple(Voter(NodeId(n), directory(n), "host", 1) for n in range(1, voter_count + 1)),
+        me=ReplicaKey(NodeId(me), directory(me)),
+        cluster_id="cluster",
+        incarnation=Incarnation(7),
+        state=QuorumState(Epoch(epoch), None if leader is None else NodeId(leader), None, None),
+        log=log or LogShape(Offset(0), Offset(0), ()),
+        random=random.Random(1),
+        now=Microseconds(0),
+    )
+
+
+def step(replica: Replica, event: Event, at_ms: float = 0) -> tuple[Effect, ...]:
+    effects = replica.step(Microseconds(int(at_ms * MS)), event)
+    replica.validate()
+    return effects
+
+
+def begin(leader: int, epoch: int, me: int = 1) -> RequestReceived:
+    request = BeginQuorumEpochRequest(
+        "cluster", NodeId(me), directory(me), NodeId(leader), Epoch(epoch)
+    )
+    return RequestReceived(ConnectionId(1), CorrelationId(1), request)
+
+
+def test_a_log_of_a_later_epoch_than_the_quorum_state_is_refused() -> None:
+    log = LogShape(Offset(0), Offset(1), (EpochStart(Epoch(4), Offset(0)),))
+    with pytest.raises(StorageMismatch, match="epoch 4, the quorum state knows only epoch 3"):
+        replica_of(epoch=3, log=log)
+
+
+@pytest.mark.parametrize(
+    ("leader", "role"), [(None, "unattached"), (1, "resigned"), (2, "follower"), (8, "unattached")]
+)
+def test_the_first_role_comes_from_the_quorum_state(leader: int | None, role: str) -> None:
+    replica = replica_of(epoch=3, leader=leader)
+    step(replica, Started())
+    assert (replica.role, replica.epoch) == (role, 3)
+
+
+def test_a_halted_replica_does_nothing_any_more() -> None:
+    replica = replica_of()
+    step(replica, Started())
+    step(replica, begin(2, 5))
+    effects = step(replica, begin(3, 5))
+    assert isinstance(effects[-1], Halt)
+    assert "two leaders in epoch 5: 2 and 3" in effects[-1].reason
+    assert replica.halted
+    assert replica.deadline is None
+    assert step(replica, TimerElapsed(), 10_000) == ()
+
+
+def test_an_invariant_violation_tells_its_story() -> None:
+    replica = replica_of()
+    step(replica, Started())
+    with pytest.raises(InvariantViolation) as caught:
+        step(replica, LogFlushed(3), 5)
+    assert caught.value.invariant == "INV-21"
+    assert caught.value.story[0] == "#1 at 0 us: Started"
+    assert caught.value.story[-1] == "#2 at 5000 us: LogFlushed submission=3"
+
+
+@pytest.mark.parametrize("event", [Started(), QuorumStatePersisted(1)])
+def test_a_host_that_breaks_the_protocol_is_told(event: Event) -> None:
+    replica = replica_of()
+    step(replica, Started())
+    with pytest.raises(InvariantViolation, match="INV-24"):
+        step(replica, event)
+
+
+def test_a_clock_that_steps_back_stands_still() -> None:
+    replica = replica_of()
+    step(replica, Started(), 100)
+    deadline = replica.deadline
+    step(replica, TimerElapsed(), 1)
+    assert replica.deadline == deadline
+
+
+def test_an_early_timer_does_nothing() -> None:
+    replica = replica_of()
+    step(replica, Started())
+    assert step(replica, TimerElapsed(), 199) == ()
+
+
+def test_election_timeouts_are_drawn_between_their_bounds() -> None:
+    deadlines = []
+    for _ in range(50):
+        replica = replica_of(epoch=0)
+        step(replica, Started())
+        assert replica.deadline is not None
+        deadlines.append(replica.deadline)
+    assert all(200 * MS <= deadline <= 400 * MS for deadline in deadlines)
+
+
+def test_who_does_not_lead_rejects_proposals_for_certain_and_ignores_resignation() -> None:
+    replica = replica_of(epoch=3, leader=2)
+    step(replica, Started())
+    (effect,) = step(replica, RecordsProposed(ProposalId(4), (b"x",)))
+    assert effect == RejectProposal(ProposalId(4), NodeId(2), Epoch(3))
+    assert step(replica, ResignRequested()) == ()
+
+
+def test_every_change_of_role_is_reported_with_its_cause() -> None:
+    replica = replica_of()
+    step(replica, Started())
+    effects = step(replica, begin(2, 5))
+    (report,) = [effect for effect in effects if isinstance(effect, ReportState)]
+    assert (report.kind, report.role, report.leader_id, report.epoch, report.cause) == (
+        "role", "follower", 2, 5, 2,
+    )  # fmt: skip
+
+
+def test_a_follower_fetches_again_after_a_back_off_and_gives_up_after_the_fetch_timeout() -> None:
+    replica = replica_of(epoch=3, leader=2)
+    (_, sent) = step(replica, Started())
+    assert isinstance(sent, SendRequest)
+    failed = RequestFailed(NodeId(2), sent.correlation, Incarnation(7), "refused")
+    assert step(replica, failed, 100) == ()
+    assert replica.deadline == 120 * MS
+    assert step(replica, failed, 110) == ()
+    (again,) = step(replica, TimerElapsed(), 120)
+    assert isinstance(again, SendRequest)
+    assert replica.deadline == 300 * MS
+    effects = step(replica, TimerElapsed(), 300)
+    assert replica.role == "prospective"
+    # The fetch is still outstanding: its connection is given up before the pre-vote goes there.
+    assert AbandonRequest(NodeId(2), again.correlation) in effects
+
+
+def test_a_lost_pre_vote_returns_to_the_leader_of_the_epoch() -> None:
+    replica = replica_of(epoch=3, leader=2)
+    step(replica, Started())
+    step(replica, TimerElapsed(), 300)
+    assert replica.role == "prospective"
+    step(replica, TimerElapsed(), 300 + 400)
+    assert (replica.role, replica.leader_id, replica.epoch) == ("follower", 2, 3)
+
+
+def test_an_observer_never_stands() -> None:
+    replica = replica_of(me=9)
+    step(replica, Started())
+    for at_ms in range(0, 10_000, 50):
+        for effect in step(replica, TimerElapsed(), at_ms):
+            if isinstance(effect, SendRequest):
+                failed = RequestFailed(effect.peer, effect.correlation, Incarnation(7), "refused")
+                step(replica, failed, at_ms)
+    assert (replica.role, replica.epoch, replica.is_voter) == ("unattached", 0, False)
+
+
+def test_an_observer_asks_every_voter_in_turn() -> None:
+    replica = replica_of(me=9)
+    asked = []
+    effects = step(replica, Started())
+    for at_ms in (10, 50, 90):
+        (sent,) = [effect for effect in effects if isinstance(effect, SendRequest)]
+        asked.append(sent.peer)
+        failed = RequestFailed(sent.peer, sent.correlation, Incarnation(7), "refused")
+        effects = step(replica, failed, at_ms)
+    assert asked == [1, 2, 3]
+
+
+def elected() -> Replica:
+    replica = replica_of(voter_count=1)
+    step(replica, Started())
+    step(replica, TimerElapsed(), 400)
+    step(replica, QuorumStatePersisted(1), 401)
+    assert replica.role == "leader"
+    return replica
+
+
+def test_a_leader_without_its_vote_or_its_first_record_is_a_violation() -> None:
+    replica = elected()
+    state = replica._context.durable.state
+    replica._context.durable.state = msgspec.structs.replace(state, voted_id=NodeId(2))
+    with pytest.raises(InvariantViolation, match="INV-23"):
+        replica.validate()
+    replica._context.durable.state = state
+    replica.validate()
+    replica._context.log.epochs.truncate(Offset(0))
+    with pytest.raises(InvariantViolation, match="INV-23"):
+        replica.validate()
+
+
+def test_an_observer_in_an_election_is_a_violation() -> None:
+    replica = replica_of(me=9)
+    step(replica, Started())
+    with pytest.raises(InvariantViolation, match="INV-20"):
+        replica._owner.become_prospective("a bug")
+
+
+def test_a_record_above_the_epoch_of_the_node_is_a_violation() -> None:
+    replica = replica_of(epoch=3, leader=2)
+    step(replica, Started())
+    replica._context.log.append(Offset(1), (EpochStart(Epoch(4), Offset(0)),))
+    with pytest.raises(InvariantViolation, match="INV-22"):
+        replica.validate()

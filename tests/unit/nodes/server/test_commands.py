@@ -1,0 +1,87 @@
+"""``python -m nodes``: what it refuses, in one sentence, and with which exit code."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.server import exit_codes
+from nodes.server.commands import CONFIGURATION_VARIABLE, main
+from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from nodes.storage.disk import DiskFileSystem
+from nodes.storage.identity import load_identity
+
+DIRECTORY = DirectoryId("0123456789abcdef" * 2)
+
+
+def written(tmp_path: Path, **changes: object) -> str:
+    configuration = NodeConfiguration(
+        name="n1",
+        node_id=1,
+        directory_id=DIRECTORY,
+        cluster_id="AAAAAAAAAAAAAAAAAAAAAA",
+        voters=(Voter(NodeId(1), DIRECTORY, "127.0.0.1", 1),),
+        quorum_listener=Listener("127.0.0.1", 0),
+        client_listener=Listener("127.0.0.1", 0),
+        data_folder=str(tmp_path / "data"),
+    )
+    path = tmp_path / "node.json"
+    path.write_bytes(encode_configuration(msgspec.structs.replace(configuration, **changes)))
+    return str(path)
+
+
+def test_a_folder_is_formatted_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path)
+    assert main(["format", "--config", path]) == 0
+    assert (tmp_path / "data" / "meta.properties").exists()
+    assert main(["format", "--config", path]) == exit_codes.UNUSABLE
+    assert "is formatted already" in capsys.readouterr().err
+
+
+def test_formatting_a_wiped_voter_anew_gives_it_another_directory_id(tmp_path: Path) -> None:
+    events = tmp_path / "state_events.jsonl"
+    events.write_text("{}\n")
+    assert main(["format", "--config", written(tmp_path, state_event_file=str(events))]) == 0
+    identity = load_identity(DiskFileSystem(), tmp_path / "data")
+    assert identity.directory_id != DIRECTORY
+
+
+def test_the_configuration_may_be_named_by_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CONFIGURATION_VARIABLE, written(tmp_path))
+    assert main(["format"]) == 0
+
+
+def test_without_a_configuration_it_says_how_to_give_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(CONFIGURATION_VARIABLE, raising=False)
+    assert main(["run"]) == exit_codes.UNUSABLE
+    assert "--config FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"bugs": ("no-such-bug",)}, "unknown bug 'no-such-bug'"),
+        ({"settings": {"x": "1"}}, "unknown setting 'x'"),
+        ({"cluster_id": "other"}, "does not exist"),
+    ],
+)
+def test_a_node_that_cannot_run_says_why(
+    tmp_path: Path, changes: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--config", written(tmp_path, **changes)]) == exit_codes.UNUSABLE
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+
+
+def test_a_foreign_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["format", "--config", written(tmp_path)])
+    path = written(tmp_path, cluster_id="BBBBBBBBBBBBBBBBBBBBBB")
+    assert main(["run", "--config", path]) == exit_codes.UNUSABLE
+    assert "names cluster AAAA" in capsys.readouterr().err

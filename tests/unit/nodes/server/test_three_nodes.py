@@ -1,0 +1,298 @@
+"""Three whole nodes in one event loop on loopback ports, with real storage."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+import uvloop
+
+from contracts.names import NodeName, RunId
+from contracts.operations import Operation
+from contracts.runtime import Address
+from contracts.state_event import StateEvent
+from contracts.system import Route, SystemOptions
+from nodes.quorum.bugs import NO_BUGS
+from nodes.quorum.effects import Halt
+from nodes.quorum.errors import InvariantViolation
+from nodes.server import exit_codes
+from nodes.server.assembly import Server, serve
+from nodes.server.configuration import NodeConfiguration, read_configuration
+from nodes.server.formatting import format_if_empty
+from nodes.server.quorum_settings import quorum_settings
+from nodes.storage.disk import DiskFile
+from systems.kraft.adapter import KraftSystem
+from systems.kraft.loopback import loopback_layout
+
+PATIENCE_S = 20.0
+Result = TypeVar("Result")
+ANY = Route("leader", NodeName("n1"))
+
+
+class Nodes:
+    """The nodes of one test, and how clients reach them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.system = KraftSystem(loopback_layout)
+        self.spec = self.system.deployment(RunId("unit"), folder, SystemOptions(nodes=3))
+        self.servers: dict[NodeName, Server] = {}
+        self._ends: dict[NodeName, asyncio.Task[int]] = {}
+
+    def nodes(self) -> list[NodeName]:
+        return [node.name for node in self.spec.nodes]
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        (spec,) = [each for each in self.spec.nodes if each.name == node]
+        return Address("127.0.0.1", spec.ports[port])
+
+    def configuration(self, node: NodeName) -> NodeConfiguration:
+        return read_configuration(self.folder / "nodes" / node / "config" / "node.json")
+
+    async def start(self, node: NodeName) -> Server:
+        configuration = self.configuration(node)
+        format_if_empty(configuration)
+        server = Server(configuration, quorum_settings(configuration.settings, NO_BUGS))
+        self.servers[node] = server
+        await server.listen()
+        self._ends[node] = asyncio.create_task(server.finished())
+        return server
+
+    async def end_of(self, node: NodeName) -> int:
+        """Waits until the node has ended; its exit code. It counts as down from then on."""
+        code = await asyncio.wait_for(self._ends.pop(node), PATIENCE_S)
+        del self.servers[node]
+        return code
+
+    async def leader(self) -> NodeName:
+        """Waits until one node leads, has committed, and all running ones follow it."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                states = {node: server.state() for node, server in self.servers.items()}
+                leaders = [node for node, state in states.items() if state.role == "leader"]
+                beliefs = {(state.leader_id, state.epoch) for state in states.values()}
+                if len(leaders) == len(beliefs) == 1 and states[leaders[0]].high_watermark >= 0:
+                    return leaders[0]
+                await asyncio.sleep(0.01)
+
+    async def invoke(self, operation: Operation, route: Route = ANY) -> tuple[str, object]:
+        client = self.system.open_client(self, route)
+        try:
+            completion = await client.invoke(operation, PATIENCE_S)
+        finally:
+            await client.close()
+        return completion.type, completion.value
+
+    async def stop(self) -> None:
+        for server in self.servers.values():
+            server.node.end(exit_codes.STOPPED, "end of the test")
+        await asyncio.gather(*self._ends.values())
+
+    def events(self, node: NodeName) -> list[StateEvent]:
+        path = self.folder / "nodes" / node / "state" / "state_events.jsonl"
+        return [
+            msgspec.json.decode(line, type=StateEvent) for line in path.read_bytes().splitlines()
+        ]
+
+
+def on_uvloop(main: Coroutine[Any, Any, Result]) -> Result:
+    """Runs as a node does."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
+
+
+def run(tmp_path: Path, body: Callable[[Nodes], Awaitable[None]]) -> Nodes:
+    nodes = Nodes(tmp_path)
+
+    async def main() -> None:
+        try:
+            for node in nodes.nodes():
+                await nodes.start(node)
+            await body(nodes)
+        finally:
+            await nodes.stop()
+
+    on_uvloop(main())
+    return nodes
+
+
+def test_three_nodes_elect_commit_and_read(tmp_path: Path) -> None:
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        assert await nodes.invoke(Operation("write", "r", 1)) == ("ok", 1)
+        assert await nodes.invoke(Operation("read", "r", None)) == ("ok", 1)
+        pinned = Route("pinned", leader)
+        assert await nodes.invoke(Operation("cas", "r", [1, 2]), pinned) == ("ok", [1, 2, True])
+
+    nodes = run(tmp_path, body)
+    digests = {server.state().digest for server in nodes.servers.values()}
+    assert len(digests) <= 2  # a follower may not have heard of the last commit
+
+
+def test_a_leader_that_resigns_is_replaced_and_a_restarted_node_follows(tmp_path: Path) -> None:
+    async def body(nodes: Nodes) -> None:
+        old = await nodes.leader()
+        await nodes.invoke(Operation("write", "r", 1))
+        nodes.servers[old].stop()
+        assert await nodes.end_of(old) == exit_codes.STOPPED
+        new = await nodes.leader()
+        assert new != old
+        await nodes.invoke(Operation("write", "r", 2))
+        await nodes.start(old)
+        await nodes.leader()
+        assert await nodes.invoke(Operation("read", "r", None)) == ("ok", 2)
+        async with asyncio.timeout(PATIENCE_S):
+            digest = nodes.servers[new].state().digest
+            while nodes.servers[old].state().digest != digest:  # noqa: ASYNC110 - polls a node
+                await asyncio.sleep(0.01)
+
+    nodes = run(tmp_path, body)
+    assert {event.incarnation for node in nodes.nodes() for event in nodes.events(node)} == {0, 1}
+
+
+def test_a_failed_fsync_stops_the_node_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: list[str] = []
+    sync = DiskFile.sync
+
+    def failing_sync(file: DiskFile) -> None:
+        if failing and failing[0] in str(file.path) and file.path.suffix == ".log":
+            raise OSError(errno.EIO, "Input/output error")
+        sync(file)
+
+    monkeypatch.setattr(DiskFile, "sync", failing_sync)
+
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        failing.append(f"/{leader}/")
+        # Whoever leads by now: the node has to flush this record, and cannot. The write may be
+        # acknowledged all the same, by the other two.
+        await nodes.invoke(Operation("write", "r", 1))
+        assert await nodes.end_of(leader) == exit_codes.DISK_FAILED
+        last = nodes.events(leader)[-1]
+        assert last.kind == "fatal"
+        assert "Input/output error" in (last.reason or "")
+        assert await nodes.leader() != leader
+
+    run(tmp_path, body)
+
+
+def test_a_rotten_log_is_refused_at_the_start(tmp_path: Path) -> None:
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        for number in range(3):
+            await nodes.invoke(Operation("write", "r", number))
+        nodes.servers[leader].stop()
+        await nodes.end_of(leader)
+        _spoil(Path(nodes.configuration(leader).data_folder))
+        with pytest.raises(Exception, match="corrupt"):
+            await nodes.start(leader)
+        last = nodes.events(leader)[-1]
+        assert (last.kind, last.incarnation) == ("fatal", 1)
+        assert "corrupt" in (last.reason or "")
+
+    run(tmp_path, body)
+
+
+def test_a_halt_ends_the_node_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        replica = nodes.servers[leader].node.replica
+        monkeypatch.setattr(replica, "step", lambda now, event: (Halt("two leaders"),))
+        assert await nodes.end_of(leader) == exit_codes.HALTED
+        last = nodes.events(leader)[-1]
+        assert (last.kind, last.reason) == ("fatal", "two leaders")
+
+    run(tmp_path, body)
+
+
+def test_a_violated_invariant_ends_the_node_with_its_id_and_story(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def violate(now: int, event: object) -> None:
+        raise InvariantViolation("INV-07", "7 is above 5", ("what came before",))
+
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        monkeypatch.setattr(nodes.servers[leader].node.replica, "step", violate)
+        assert await nodes.end_of(leader) == exit_codes.HALTED
+        assert nodes.events(leader)[-1].reason == "INV-07 violated: 7 is above 5"
+
+    run(tmp_path, body)
+    assert "what came before" in capfd.readouterr().out
+
+
+def test_the_first_reason_to_end_stands(tmp_path: Path) -> None:
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        server = nodes.servers[leader]
+        server.node.end(exit_codes.HALTED, "told so by the test")
+        server.node.end(exit_codes.STOPPED, "too late")
+        assert await nodes.end_of(leader) == exit_codes.HALTED
+        last = nodes.events(leader)[-1]
+        assert (last.kind, last.reason) == ("fatal", "told so by the test")
+
+    run(tmp_path, body)
+
+
+def test_an_exception_that_nobody_expected_ends_the_node(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    nodes = Nodes(tmp_path)
+    configuration = nodes.configuration(NodeName("n1"))
+    format_if_empty(configuration)
+
+    def surprise() -> None:
+        raise LookupError("surprise")
+
+    async def main() -> int:
+        asyncio.get_running_loop().call_later(0.05, surprise)
+        return await serve(configuration, quorum_settings({}, NO_BUGS))
+
+    assert on_uvloop(main()) == exit_codes.DEFECT
+    assert "Traceback" in capfd.readouterr().err
+    last = nodes.events(NodeName("n1"))[-1]
+    assert last.kind == "fatal"
+    assert "surprise" in (last.reason or "")
+
+
+def test_a_node_that_cannot_write_its_state_events_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        # A follower reports when its leader's answer arrives: an event loop that has a transport's
+        # callback raise OSError closes the connection and tells nobody.
+        follower = next(node for node in nodes.nodes() if node != leader)
+        monkeypatch.setattr(nodes.servers[follower].node.parts.state_events, "write", full)
+        await nodes.invoke(Operation("write", "r", 1))
+        assert await nodes.end_of(follower) == exit_codes.DISK_FAILED
+
+    run(tmp_path, body)
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    nodes = Nodes(tmp_path)
+    configuration = nodes.configuration(NodeName("n1"))
+    format_if_empty(configuration)
+    with socket.create_server(("127.0.0.1", configuration.client_listener.port)):
+        code = on_uvloop(serve(configuration, quorum_settings({}, NO_BUGS)))
+    assert code == exit_codes.UNUSABLE
+    assert "cannot listen" in (nodes.events(NodeName("n1"))[-1].reason or "")
+
+
+def _spoil(data_folder: Path) -> None:
+    (segment,) = data_folder.glob("*/*.log")
+    content = bytearray(segment.read_bytes())
+    content[70] ^= 1
+    segment.write_bytes(content)

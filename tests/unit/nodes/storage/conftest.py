@@ -1,0 +1,51 @@
+"""A formatted data folder, on the real disk and in memory."""
+
+from pathlib import Path
+
+import pytest
+
+from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.storage.disk import DiskFileSystem
+from nodes.storage.filesystem import FileSystem
+from nodes.storage.identity import StorageIdentity, format_storage
+from nodes.storage.memory import MemoryFileSystem
+
+
+@pytest.fixture
+def identity() -> StorageIdentity:
+    voters = tuple(
+        Voter(NodeId(number), DirectoryId(f"{number:02x}" * 16), f"n{number}", 9093)
+        for number in (1, 2, 3)
+    )
+    return StorageIdentity("test-cluster_1", NodeId(1), voters[0].directory_id, voters)
+
+
+@pytest.fixture(params=["disk", "memory"])
+def filesystem(request: pytest.FixtureRequest) -> FileSystem:
+    return DiskFileSystem() if request.param == "disk" else MemoryFileSystem()
+
+
+@pytest.fixture
+def parent(filesystem: FileSystem, tmp_path: Path) -> Path:
+    filesystem.make_folder(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(filesystem: FileSystem, parent: Path, identity: StorageIdentity) -> Path:
+    data = parent / "data"
+    format_storage(filesystem, data, identity)
+    return data
+
+
+@pytest.fixture
+def memory() -> MemoryFileSystem:
+    return MemoryFileSystem()
+
+
+@pytest.fixture
+def memory_folder(memory: MemoryFileSystem, identity: StorageIdentity) -> Path:
+    data = Path("/node/data")
+    format_storage(memory, data, identity)
+    return data

@@ -1,0 +1,314 @@
+"""Connections between nodes on loopback: one request at a time, and what ends a connection."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from nodes.quorum.identifiers import (
+    ConnectionId,
+    CorrelationId,
+    DirectoryId,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.messages import (
+    Answer,
+    BeginQuorumEpochAnswer,
+    BeginQuorumEpochRequest,
+    ErrorCode,
+    Request,
+    VoteAnswer,
+    VoteRequest,
+)
+from nodes.quorum.persistent import Voter
+from nodes.transport.kafka_codec import KafkaCodec
+from nodes.transport.peer_link import PeerLink
+from nodes.transport.peer_listener import REQUEST_BYTES_MAX, PeerListener
+from nodes.wire.api_versions import ApiVersionsRequest
+from nodes.wire.framing import FrameReader, frame
+from nodes.wire.messages import encode_request, read_correlation_id
+
+HOST = "127.0.0.1"
+ONE, TWO = NodeId(1), NodeId(2)
+DIRECTORY = DirectoryId("ab" * 16)
+VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, Epoch(0), Offset(0), True)
+GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)
+BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
+PATIENCE_S = 5.0
+
+
+class Receiver:
+    """Owner of a listener; records, and answers when told to."""
+
+    def __init__(self) -> None:
+        self.requests: asyncio.Queue[tuple[ConnectionId, CorrelationId, Request]] = asyncio.Queue()
+        self.closed: asyncio.Queue[ConnectionId] = asyncio.Queue()
+        self.refusals: list[str] = []
+
+    def requested(
+        self, connection: ConnectionId, correlation: CorrelationId, request: Request
+    ) -> None:
+        self.requests.put_nowait((connection, correlation, request))
+
+    def disconnected(self, connection: ConnectionId) -> None:
+        self.closed.put_nowait(connection)
+
+
+class Sender:
+    """Owner of a link; records what came of each request."""
+
+    def __init__(self) -> None:
+        self.results: asyncio.Queue[tuple[CorrelationId, Answer | str]] = asyncio.Queue()
+
+    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
+        self.results.put_nowait((correlation, answer))
+
+    def failed(self, peer: NodeId, correlation: CorrelationId, reason: str) -> None:
+        self.results.put_nowait((correlation, reason))
+
+    async def result(self) -> tuple[CorrelationId, Answer | str]:
+        return await asyncio.wait_for(self.results.get(), PATIENCE_S)
+
+
+class Pair:
+    """A listener of node 2 and a link of node 1 to it."""
+
+    def __init__(self, port: int, receiver: Receiver, listener: PeerListener) -> None:
+        self.port = port
+        self.receiver = receiver
+        self.listener = listener
+        self.sender = Sender()
+        self.voter = Voter(TWO, DIRECTORY, HOST, port)
+        self.link = PeerLink(self.voter, KafkaCodec(ONE, (self.voter,)), self.sender)
+
+    async def next_request(self) -> tuple[ConnectionId, CorrelationId, Request]:
+        return await asyncio.wait_for(self.receiver.requests.get(), PATIENCE_S)
+
+
+def run(body: Callable[[Pair], Awaitable[None]]) -> None:
+    async def main() -> None:
+        receiver = Receiver()
+        listener = PeerListener(KafkaCodec(TWO, ()), receiver, receiver.refusals.append)
+        port = await listener.listen(HOST, 0)
+        pair = Pair(port, receiver, listener)
+        try:
+            await body(pair)
+        finally:
+            pair.link.close()
+            await listener.close()
+
+    asyncio.run(main())
+
+
+def test_a_request_is_answered() -> None:
+    async def body(pair: Pair) -> None:
+        pair.link.send(CorrelationId(7), VOTE, 2_000)
+        connection, correlation, request = await pair.next_request()
+        assert request == VOTE
+        pair.listener.answer(connection, correlation, GRANTED)
+        assert await pair.sender.result() == (7, GRANTED)
+        assert pair.link.is_idle
+
+    run(body)
+
+
+def test_the_connection_is_kept_for_the_next_request() -> None:
+    async def body(pair: Pair) -> None:
+        connections: set[ConnectionId] = set()
+        for number in (1, 2):
+            pair.link.send(CorrelationId(number), VOTE, 2_000)
+            connection, correlation, _ = await pair.next_request()
+            connections.add(connection)
+            pair.listener.answer(connection, correlation, GRANTED)
+            await pair.sender.result()
+        assert len(connections) == 1
+
+    run(body)
+
+
+def test_a_timeout_closes_the_connection_and_the_next_request_opens_another() -> None:
+    async def body(pair: Pair) -> None:
+        pair.link.send(CorrelationId(1), VOTE, 50)
+        first, correlation, _ = await pair.next_request()
+        number, reason = await pair.sender.result()
+        assert (number, reason) == (1, "no answer within 50 ms")
+        assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
+        pair.listener.answer(first, correlation, GRANTED)  # late: goes nowhere
+        pair.link.send(CorrelationId(2), BEGIN, 2_000)
+        second, correlation, request = await pair.next_request()
+        assert (request, second != first) == (BEGIN, True)
+        pair.listener.answer(
+            second, correlation, BeginQuorumEpochAnswer(ErrorCode.NONE, ONE, Epoch(1))
+        )
+        assert (await pair.sender.result())[0] == 2
+
+    run(body)
+
+
+def test_an_abandoned_request_reports_nothing_and_frees_the_link() -> None:
+    async def body(pair: Pair) -> None:
+        pair.link.send(CorrelationId(1), VOTE, 2_000)
+        first, _, _ = await pair.next_request()
+        pair.link.abandon(CorrelationId(1))
+        assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
+        pair.link.send(CorrelationId(2), VOTE, 2_000)
+        connection, correlation, _ = await pair.next_request()
+        pair.listener.answer(connection, correlation, GRANTED)
+        assert (await pair.sender.result())[0] == 2
+
+    run(body)
+
+
+def test_a_request_abandoned_while_connecting_does_not_spoil_the_next() -> None:
+    async def body(pair: Pair) -> None:
+        number = 0
+        # At some turn of the loop the connection is made and the link does not know it yet.
+        for turns in range(20):
+            number += 2
+            pair.link.send(CorrelationId(number), VOTE, 2_000)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            pair.link.abandon(CorrelationId(number))
+            pair.link.send(CorrelationId(number + 1), VOTE, 2_000)
+            connection, correlation, _ = await pair.next_request()
+            while correlation != number + 1:
+                connection, correlation, _ = await pair.next_request()
+            pair.listener.answer(connection, correlation, GRANTED)
+            assert await pair.sender.result() == (number + 1, GRANTED)
+            pair.link.close()
+            pair.link = PeerLink(pair.voter, KafkaCodec(ONE, (pair.voter,)), pair.sender)
+
+    run(body)
+
+
+def test_two_requests_at_a_time_are_a_defect_of_the_caller() -> None:
+    async def body(pair: Pair) -> None:
+        pair.link.send(CorrelationId(1), VOTE, 2_000)
+        with pytest.raises(RuntimeError):
+            pair.link.send(CorrelationId(2), VOTE, 2_000)
+
+    run(body)
+
+
+def test_a_peer_that_is_down_fails_fast_and_is_found_again() -> None:
+    async def body(pair: Pair) -> None:
+        await pair.listener.close()
+        pair.link.send(CorrelationId(1), VOTE, 2_000)
+        number, reason = await pair.sender.result()
+        assert number == 1
+        assert "cannot connect" in str(reason)
+        await pair.listener.listen(HOST, pair.port)
+        pair.link.send(CorrelationId(2), VOTE, 2_000)
+        connection, correlation, _ = await pair.next_request()
+        pair.listener.answer(connection, correlation, GRANTED)
+        assert (await pair.sender.result())[0] == 2
+
+    run(body)
+
+
+def test_an_answer_to_another_request_ends_the_connection() -> None:
+    async def main() -> None:
+        done = asyncio.Event()
+
+        async def lie(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readexactly(4)
+            writer.write(frame((99).to_bytes(4, "big") + bytes(20)))
+            await close(writer)
+            done.set()
+
+        server = await asyncio.start_server(lie, HOST, 0)
+        voter = Voter(TWO, DIRECTORY, HOST, server.sockets[0].getsockname()[1])
+        sender = Sender()
+        link = PeerLink(voter, KafkaCodec(ONE, (voter,)), sender)
+        link.send(CorrelationId(1), VOTE, 2_000)
+        _, reason = await sender.result()
+        assert "unreadable answer" in str(reason)
+        link.close()
+        await asyncio.wait_for(done.wait(), PATIENCE_S)
+        server.close()
+
+    asyncio.run(main())
+
+
+def test_the_second_request_of_a_connection_waits_for_the_first_answer() -> None:
+    async def body(pair: Pair) -> None:
+        _, writer = await asyncio.open_connection(HOST, pair.port)
+        writer.write(encode_request(VOTE, 1, "peer") + encode_request(BEGIN, 2, "peer"))
+        connection, correlation, request = await pair.next_request()
+        assert (request, pair.receiver.requests.empty()) == (VOTE, True)
+        pair.listener.answer(connection, correlation, GRANTED)
+        _, correlation, request = await pair.next_request()
+        assert (correlation, request) == (2, BEGIN)
+        await close(writer)
+
+    run(body)
+
+
+def test_api_versions_is_answered_without_asking_the_replica() -> None:
+    async def body(pair: Pair) -> None:
+        reader, writer = await asyncio.open_connection(HOST, pair.port)
+        writer.write(encode_request(ApiVersionsRequest("kafka", "4.3.1"), 5, "admin"))
+        (payload,) = await frames(reader, 1)
+        assert read_correlation_id(payload) == 5
+        assert pair.receiver.requests.empty()
+        await close(writer)
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\xff\xff\xff\xff",
+        (REQUEST_BYTES_MAX + 1).to_bytes(4, "big"),
+        frame(b""),
+        frame(b"\x00\x34"),
+        frame(b"\x7f\xff\x00\x00\x00\x00\x00\x01\xff\xff"),
+        frame(encode_request(VOTE, 1, "peer")[4:-3]),
+        b"GET / HTTP/1.1\r\n\r\n" * 9,
+    ],
+    ids=["negative", "too-long", "empty", "no-header", "unknown-api", "cut-short", "http"],
+)
+def test_garbage_closes_its_connection_and_no_other(garbage: bytes) -> None:
+    async def body(pair: Pair) -> None:
+        reader, writer = await asyncio.open_connection(HOST, pair.port)
+        writer.write(garbage)
+        await asyncio.wait_for(reader.read(), PATIENCE_S)  # returns at the end of the stream
+        await close(writer)
+        assert len(pair.receiver.refusals) == 1
+        pair.link.send(CorrelationId(1), VOTE, 2_000)
+        connection, correlation, _ = await pair.next_request()
+        pair.listener.answer(connection, correlation, GRANTED)
+        assert await pair.sender.result() == (1, GRANTED)
+
+    run(body)
+
+
+def test_a_lost_inbound_connection_is_reported_once() -> None:
+    async def body(pair: Pair) -> None:
+        pair.link.send(CorrelationId(1), VOTE, 2_000)
+        connection, _, _ = await pair.next_request()
+        pair.link.close()
+        assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == connection
+        assert pair.receiver.closed.empty()
+        assert pair.listener.connections == {}
+
+    run(body)
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+async def frames(reader: asyncio.StreamReader, count: int) -> list[bytes]:
+    splitter, found = FrameReader(), []
+    while len(found) < count:
+        data = await asyncio.wait_for(reader.read(65_536), PATIENCE_S)
+        assert data, "the node closed the connection"
+        found += splitter.feed(data)
+    return found

@@ -1,0 +1,317 @@
+"""Every message of the core as a Kafka frame: back again, and never a crash."""
+
+import contextlib
+import struct
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodes.quorum.identifiers import (
+    NO_DIRECTORY,
+    NO_EPOCH,
+    UNKNOWN_OFFSET,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.messages import (
+    Answer,
+    BatchHeader,
+    DescribeQuorumAnswer,
+    DescribeQuorumRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+    Request,
+    VoteAnswer,
+    VoteRequest,
+)
+from nodes.wire.api_versions import (
+    ApiVersionsAnswer,
+    ApiVersionsRequest,
+    common_version,
+    own_versions,
+)
+from nodes.wire.apis import ApiKey, RequestHeader
+from nodes.wire.batches import encode_payloads
+from nodes.wire.errors import (
+    CorruptBatchError,
+    ForeignPartitionError,
+    UnsupportedAnswerError,
+    UnsupportedApiError,
+    WireError,
+)
+from nodes.wire.messages import (
+    Endpoint,
+    api_key_of,
+    decode_answer,
+    decode_request,
+    encode_answer,
+    encode_api_versions,
+    encode_refusal,
+    encode_request,
+    read_correlation_id,
+)
+from nodes.wire.schemas import SCHEMAS
+from tests.unit.nodes.wire.quorum_messages import (
+    ANSWER_KEYS,
+    answer_as_carried,
+    answers,
+    endpoint_maps,
+    payload_of,
+    request_as_carried,
+    requests,
+    versions_of,
+)
+
+
+@given(requests, st.integers(-(2**31), 2**31 - 1), st.none() | st.text(max_size=20))
+def test_requests_come_back_in_every_version(
+    request: Request, correlation_id: int, client_id: str | None
+) -> None:
+    api_key = api_key_of(request)
+    for version in versions_of(api_key):
+        said = request
+        if isinstance(request, VoteRequest) and version < 2:
+            said = msgspec.structs.replace(request, pre_vote=False)
+        framed = encode_request(said, correlation_id, client_id, version=version)
+        received = decode_request(payload_of(framed))
+        assert received.header == RequestHeader(api_key, version, correlation_id, client_id)
+        assert received.message == request_as_carried(request, version)
+
+
+@given(answers, st.integers(-(2**31), 2**31 - 1), endpoint_maps)
+def test_answers_come_back_in_every_version(
+    answer: Answer, correlation_id: int, endpoints: dict[NodeId, Endpoint]
+) -> None:
+    api_key = ANSWER_KEYS[type(answer)]
+    for version in versions_of(api_key):
+        header = RequestHeader(api_key, version, correlation_id, None)
+        payload = payload_of(encode_answer(answer, header, endpoints=endpoints))
+        assert read_correlation_id(payload) == correlation_id
+        received = decode_answer(payload, api_key, version)
+        assert received.correlation_id == correlation_id
+        assert received.message == answer_as_carried(answer, version)
+
+
+def mutate(data: st.DataObject, raw: bytes) -> bytes:
+    """Flip, cut, insert or repeat a few bytes."""
+    mutated = bytearray(raw)
+    for _ in range(data.draw(st.integers(1, 4))):
+        position = data.draw(st.integers(0, len(mutated)))
+        match data.draw(st.integers(0, 3)):
+            case 0 if position < len(mutated):
+                mutated[position] ^= data.draw(st.integers(1, 255))
+            case 1:
+                del mutated[position : position + data.draw(st.integers(1, 8))]
+            case 2:
+                mutated[position:position] = data.draw(st.binary(min_size=1, max_size=8))
+            case _:
+                mutated[position : position + 5] = b"\xff\xff\xff\xff\x0f"
+    return bytes(mutated)
+
+
+@settings(max_examples=300)
+@given(requests, st.data())
+def test_mutated_requests_raise_wire_errors_only(request: Request, data: st.DataObject) -> None:
+    version = data.draw(st.sampled_from(versions_of(api_key_of(request))))
+    said = request_as_carried(request, version)
+    payload = mutate(data, encode_request(said, 7, "c", version=version)[4:])
+    with contextlib.suppress(WireError):
+        decode_request(payload)
+
+
+@settings(max_examples=300)
+@given(answers, st.data())
+def test_mutated_answers_raise_wire_errors_only(answer: Answer, data: st.DataObject) -> None:
+    api_key = ANSWER_KEYS[type(answer)]
+    version = data.draw(st.sampled_from(versions_of(api_key)))
+    payload = encode_answer(answer, RequestHeader(api_key, version, 7, None))[4:]
+    with contextlib.suppress(WireError):
+        decode_answer(mutate(data, payload), api_key, version)
+
+
+@given(st.binary(max_size=60))
+def test_garbage_raises_wire_errors_only(garbage: bytes) -> None:
+    for api_key in ApiKey:
+        for version in versions_of(api_key):
+            head = struct.pack(">hhihB", api_key, version, 1, -1, 0)
+            for attempt in (
+                lambda payload=head + garbage: decode_request(payload),
+                lambda key=api_key, v=version: decode_answer(garbage, key, v),
+            ):
+                with contextlib.suppress(WireError):
+                    attempt()
+
+
+def test_array_that_announces_a_billion_items_is_refused_without_allocating() -> None:
+    # kio 0.6.5 ends the process on this frame: it allocates 32 GiB for the topics.
+    body = b"\0\0" + b"\xff\xff\xff\xff\x0f"
+    with pytest.raises(WireError, match="runs past the end"):
+        decode_answer(struct.pack(">iB", 1, 0) + body, ApiKey.VOTE, 2)
+
+
+def test_unknown_tagged_fields_are_skipped() -> None:
+    framed = encode_answer(
+        VoteAnswer(ErrorCode.NONE, NodeId(1), Epoch(5), granted=True),
+        RequestHeader(ApiKey.VOTE, 2, 1, None),
+    )
+    # The message ends with its count of tagged fields: one, number 77, three bytes.
+    payload = framed[4:-1] + b"\x01\x4d\x03abc"
+    assert decode_answer(payload, ApiKey.VOTE, 2).message == VoteAnswer(
+        ErrorCode.NONE, NodeId(1), Epoch(5), granted=True
+    )
+
+
+def test_unknown_api_and_version_are_named() -> None:
+    with pytest.raises(UnsupportedApiError) as caught:
+        decode_request(struct.pack(">hhihB", 999, 3, 1, -1, 0))
+    assert (caught.value.api_key, caught.value.api_version) == (999, 3)
+    with pytest.raises(UnsupportedApiError):
+        decode_request(struct.pack(">hhihB", ApiKey.VOTE, 3, 1, -1, 0))
+
+
+def test_request_about_another_topic_can_be_refused_by_its_header() -> None:
+    payload = encode_request(DescribeQuorumRequest(), 9, "tool")[4:]
+    foreign = payload.replace(b"__cluster_metadata", b"__cluster_mistakes")
+    with pytest.raises(ForeignPartitionError) as caught:
+        decode_request(foreign)
+    assert caught.value.code is ErrorCode.INVALID_REQUEST
+    refusal = encode_refusal(caught.value.header, caught.value.code)
+    answer = decode_answer(refusal[4:], ApiKey.DESCRIBE_QUORUM, 2)
+    assert answer.correlation_id == 9
+    assert answer.message == DescribeQuorumAnswer(
+        ErrorCode.INVALID_REQUEST, None, NO_EPOCH, UNKNOWN_OFFSET, (), ()
+    )
+
+
+@pytest.mark.parametrize("api_key", [key for key in ApiKey if key is not ApiKey.API_VERSIONS])
+def test_refusals_are_read_as_answers_with_the_error(api_key: ApiKey) -> None:
+    for version in versions_of(api_key):
+        header = RequestHeader(api_key, version, 3, None)
+        refusal = encode_refusal(header, ErrorCode.INCONSISTENT_CLUSTER_ID)
+        message = decode_answer(refusal[4:], api_key, version).message
+        assert message.error is ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
+def test_fetch_of_another_topic_id_is_refused_as_kafka_does() -> None:
+    request = FetchRequest(
+        None, NodeId(1), NO_DIRECTORY, Epoch(0), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 1, 1
+    )
+    payload = encode_request(request, 9, None)[4:]
+    foreign = payload.replace(bytes(15) + b"\x01", bytes(15) + b"\x02")
+    with pytest.raises(ForeignPartitionError) as caught:
+        decode_request(foreign)
+    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_whole_response_errors_and_partition_errors_go_where_kafka_puts_them() -> None:
+    header = RequestHeader(ApiKey.VOTE, 2, 1, None)
+    cluster = VoteAnswer(ErrorCode.INCONSISTENT_CLUSTER_ID, None, Epoch(2), granted=False)
+    fenced = VoteAnswer(ErrorCode.FENCED_LEADER_EPOCH, None, Epoch(2), granted=False)
+    assert encode_answer(cluster, header)[9:11] == struct.pack(">h", 104)
+    assert encode_answer(fenced, header)[9:11] == struct.pack(">h", 0)
+
+
+def test_error_code_without_a_name_here_is_an_unknown_server_error() -> None:
+    refusal = encode_refusal(RequestHeader(ApiKey.VOTE, 2, 1, None), ErrorCode.INVALID_REQUEST)
+    payload = refusal[4:9] + struct.pack(">h", 55) + refusal[11:]
+    message = decode_answer(payload, ApiKey.VOTE, 2).message
+    assert message.error is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_leaders_endpoint_is_told_where_it_is_known() -> None:
+    answer = VoteAnswer(ErrorCode.NONE, NodeId(2), Epoch(5), granted=False)
+    header = RequestHeader(ApiKey.VOTE, 1, 1, None)
+    framed = encode_answer(answer, header, endpoints={NodeId(2): Endpoint("n2", 9093)})
+    assert b"\x03n2" + struct.pack(">H", 9093) in framed
+    assert b"n2" not in encode_answer(answer, header, endpoints={NodeId(3): Endpoint("n2", 1)})
+
+
+def test_records_pass_untouched_and_a_cut_last_batch_is_dropped() -> None:
+    first = encode_payloads(Offset(0), Epoch(1), 1, [(None, b"a")])
+    second = encode_payloads(Offset(1), Epoch(1), 1, [(None, b"b")])
+    answer = FetchAnswer(
+        ErrorCode.NONE, NodeId(1), Epoch(1), Offset(1), Offset(0), None, (), first + second[:-3]
+    )
+    framed = encode_answer(answer, RequestHeader(ApiKey.FETCH, 18, 1, None))
+    assert first + second[:-3] in framed
+    message = decode_answer(framed[4:], ApiKey.FETCH, 18).message
+    assert isinstance(message, FetchAnswer)
+    assert message.records == first
+    assert message.batches == (BatchHeader(Offset(0), Offset(0), Epoch(1), len(first)),)
+
+
+def test_corrupt_records_in_an_answer_are_refused() -> None:
+    raw = bytearray(encode_payloads(Offset(0), Epoch(1), 1, [(None, b"a")]))
+    raw[-2] ^= 1
+    answer = FetchAnswer(
+        ErrorCode.NONE, NodeId(1), Epoch(1), Offset(1), Offset(0), None, (), bytes(raw)
+    )
+    framed = encode_answer(answer, RequestHeader(ApiKey.FETCH, 17, 1, None))
+    with pytest.raises(CorruptBatchError):
+        decode_answer(framed[4:], ApiKey.FETCH, 17)
+
+
+def test_answer_that_points_to_a_snapshot_is_told_by_name() -> None:
+    parts: list[bytes] = []
+    partition = {
+        "partition_index": 0,
+        "error_code": 0,
+        "high_watermark": 9,
+        "log_start_offset": 5,
+        "records": b"",
+        "snapshot_id": {"end_offset": 5, "epoch": 1},
+    }
+    topic = {"topic_id": f"{1:032x}", "partitions": [partition]}
+    SCHEMAS[ApiKey.FETCH].response.write({"error_code": 0, "responses": [topic]}, 17, parts)
+    with pytest.raises(UnsupportedAnswerError, match="snapshot that ends at offset 5"):
+        decode_answer(struct.pack(">iB", 1, 0) + b"".join(parts), ApiKey.FETCH, 17)
+
+
+def test_pre_vote_is_never_sent_as_a_vote() -> None:
+    request = VoteRequest(
+        None,
+        NodeId(2),
+        NO_DIRECTORY,
+        Epoch(3),
+        NodeId(1),
+        NO_DIRECTORY,
+        NO_EPOCH,
+        Offset(0),
+        pre_vote=True,
+    )
+    with pytest.raises(ValueError, match="no pre-vote"):
+        encode_request(request, 1, None, version=1)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_api_versions_is_asked_and_answered_in_every_version(version: int) -> None:
+    request = ApiVersionsRequest("splitbrain", "1") if version >= 3 else ApiVersionsRequest()
+    received = decode_request(encode_request(request, 5, "me", version=version)[4:])
+    assert received.message == request
+    framed = encode_api_versions(received.header)
+    answer = decode_answer(framed[4:], ApiKey.API_VERSIONS, version).message
+    assert isinstance(answer, ApiVersionsAnswer)
+    assert answer.apis == own_versions().apis
+    # kraft.version starts at level 0, which only version 4 may tell.
+    assert answer.features == ((("kraft.version", 0, 1),) if version == 4 else ())
+
+
+def test_api_versions_of_the_future_is_answered_in_version_0() -> None:
+    # A client of a later release: header 2, then a body that we cannot know.
+    payload = struct.pack(">hhih", 18, 9, 31, 3) + b"new\0\x01\x02\x03"
+    received = decode_request(payload)
+    assert isinstance(received.message, ApiVersionsRequest)
+    framed = encode_api_versions(received.header)
+    assert framed[4:] == struct.pack(">ihihhh", 31, 35, 1, 18, 0, 4)
+
+
+def test_common_version_is_the_highest_that_both_speak() -> None:
+    peer = ApiVersionsAnswer(ErrorCode.NONE, ((1, 4, 17), (52, 0, 9), (53, 0, 0)), ())
+    assert common_version(peer, ApiKey.FETCH) == 17
+    assert common_version(peer, ApiKey.VOTE) == 2
+    assert common_version(peer, ApiKey.BEGIN_QUORUM_EPOCH) is None
+    assert common_version(peer, ApiKey.END_QUORUM_EPOCH) is None

@@ -1,0 +1,60 @@
+"""Figures come from the kernel's files, in both layouts that kernels have."""
+
+from pathlib import Path
+
+import pytest
+
+from runtimes.docker.sampling import Gauge
+
+MIB = 1024 * 1024
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Path:
+    return tmp_path / "proc"
+
+
+@pytest.fixture
+def cgroups(tmp_path: Path) -> Path:
+    return tmp_path / "cgroup"
+
+
+def test_one_hierarchy(proc: Path, cgroups: Path) -> None:
+    write(proc / "7" / "cgroup", "0::/system.slice/docker-abc.scope\n")
+    group = cgroups / "system.slice" / "docker-abc.scope"
+    write(group / "cpu.stat", "usage_usec 2500000\nuser_usec 1\n")
+    write(group / "memory.current", f"{90 * MIB}\n")
+    write(group / "memory.stat", f"anon 1\ninactive_file {20 * MIB}\n")
+    assert Gauge(7, proc, cgroups).read() == (2.5, 70 * MIB)
+
+
+@pytest.mark.parametrize("folder", ["cpuacct", "cpu,cpuacct"])
+def test_a_hierarchy_per_controller(proc: Path, cgroups: Path, folder: str) -> None:
+    write(
+        proc / "7" / "cgroup",
+        "9:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n0::/docker/abc\n",
+    )
+    write(cgroups / folder / "docker" / "abc" / "cpuacct.usage", "1500000000\n")
+    memory = cgroups / "memory" / "docker" / "abc"
+    write(memory / "memory.usage_in_bytes", f"{50 * MIB}\n")
+    write(memory / "memory.stat", f"cache 1\ntotal_inactive_file {8 * MIB}\n")
+    assert Gauge(7, proc, cgroups).read() == (1.5, 42 * MIB)
+
+
+def test_an_engine_elsewhere_has_no_files_here(proc: Path, cgroups: Path) -> None:
+    assert Gauge(7, proc, cgroups).read() is None
+    assert Gauge(0, proc, cgroups).read() is None
+
+
+def test_a_group_that_went_away_with_its_process_is_no_error(proc: Path, cgroups: Path) -> None:
+    write(proc / "7" / "cgroup", "0::/abc\n")
+    write(cgroups / "abc" / "cpu.stat", "usage_usec 1\n")
+    write(cgroups / "abc" / "memory.current", "1\n")
+    gauge = Gauge(7, proc, cgroups)
+    (cgroups / "abc" / "cpu.stat").unlink()
+    assert gauge.read() is None

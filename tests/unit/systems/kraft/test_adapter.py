@@ -1,0 +1,177 @@
+"""What the adapter makes of what nodes say of themselves."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from contracts.runtime import Address
+from nodes.transport.client_listener import ClientListener, Reply
+from nodes.transport.client_protocol import (
+    PROTOCOL_VERSION,
+    ClientAnswer,
+    ClientRequest,
+    Hello,
+    NodeState,
+)
+from systems.kraft.adapter import KraftSystem
+
+Result = TypeVar("Result")
+LEADER = NodeState(1, 0, "leader", 2, 1, 10, 10, 10, "d")
+
+
+def follower(node_id: int, **changes: object) -> NodeState:
+    state = msgspec.structs.replace(LEADER, node_id=node_id, role="follower")
+    return msgspec.structs.replace(state, **changes)
+
+
+class FakeNodes:
+    """Nodes that answer ``status``; None is a node that accepts and stays silent."""
+
+    def __init__(self, *states: NodeState | None) -> None:
+        self.states = {NodeName(f"n{number}"): s for number, s in enumerate(states, 1)}
+        self._listeners: list[ClientListener] = []
+        self._ports: dict[NodeName, int] = {}
+
+    def nodes(self) -> list[NodeName]:
+        return list(self.states)
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        assert port == "client"
+        return Address("127.0.0.1", self._ports[node])
+
+    async def start(self) -> None:
+        for node, state in self.states.items():
+            listener = ClientListener(
+                Hello(PROTOCOL_VERSION, int(node[1]), 0), _answer(state), lambda _: None
+            )
+            self._ports[node] = await listener.listen("127.0.0.1", 0)
+            self._listeners.append(listener)
+
+    async def stop(self) -> None:
+        for listener in self._listeners:
+            await listener.close()
+
+
+def _answer(state: NodeState | None) -> Callable[[ClientRequest, Reply], None]:
+    def handle(request: ClientRequest, reply: Reply) -> None:
+        if state is not None:
+            reply(ClientAnswer(request.id, "ok", definite=True, result=state))
+
+    return handle
+
+
+def ask(nodes: FakeNodes, question: Callable[[KraftSystem], Result]) -> Result:
+    async def main() -> Result:
+        await nodes.start()
+        try:
+            return await asyncio.to_thread(question, KraftSystem())
+        finally:
+            await nodes.stop()
+
+    return asyncio.run(main())
+
+
+def test_of_two_claims_the_higher_epoch_wins() -> None:
+    old = msgspec.structs.replace(LEADER, node_id=2, epoch=1)
+    nodes = FakeNodes(LEADER, old, follower(3))
+    view = ask(nodes, lambda system: system.leader(nodes, 5.0))
+    assert (view.leader, view.epoch) == ("n1", 2)
+
+
+def test_a_silent_node_does_not_cost_the_whole_time() -> None:
+    nodes = FakeNodes(LEADER, follower(2), None)
+    start = time.monotonic()
+    view = ask(nodes, lambda system: system.leader(nodes, 5.0))
+    assert view.leader == "n1"
+    assert time.monotonic() - start < 4.5
+
+
+def test_without_a_claim_there_is_no_leader() -> None:
+    nodes = FakeNodes(follower(1, leader_id=None), follower(2, epoch=7), None)
+    view = ask(nodes, lambda system: system.leader(nodes, 0.3))
+    assert (view.leader, view.epoch) == (None, 7)
+
+
+def test_ready_wants_every_node_behind_one_leader_that_committed() -> None:
+    nodes = FakeNodes(LEADER, follower(2), follower(3))
+    ask(nodes, lambda system: system.ready(nodes))
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        ((LEADER, follower(2), follower(3, leader_id=2)), "no leader that all nodes follow"),
+        ((follower(1), follower(2), follower(3)), "no leader that all nodes follow"),
+        (
+            tuple(
+                msgspec.structs.replace(state, high_watermark=-1)
+                for state in (LEADER, follower(2), follower(3))
+            ),
+            "n1 has not committed",
+        ),
+    ],
+)
+def test_ready_says_what_is_missing(states: tuple[NodeState, ...], told: str) -> None:
+    nodes = FakeNodes(*states)
+    with pytest.raises(HarnessError, match=told):
+        ask(nodes, lambda system: system.ready(nodes))
+
+
+def test_converged_wants_the_same_committed_and_applied_end_everywhere() -> None:
+    nodes = FakeNodes(LEADER, follower(2), follower(3))
+    ask(nodes, lambda system: system.converged(nodes))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        follower(3, high_watermark=9),
+        follower(3, applied_offset=9),
+        follower(3, log_end_offset=11),
+        follower(3, high_watermark=9, applied_offset=9, log_end_offset=9),
+    ],
+)
+def test_converged_names_who_is_behind(behind: NodeState) -> None:
+    nodes = FakeNodes(LEADER, follower(2), behind)
+    with pytest.raises(HarnessError, match="n3 has committed"):
+        ask(nodes, lambda system: system.converged(nodes))
+
+
+def test_metrics_say_where_a_node_stands_and_whether_it_leads() -> None:
+    nodes = FakeNodes(LEADER, follower(2, high_watermark=-1, applied_offset=7))
+    figures = ask(nodes, lambda system: [system.metrics(nodes, n, 5.0) for n in nodes.nodes()])
+    assert figures == [
+        {"epoch": 2, "high_watermark": 10, "log_end_offset": 10, "applied_offset": 10, "leads": 1},
+        {"epoch": 2, "high_watermark": -1, "log_end_offset": 10, "applied_offset": 7, "leads": 0},
+    ]
+
+
+def test_a_silent_node_has_no_metrics_and_costs_no_more_than_its_time() -> None:
+    nodes = FakeNodes(LEADER, None)
+    start = time.monotonic()
+    assert ask(nodes, lambda system: system.metrics(nodes, NodeName("n2"), 0.2)) is None
+    assert time.monotonic() - start < 2.0
+
+
+def test_a_missing_node_is_named() -> None:
+    nodes = FakeNodes(LEADER, follower(2), follower(3))
+
+    async def main() -> None:
+        await nodes.start()
+        await nodes.stop()
+        with pytest.raises(HarnessError, match="no answer from n1, n2, n3"):
+            await asyncio.to_thread(KraftSystem().ready, nodes)
+
+    asyncio.run(main())
+
+
+def test_versions_name_the_source_that_ran() -> None:
+    versions = KraftSystem().versions()
+    assert set(versions) == {"kraft", "kraft_source"}
+    assert len(versions["kraft_source"]) == 16

@@ -1,0 +1,204 @@
+"""The client against fake nodes: whom it asks, and what it makes of what they say."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from contracts.names import NodeName
+from contracts.operations import Completion, Operation
+from contracts.runtime import Address
+from contracts.system import Route
+from nodes.transport.client_listener import ClientListener, Reply
+from nodes.transport.client_protocol import (
+    PROTOCOL_VERSION,
+    ClientAnswer,
+    ClientRequest,
+    Hello,
+)
+from systems.kraft.client import KraftClient
+
+N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
+WRITE = Operation("write", "k", 1)
+READ = Operation("read", "k", None)
+Behaviour = Callable[[ClientRequest, Reply], None]
+
+
+def leads(request: ClientRequest, reply: Reply) -> None:
+    reply(ClientAnswer(request.id, "ok", definite=True, result=1, epoch=1, offset=1))
+
+
+def follows(leader_id: int | None) -> Behaviour:
+    def behave(request: ClientRequest, reply: Reply) -> None:
+        reply(ClientAnswer(request.id, "not-leader", definite=True, leader_id=leader_id))
+
+    return behave
+
+
+def is_silent(request: ClientRequest, reply: Reply) -> None:
+    """Takes the request and never answers."""
+
+
+def doubts(request: ClientRequest, reply: Reply) -> None:
+    reply(ClientAnswer(request.id, "unknown", definite=False))
+
+
+class FakeNodes:
+    """Listeners that count what they are asked; a node without behaviour does not listen."""
+
+    def __init__(self, behaviours: dict[NodeName, Behaviour | None]) -> None:
+        self.behaviours = behaviours
+        self.asked: list[NodeName] = []
+        self.requests: list[ClientRequest] = []
+        self._listeners: dict[NodeName, ClientListener] = {}
+        self._ports: dict[NodeName, int] = {}
+
+    async def start(self) -> None:
+        for node, behaviour in self.behaviours.items():
+            listener = ClientListener(
+                Hello(PROTOCOL_VERSION, int(node[1]), 0), self._handler(node), lambda _: None
+            )
+            self._ports[node] = await listener.listen("127.0.0.1", 0)
+            self._listeners[node] = listener
+            if behaviour is None:
+                await listener.close()
+
+    async def stop(self) -> None:
+        for listener in self._listeners.values():
+            await listener.close()
+
+    def endpoint(self, node: NodeName) -> Address:
+        return Address("127.0.0.1", self._ports[node])
+
+    def _handler(self, node: NodeName) -> Behaviour:
+        def handle(request: ClientRequest, reply: Reply) -> None:
+            self.asked.append(node)
+            self.requests.append(request)
+            behaviour = self.behaviours[node]
+            if behaviour is not None:
+                behaviour(request, reply)
+
+        return handle
+
+
+def run(
+    behaviours: dict[NodeName, Behaviour | None],
+    route: Route,
+    body: Callable[[KraftClient, FakeNodes], Awaitable[None]],
+) -> None:
+    async def main() -> None:
+        nodes = FakeNodes(behaviours)
+        await nodes.start()
+        client = KraftClient(nodes.endpoint, (N1, N2, N3), route)
+        try:
+            await body(client, nodes)
+        finally:
+            await client.close()
+            await nodes.stop()
+
+    asyncio.run(main())
+
+
+def outcome(completion: Completion) -> tuple[str, str | None]:
+    return completion.type, completion.error
+
+
+def test_a_pinned_client_asks_its_node_only() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert outcome(await client.invoke(WRITE, 5)) == ("fail", "not-leader")
+        assert nodes.asked == [N1]
+
+    run({N1: follows(2), N2: leads, N3: follows(2)}, Route("pinned", N1), body)
+
+
+def test_a_following_client_takes_the_hint() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        completion = await client.invoke(WRITE, 5)
+        assert (completion.type, completion.node) == ("ok", N3)
+        assert nodes.asked == [N1, N3]
+        await client.invoke(WRITE, 5)
+        assert nodes.asked == [N1, N3, N3]  # remembered
+
+    run({N1: follows(3), N2: follows(3), N3: leads}, Route("leader", N1), body)
+
+
+def test_a_following_client_goes_past_a_dead_node() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert (await client.invoke(WRITE, 5)).node == N3
+
+    run({N1: None, N2: follows(1), N3: leads}, Route("leader", N1), body)
+
+
+def test_a_following_client_never_sends_a_change_twice_that_may_have_happened() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert outcome(await client.invoke(WRITE, 5)) == ("info", "leadership-lost")
+        assert nodes.asked == [N1]
+
+    run({N1: doubts, N2: leads, N3: leads}, Route("leader", N1), body)
+
+
+def test_a_change_that_is_not_answered_in_time_is_unknown() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert outcome(await client.invoke(WRITE, 0.2)) == ("info", "timed-out")
+        assert nodes.asked == [N1]
+
+    run({N1: is_silent, N2: leads, N3: leads}, Route("leader", N1), body)
+
+
+def test_a_read_that_is_not_answered_in_time_fails() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert outcome(await client.invoke(READ, 0.2)) == ("fail", "timed-out")
+
+    run({N1: is_silent, N2: leads, N3: leads}, Route("pinned", N1), body)
+
+
+def test_a_late_answer_never_meets_a_later_operation() -> None:
+    replies: list[tuple[int, Reply]] = []
+
+    def late(request: ClientRequest, reply: Reply) -> None:
+        replies.append((request.id, reply))
+        if len(replies) == 2:
+            first_id, first = replies[0]
+            first(ClientAnswer(first_id, "ok", definite=True, result=111))
+            reply(ClientAnswer(request.id, "ok", definite=True, result=222))
+
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        await client.invoke(READ, 0.1)
+        assert (await client.invoke(READ, 5)).value == 222
+
+    run({N1: late, N2: leads, N3: leads}, Route("pinned", N1), body)
+
+
+def test_a_dead_node_was_certainly_not_asked() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert outcome(await client.invoke(WRITE, 1)) == ("fail", "not-sent")
+        assert nodes.asked == []
+
+    run({N1: None, N2: leads, N3: leads}, Route("pinned", N1), body)
+
+
+def test_without_a_leader_a_following_client_gives_up_in_time() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        assert outcome(await client.invoke(WRITE, 0.3)) == ("fail", "no-leader")
+        assert loop.time() - start < 2.0
+        assert set(nodes.asked) == {N1, N2, N3}
+
+    run({N1: follows(None), N2: follows(None), N3: follows(None)}, Route("leader", N1), body)
+
+
+def test_each_attempt_has_its_own_operation_id() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        await client.invoke(WRITE, 5)
+        await client.invoke(WRITE, 5)
+        ids = [request.operation for request in nodes.requests]
+        assert len(set(ids)) == len(ids) == 3
+
+    run({N1: follows(2), N2: leads, N3: leads}, Route("leader", N1), body)
+
+
+def test_an_operation_that_the_node_lacks_certainly_did_not_happen() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        completion = await client.invoke(Operation("enqueue", "q", 1), 1)
+        assert outcome(completion) == ("fail", "unknown-operation")
+
+    run({N1: leads, N2: leads, N3: leads}, Route("leader", N1), body)

@@ -1,0 +1,91 @@
+"""The deployment: one description for every runtime, and configurations that a node accepts."""
+
+from pathlib import Path
+
+import pytest
+
+from contracts.errors import UsageError
+from contracts.names import NodeName, RunId
+from contracts.system import SystemOptions
+from nodes.server.configuration import read_configuration
+from systems.kraft.adapter import KraftSystem
+from systems.kraft.deployment import IMAGE, NODE_COUNT_MAX
+from systems.kraft.loopback import loopback_layout
+
+RUN = RunId("20261121T000000-7")
+
+
+def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
+    spec = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=3))
+    assert [node.name for node in spec.nodes] == ["n1", "n2", "n3"]
+    for node in spec.nodes:
+        assert node.image == IMAGE
+        assert node.ports == {"client": 9190, "peer": 9193}
+        assert node.data_path == "/data"
+        assert node.command[-2:] == ("/config/node.json", "--format-if-empty")
+        config, state = node.mounts
+        assert (config.node_path, config.read_only) == ("/config", True)
+        assert (state.node_path, state.read_only) == ("/state", False)
+        assert config.host_path.is_dir()
+        assert state.host_path.is_dir()
+
+
+def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
+    options = SystemOptions(
+        nodes=3,
+        bugs=("ack-before-commit",),
+        settings={"controller.quorum.fetch.timeout.ms": "500"},
+    )
+    spec = KraftSystem().deployment(RUN, tmp_path, options)
+    for number, node in enumerate(spec.nodes, 1):
+        configuration = read_configuration(node.mounts[0].host_path / "node.json")
+        assert (configuration.name, configuration.node_id) == (node.name, number)
+        assert [voter.host for voter in configuration.voters] == ["n1", "n2", "n3"]
+        own = configuration.voters[number - 1]
+        assert own.directory_id == configuration.directory_id
+        assert configuration.bugs == ("ack-before-commit",)
+        assert configuration.settings == options.settings
+        assert configuration.state_event_file == "/state/state_events.jsonl"
+
+
+def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
+    def identities(run_id: RunId, folder: Path) -> tuple[str, ...]:
+        spec = KraftSystem().deployment(run_id, folder, SystemOptions(nodes=1))
+        configuration = read_configuration(spec.nodes[0].mounts[0].host_path / "node.json")
+        return configuration.cluster_id, configuration.directory_id
+
+    first = identities(RUN, tmp_path / "a")
+    assert identities(RUN, tmp_path / "b") == first
+    assert set(identities(RunId("other"), tmp_path / "c")).isdisjoint(first)
+
+
+def test_state_events_are_where_the_node_writes_them(tmp_path: Path) -> None:
+    kraft = KraftSystem()
+    spec = kraft.deployment(RUN, tmp_path, SystemOptions(nodes=1))
+    path = kraft.state_event_file(tmp_path, NodeName("n1"))
+    assert path is not None
+    assert path.parent == spec.nodes[0].mounts[1].host_path
+
+
+def test_loopback_nodes_get_ports_of_their_own(tmp_path: Path) -> None:
+    spec = KraftSystem(loopback_layout).deployment(RUN, tmp_path, SystemOptions(nodes=5))
+    ports = [port for node in spec.nodes for port in node.ports.values()]
+    assert len(set(ports)) == 10
+
+
+@pytest.mark.parametrize("count", [0, NODE_COUNT_MAX + 1])
+def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, count: int) -> None:
+    with pytest.raises(UsageError, match=str(count)):
+        KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=count))
+
+
+def test_an_unknown_bug_is_refused(tmp_path: Path) -> None:
+    options = SystemOptions(nodes=3, bugs=("no-such-bug",))
+    with pytest.raises(UsageError, match="no-such-bug"):
+        KraftSystem().deployment(RUN, tmp_path, options)
+
+
+def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
+    options = SystemOptions(nodes=3, settings={"speed": "1"})
+    with pytest.raises(UsageError, match="speed"):
+        KraftSystem().deployment(RUN, tmp_path, options)

@@ -1,0 +1,60 @@
+"""The error table: what is certain, and what must not be called so (design, section 4)."""
+
+import pytest
+
+from contracts.operations import Operation
+from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer
+from systems.kraft.outcomes import (
+    ERROR_CLASSES,
+    LOST,
+    TIMED_OUT,
+    answered,
+    certainly_not,
+    unanswered,
+)
+
+READ = Operation("read", "k", None)
+CHANGES = [
+    Operation("write", "k", 1),
+    Operation("cas", "k", [1, 2]),
+    Operation("add", "k", 1),
+]
+
+
+@pytest.mark.parametrize("operation", CHANGES, ids=lambda operation: operation.f)
+@pytest.mark.parametrize("error", [LOST, TIMED_OUT])
+def test_an_unanswered_change_is_unknown(operation: Operation, error: str) -> None:
+    assert unanswered(operation, error, "n1").type == "info"
+
+
+def test_an_unanswered_read_did_not_happen() -> None:
+    assert unanswered(READ, TIMED_OUT, "n1").type == "fail"
+
+
+@pytest.mark.parametrize("operation", CHANGES, ids=lambda operation: operation.f)
+@pytest.mark.parametrize("outcome", sorted(ERROR_CLASSES))
+def test_a_change_fails_only_where_the_node_is_certain(
+    operation: Operation, outcome: AnswerOutcome
+) -> None:
+    certain = answered(operation, ClientAnswer(1, outcome, definite=True), "n1")
+    uncertain = answered(operation, ClientAnswer(1, outcome, definite=False), "n1")
+    assert (certain.type, uncertain.type) == ("fail", "info")
+    assert certain.error == uncertain.error == ERROR_CLASSES[outcome]
+
+
+def test_a_refused_cas_happened_and_says_so() -> None:
+    answer = ClientAnswer(1, "ok", definite=True, result=False, epoch=2, offset=9)
+    completion = answered(Operation("cas", "k", [1, 2]), answer, "n1")
+    assert (completion.type, completion.value) == ("ok", [1, 2, False])
+    assert completion.position == (2, 9)
+
+
+def test_a_write_carries_its_place_and_a_read_none() -> None:
+    answer = ClientAnswer(1, "ok", definite=True, result=5, epoch=2, offset=9)
+    assert answered(Operation("write", "k", 7), answer, "n1").position == (2, 9)
+    assert answered(READ, answer, "n1").position is None
+    assert answered(READ, answer, "n1").value == 5
+
+
+def test_what_was_never_sent_certainly_did_not_happen() -> None:
+    assert certainly_not("not-sent", None).type == "fail"

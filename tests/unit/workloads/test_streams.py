@@ -1,0 +1,150 @@
+"""Operations as functions of (seed, slot, n)."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from contracts.errors import UsageError
+from contracts.operations import Completion, Operation
+from workloads.draws import Draws
+from workloads.workload import Workload, workload, workload_names
+
+SLOTS = 10
+
+
+def make(name: str, options: dict[str, str] | None = None, seed: int = 5) -> Workload:
+    return workload(name, seed=seed, slots=SLOTS, readers=frozenset({1}), options=options or {})
+
+
+CASES = [("register", {}), ("register", {"values": "unique"}), ("set", {})]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_an_operation_depends_on_its_place_alone(name: str, options: dict[str, str]) -> None:
+    places = [(slot, n) for slot in range(SLOTS) for n in range(100)]
+    in_order = make(name, options)
+    expected = {place: in_order.operation(*place) for place in places}
+    random.Random(1).shuffle(places)
+    shuffled = make(name, options)
+    assert {place: shuffled.operation(*place) for place in places} == expected
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_seeds_and_slots_have_streams_of_their_own(name: str, options: dict[str, str]) -> None:
+    def stream(seed: int, slot: int) -> list[Operation]:
+        source = make(name, options, seed)
+        return [source.operation(slot, n) for n in range(50)]
+
+    streams = [stream(seed, slot) for seed in (1, 2) for slot in (0, 1)]
+    assert all(a != b for i, a in enumerate(streams) for b in streams[:i])
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_a_key_gets_about_so_many_operations_over_all_slots(name: str) -> None:
+    source = make(name)
+    rounds = 600
+    counts = Counter(source.operation(slot, n).key for n in range(rounds) for slot in range(SLOTS))
+    whole = [count for key, count in counts.items() if key and not key.endswith(f"-{rounds}")]
+    expected = {"register": 200, "set": 500}[name]
+    assert 0.7 * expected < sorted(whole)[len(whole) // 2] < 1.3 * expected
+
+
+def test_few_registers_live_at_once() -> None:
+    source = make("register")
+    keys = {source.operation(slot, 30).key for slot in range(SLOTS)}
+    assert keys <= {"r0-0", "r1-0"}
+
+
+def test_registers_get_reads_writes_and_compare_and_sets() -> None:
+    source = make("register")
+    operations = [source.operation(slot, n) for n in range(300) for slot in range(2, SLOTS)]
+    share = Counter(operation.f for operation in operations)
+    assert {kind: round(count / len(operations), 1) for kind, count in share.items()} == {
+        "read": 0.3,
+        "write": 0.4,
+        "cas": 0.3,
+    }
+    values = {operation.value for operation in operations if operation.f == "write"}
+    assert values == {1, 2, 3, 4, 5}
+
+
+def test_readers_only_read() -> None:
+    source = make("register")
+    assert {source.operation(1, n).f for n in range(300)} == {"read"}
+
+
+def test_unique_values_are_written_once() -> None:
+    source = make("register", {"values": "unique"})
+    written: list[int] = []
+    for slot in range(SLOTS):
+        for n in range(500):
+            operation = source.operation(slot, n)
+            if operation.f == "write":
+                written.append(operation.value)
+            elif operation.f == "cas":
+                written.append(operation.value[1])
+    assert len(written) == len(set(written))
+
+
+def test_set_elements_are_unique_and_dominate() -> None:
+    source = make("set")
+    operations = [source.operation(slot, n) for n in range(300) for slot in range(SLOTS)]
+    added = [operation.value for operation in operations if operation.f == "add"]
+    assert len(added) == len(set(added))
+    assert len(added) > 0.85 * len(operations)
+
+
+def test_a_register_with_too_many_unknown_outcomes_is_given_up_early_and_alone() -> None:
+    source, untouched = make("register"), make("register")
+    info = Completion("info", error="timed-out")
+    place = next(n for n in range(60) if source.operation(0, n).key == "r1-0")
+    for _ in range(19):
+        source.completed(source.operation(0, place), info)
+    assert source.operation(0, place).key == "r1-0"
+    source.completed(source.operation(0, place), info)
+    fresh = source.operation(0, place)
+    assert fresh.key == "r1-0-1"
+    # Kind and value stay, other keys and later generations stay.
+    same = untouched.operation(0, place)
+    assert (fresh.f, fresh.value) == (same.f, same.value)
+    others = [n for n in range(200) if untouched.operation(0, n).key != "r1-0"]
+    assert all(source.operation(0, n) == untouched.operation(0, n) for n in others)
+
+
+def test_certain_outcomes_never_move_a_key() -> None:
+    source = make("register")
+    operation = source.operation(0, 0)
+    for _ in range(100):
+        source.completed(operation, Completion("fail", error="not-leader"))
+        source.completed(operation, Completion("ok"))
+    assert source.operation(0, 0) == operation
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_final_reads_cover_every_key_that_was_used(name: str) -> None:
+    source = make(name)
+    used = {source.operation(slot, n).key for n in range(300) for slot in range(SLOTS)}
+    reads = source.final_reads()
+    assert {operation.key for operation in reads} == used
+    assert {operation.f for operation in reads} == {"read"}
+    assert len(reads) == len(used)
+
+
+def test_unknown_workloads_options_and_values_are_refused() -> None:
+    with pytest.raises(UsageError, match="no workload called 'queue'"):
+        workload("queue", seed=1, slots=1, readers=frozenset(), options={})
+    with pytest.raises(UsageError, match="no option 'value'"):
+        make("register", {"value": "unique"})
+    with pytest.raises(UsageError, match="Choose one of: small, unique"):
+        make("register", {"values": "large"})
+
+
+def test_draws_are_uniform_and_end() -> None:
+    counts = Counter(Draws(1, 0, n).below(5) for n in range(5000))
+    assert all(850 < counts[value] < 1150 for value in range(5))
+    draws = Draws(1, 0, 0)
+    for _ in range(8):
+        draws.below(2)
+    with pytest.raises(IndexError):
+        draws.below(2)

@@ -1,0 +1,41 @@
+"""Numbers that depend on (seed, slot, n) alone, without a stream in between.
+
+An operation can be computed from its place, whatever was issued before it, so that a slot that
+lost time to a dead node still issues the same operations as in any other run.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+_WORD_BYTES = 4
+_WORDS = 8
+
+
+class Draws:
+    """A few independent numbers for one operation; the n-th call gives the same in every run."""
+
+    def __init__(self, seed: int, slot: int, n: int) -> None:
+        place = f"{seed}/{slot}/{n}".encode()
+        self._bytes = hashlib.blake2b(place, digest_size=_WORDS * _WORD_BYTES).digest()
+        self._next = 0
+
+    def below(self, limit: int) -> int:
+        """Uniform in [0, limit), for limits far below 2**32; at most eight calls."""
+        start = self._next * _WORD_BYTES
+        word = self._bytes[start : start + _WORD_BYTES]
+        if not word:
+            message = f"more than {_WORDS} numbers for one operation"
+            raise IndexError(message)
+        self._next += 1
+        return int.from_bytes(word, "big") % limit
+
+    def weighted(self, items: Sequence[tuple[_Item, int]]) -> _Item:
+        """One of the items, by integer weight."""
+        place = self.below(sum(weight for _, weight in items))
+        for item, weight in items:
+            place -= weight
+            if place < 0:
+                return item
+        raise AssertionError("the weights do not add up")  # unreachable: place is below their sum

@@ -1,0 +1,84 @@
+"""Registers with read, write and compare-and-set, judged key by key for linearizability.
+
+Some slots only read: nothing makes them wait behind a write that an isolated leader cannot commit,
+so they go on asking it, and see what it still answers once another leads.
+
+Values come from a small domain by default, so that a compare-and-set often meets the value that
+it expects; ``values=unique`` writes each value once, which tells exactly which write a read saw.
+"""
+
+from typing import Any
+
+from contracts.operations import Completion, Operation
+from workloads.chosen_options import chosen
+from workloads.draws import Draws
+from workloads.keys import KeyRotation
+
+#: Keys that live at once: few enough for contention, enough to spread unknown outcomes.
+LANES = 2
+#: Values of the small domain, from 1; a register that was never written reads as None.
+DOMAIN = 5
+_MIX = (("read", 3), ("write", 4), ("cas", 3))
+_READER_MIX = (("read", 1),)
+
+
+class RegisterWorkload:
+    """Read, write and cas over a few registers."""
+
+    name = "register"
+    checkers: tuple[str, ...] = ("linearizability:cas-register", "split-brain", "lost-commits")
+
+    def __init__(
+        self, seed: int, slots: int, *, readers: frozenset[int], unique_values: bool
+    ) -> None:
+        self._seed = seed
+        self._slots = slots
+        self._readers = readers
+        self._unique = unique_values
+        self._keys = KeyRotation("r", lanes=LANES, slots=slots)
+
+    @classmethod
+    def of(
+        cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
+    ) -> "RegisterWorkload":
+        """Read the user's options: ``values`` is ``small`` or ``unique``."""
+        values = chosen(cls.name, options, {"values": ("small", "unique")})["values"]
+        return cls(seed, slots, readers=readers, unique_values=values == "unique")
+
+    def operation(self, slot: int, n: int) -> Operation:
+        """The n-th operation of a slot."""
+        draws = Draws(self._seed, slot, n)
+        lane = draws.below(LANES)
+        kind = draws.weighted(_READER_MIX if slot in self._readers else _MIX)
+        value: Any = None
+        if kind == "write":
+            value = self._new_value(draws, slot, n)
+        elif kind == "cas":
+            value = [self._expected_value(draws, n), self._new_value(draws, slot, n)]
+        return Operation(kind, self._keys.key(lane, n), value)
+
+    def _new_value(self, draws: Draws, slot: int, n: int) -> int:
+        if self._unique:
+            return n * self._slots + slot + 1
+        return 1 + draws.below(DOMAIN)
+
+    def _expected_value(self, draws: Draws, n: int) -> int:
+        if not self._unique:
+            return 1 + draws.below(DOMAIN)
+        # What some slot writes at about this time: slots keep pace with each other, so that a
+        # good share of these is, or just was, the register's value.
+        near = max(0, n - draws.below(4))
+        return near * self._slots + draws.below(self._slots) + 1
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Give a key up that had too many unknown outcomes."""
+        if completion.type == "info" and operation.key is not None:
+            self._keys.saw_info(operation.key)
+
+    def final_reads(self) -> tuple[Operation, ...]:
+        """Every register that was used."""
+        return tuple(Operation("read", key, None) for key in self._keys.used())
+
+    def options(self) -> dict[str, Any]:
+        """The options in force."""
+        return {"values": "unique" if self._unique else "small"}

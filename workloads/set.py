@@ -1,0 +1,58 @@
+"""Sets that only grow: every element is added once, so each that is missing later is a lost write.
+
+Adds dominate; a few reads of whole sets during the run show elements that come and go. Sets are
+given up after some hundred elements, so that reading one stays cheap.
+"""
+
+from typing import Any
+
+from contracts.operations import Completion, Operation
+from workloads.chosen_options import chosen
+from workloads.draws import Draws
+from workloads.keys import KeyRotation
+
+#: Sets that grow at once.
+LANES = 2
+#: Operations on one set, nearly all of them adds.
+OPERATIONS_PER_SET = 500
+_MIX = (("add", 9), ("read", 1))
+
+
+class SetWorkload:
+    """Unique adds over a few sets, and final reads."""
+
+    name = "set"
+    checkers: tuple[str, ...] = ("set-full", "split-brain", "lost-commits")
+
+    def __init__(self, seed: int, slots: int) -> None:
+        self._seed = seed
+        self._slots = slots
+        # An unknown add costs a set checker nothing, so sets never rotate early.
+        self._keys = KeyRotation(
+            "s", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_SET
+        )
+
+    @classmethod
+    def of(cls, seed: int, slots: int, options: dict[str, str]) -> "SetWorkload":
+        """There is nothing to choose."""
+        chosen(cls.name, options, {})
+        return cls(seed, slots)
+
+    def operation(self, slot: int, n: int) -> Operation:
+        """The n-th operation of a slot."""
+        draws = Draws(self._seed, slot, n)
+        lane = draws.below(LANES)
+        kind = draws.weighted(_MIX)
+        element = n * self._slots + slot if kind == "add" else None
+        return Operation(kind, self._keys.key(lane, n), element)
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Nothing depends on outcomes."""
+
+    def final_reads(self) -> tuple[Operation, ...]:
+        """Every set that was used."""
+        return tuple(Operation("read", key, None) for key in self._keys.used())
+
+    def options(self) -> dict[str, Any]:
+        """There are none."""
+        return {}

@@ -1,0 +1,65 @@
+"""What a workload is, and the registry of those that exist."""
+
+from typing import Any, Protocol
+
+from contracts.errors import UsageError
+from contracts.operations import Completion, Operation
+from workloads.register import RegisterWorkload
+from workloads.set import SetWorkload
+
+
+class Workload(Protocol):
+    """Operations for one run; one instance per run, used from one thread."""
+
+    name: str
+    #: Checkers that judge its histories, by the names that ``harness.judge`` knows.
+    checkers: tuple[str, ...]
+
+    def operation(self, slot: int, n: int) -> Operation:
+        """The n-th operation of a worker slot.
+
+        A function of (seed, slot, n), the early rotation of keys apart.
+        """
+        ...
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Told each outcome; must only ever move keys on, never change kinds or values."""
+        ...
+
+    def final_reads(self) -> tuple[Operation, ...]:
+        """Reads to be made after the last heal, of everything that was touched."""
+        ...
+
+    def options(self) -> dict[str, Any]:
+        """The options in force, defaults included, for ``plan.json``."""
+        ...
+
+
+def workload_names() -> tuple[str, ...]:
+    """Names of all workloads, sorted."""
+    return ("register", "set")
+
+
+def workload(
+    name: str, *, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
+) -> Workload:
+    """A fresh workload for one run.
+
+    Args:
+        name: one of ``workload_names()``.
+        seed: sub-seed of this purpose.
+        slots: number of worker slots.
+        readers: slots that only read, where the workload has such; few of all, pinned ones.
+        options: the user's choices, by name.
+
+    Raises:
+        UsageError: there is no such workload or option, or an option has no such value.
+    """
+    if name == RegisterWorkload.name:
+        return RegisterWorkload.of(seed, slots, readers, options)
+    if name == SetWorkload.name:
+        return SetWorkload.of(seed, slots, options)
+    raise UsageError(
+        f"there is no workload called {name!r}",
+        f"The workloads are: {', '.join(workload_names())}",
+    )
