@@ -129,7 +129,7 @@ def check_command(
     model
         What a bare history is judged against.
     history_format
-        jsonl, edn, parquet or jepsen-log; guessed where it can be.
+        jsonl, edn or jepsen-log; guessed where it can be.
     json
         Print the results as JSON.
     analyze

@@ -21,6 +21,9 @@ from nodes.transport.client_protocol import (
 
 #: Unanswered requests of one connection above which it is not read.
 UNANSWERED_COUNT_MAX: Final = 1_024
+#: Turns of the loop in which a connection that was accepted just before is made, aborted and lost;
+#: a loop that ended earlier would leave its socket open.
+_TURNS_TO_CLOSE: Final = 3
 
 Reply = Callable[[ClientAnswer], None]
 
@@ -122,3 +125,5 @@ class ClientListener:
             connection.close()
         if self._server is not None:
             await self._server.wait_closed()
+        for _ in range(_TURNS_TO_CLOSE):
+            await asyncio.sleep(0)

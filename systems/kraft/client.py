@@ -87,6 +87,9 @@ class KraftClient:
                 return completion
             asked.add(self._target)
             await self.close()
+            if loop.time() + ROUND_PAUSE_S >= deadline:
+                # Too late for an answer: sent now, all that could be known would be lost.
+                return certainly_not(NO_LEADER, completion.node)
             if hint is not None and hint not in asked:
                 self._target = hint
                 continue
@@ -94,8 +97,6 @@ class KraftClient:
             if rest:
                 self._target = rest[0]
                 continue
-            if loop.time() + ROUND_PAUSE_S >= deadline:
-                return certainly_not(NO_LEADER, completion.node)
             await asyncio.sleep(ROUND_PAUSE_S)  # back-off: no node can be waited on here
             asked.clear()
             self._target = hint or self._next_after(self._target)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from harness.judge import judge
 from tests.synthetic_runs import write_run
@@ -14,7 +15,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 #: Names of the browser on Debian and elsewhere, the first found is used.
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+#: The second line keeps the browser itself off the network.
+FLAGS = (
+    *("--no-sandbox", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+#: Milliseconds until a page must have done what it was asked to.
+PATIENCE = 30_000
 CHARTS = ("latency", "throughput", "leaders")
 #: Share of a chart's pixels that are not transparent.
 INKED = """id => {
@@ -31,7 +38,7 @@ def browser() -> Iterator[Browser]:
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     assert found is not None, "no Chromium on the path: run docker/chromium.sh or install one"
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        started = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         yield started
         started.close()
 
@@ -76,7 +83,8 @@ def visit(
     opened = Visit(context.new_page())
     opened.page.goto(report.as_uri())
     if scripts:
-        opened.page.wait_for_function("document.documentElement.dataset.charts === '3'")
+        # Not wait_for_function: it polls by eval, which the page's security policy forbids.
+        expect(opened.page.locator("html")).to_have_attribute("data-charts", "3", timeout=PATIENCE)
     return opened
 
 
@@ -146,7 +154,9 @@ def test_choosing_a_fault_zooms_all_charts(browser: Browser, reports: dict[str, 
     page = visit(browser, reports["valid"]).page
     before = page.evaluate(INKED, "leaders")
     page.select_option("#zoom-to", index=1)
-    page.wait_for_function(f"({INKED})('leaders') !== {before}")
+    for attempt in Retrying(stop=stop_after_delay(PATIENCE / 1000), wait=wait_fixed(0.05)):
+        with attempt:
+            assert page.evaluate(INKED, "leaders") != before
     page.click("button[data-zoom=out]")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.dataset.zoom") == "left"
@@ -155,7 +165,7 @@ def test_choosing_a_fault_zooms_all_charts(browser: Browser, reports: dict[str, 
 def test_the_way_to_reproduce_can_be_copied(browser: Browser, reports: dict[str, Path]) -> None:
     page = visit(browser, reports["valid"]).page
     page.click("button[data-copy]")
-    page.wait_for_function("document.querySelector('button[data-copy]').textContent !== 'Copy'")
+    expect(page.locator("button[data-copy]")).not_to_have_text("Copy", timeout=PATIENCE)
     assert page.evaluate("String(getSelection())").startswith("splitbrain test --system kraft")
 
 
