@@ -22,6 +22,10 @@ EXIT_UNKNOWN = 2
 EXIT_HARNESS_FAILED = 3
 
 
+#: Characters of a headline; what is longer is cut at the end of a clause.
+_HEADLINE_LENGTH_MAX = 120
+
+
 class OutcomeCounts(msgspec.Struct, frozen=True):
     """How many operations of one kind ended how; final reads are counted like the others."""
 
@@ -136,6 +140,23 @@ def exit_code(verdict: Verdict, *, vacuous: bool, harness_failed: bool) -> int:
     return EXIT_VALID
 
 
+def first_clauses(sentence: str) -> str:
+    """As many whole clauses as fit into a headline; the whole sentence stands with its checker."""
+    if len(sentence) <= _HEADLINE_LENGTH_MAX:
+        return sentence
+    ends = [
+        place
+        for boundary in (": ", "; ", ". ")
+        if (place := sentence.rfind(boundary, 0, _HEADLINE_LENGTH_MAX)) > 0
+    ]
+    return sentence[: max(ends)] + "." if ends else sentence
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 fault``, ``2 faults``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def leading_sentence(results: Results) -> str:
     """The one sentence that explains the headline."""
     headline = results.headline
@@ -144,12 +165,12 @@ def leading_sentence(results: Results) -> str:
     if headline in ("INVALID", "UNKNOWN"):
         for result in results.checkers:
             if result.verdict is results.verdict:
-                return result.reason
+                return first_clauses(result.reason)
     if headline == "VACUOUS":
         return "The run proves nothing: " + results.vacuous[0]
     succeeded = sum(counts.ok for counts in results.operations.values())
     verified = sum(fault.verified for fault in results.faults)
-    faults = "no fault was planned" if not results.faults else f"{verified} faults bit"
+    faults = "no fault was planned" if not results.faults else counted(verified, "fault") + " bit"
     return f"{succeeded:,} operations succeeded, {faults}, no checker found a violation."
 
 
