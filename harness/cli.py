@@ -16,6 +16,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from contracts.errors import HarnessError, UsageError
+from harness.tool_version import tool_version
 from systems.registry import DEFAULT_SYSTEM
 
 EXIT_HARNESS_FAILED = 3
@@ -24,6 +25,7 @@ EXIT_BAD_USAGE = 64
 app = App(
     name="splitbrain",
     help="Find the bugs that consensus systems have only under failure.",
+    version=tool_version,
     version_flags=["--version"],
 )
 

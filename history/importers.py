@@ -13,6 +13,7 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
+from contracts.errors import UsageError
 from history.edn import EdnError, parse, parse_all
 from history.errors import HistoryError
 from history.reader import BrokenLine, HistoryReader
@@ -98,10 +99,8 @@ def _known_format(name: str) -> Format:
     for known in get_args(Format):
         if name == known:
             return known
-    raise HistoryError(
-        f"format {name!r}",
-        "there is no such format",
-        f"Choose one of {', '.join(get_args(Format))}.",
+    raise UsageError(
+        f"there is no such format as {name!r}", f"Choose one of: {', '.join(get_args(Format))}"
     )
 
 

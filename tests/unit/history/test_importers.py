@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from contracts.errors import UsageError
 from history.edn import EdnError, parse, parse_all
 from history.errors import HistoryError
 from history.importers import guess_format, load
@@ -136,7 +137,7 @@ def test_what_looks_like_nothing_known_is_refused_with_the_known_formats(tmp_pat
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(HistoryError, match="no such format"):
+    with pytest.raises(UsageError, match="no such format"):
         load(written(tmp_path, ""), "csv")
 
 
