@@ -16,9 +16,10 @@ import msgspec
 
 from contracts.names import NodeName, RunId
 from contracts.operations import Operation
+from contracts.runtime import NodeSample
 from contracts.system import Route, SystemOptions
+from runtimes.local.runtime import LocalRuntime
 from systems.kraft.adapter import KraftSystem
-from systems.kraft.loopback import LoopbackCluster, loopback_layout
 
 CLIENT_COUNTS = (1, 10, 100)
 KINDS = ("write", "read")
@@ -40,7 +41,7 @@ class Measurement(msgspec.Struct, frozen=True):
 
 
 async def load(
-    system: KraftSystem, cluster: LoopbackCluster, kind: str, clients: int, seconds: float
+    system: KraftSystem, cluster: LocalRuntime, kind: str, clients: int, seconds: float
 ) -> Measurement:
     """Let clients work for a while, each with one operation at a time."""
     latencies: list[float] = []
@@ -58,11 +59,11 @@ async def load(
             count += 1
         await worker.close()
 
-    cpu_before = sum(cluster.cpu_seconds(node) for node in cluster.nodes())
+    cpu_before = sum(sampled(cluster, node).cpu_seconds_total for node in cluster.nodes())
     start = time.monotonic()
     await asyncio.gather(*(client(number) for number in range(clients)))
     elapsed = time.monotonic() - start
-    cpu = sum(cluster.cpu_seconds(node) for node in cluster.nodes()) - cpu_before
+    cpu = sum(sampled(cluster, node).cpu_seconds_total for node in cluster.nodes()) - cpu_before
     latencies.sort()
     return Measurement(
         kind=kind,
@@ -74,7 +75,14 @@ async def load(
     )
 
 
-def await_ready(system: KraftSystem, cluster: LoopbackCluster) -> None:
+def sampled(cluster: LocalRuntime, node: NodeName) -> NodeSample:
+    """What a running node uses."""
+    sample = cluster.sample(node)
+    assert sample is not None, f"{node} does not run"
+    return sample
+
+
+def await_ready(system: KraftSystem, cluster: LocalRuntime) -> None:
     """Wait for a leader that can commit."""
     deadline = time.monotonic() + _READY_PATIENCE_S
     while True:
@@ -94,13 +102,17 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="length of each load")
     seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory() as folder:
-        system = KraftSystem(loopback_layout)
-        spec = system.deployment(RunId("bench"), Path(folder), SystemOptions(nodes=3))
+        system = KraftSystem()
+        cluster = LocalRuntime("processes")
+        spec = system.deployment(
+            RunId("bench"), Path(folder), SystemOptions(nodes=3), cluster.place
+        )
         start = time.monotonic()
-        with LoopbackCluster(spec, Path.cwd()) as cluster:
+        cluster.deploy(spec)
+        try:
             await_ready(system, cluster)
             ready_s = round(time.monotonic() - start, 2)
-            idle = [cluster.resident_bytes(node) / _MEBIBYTE for node in cluster.nodes()]
+            idle = [sampled(cluster, node).memory_bytes / _MEBIBYTE for node in cluster.nodes()]
             idle_mib = round(max(idle), 1)
             print(f"ready after {ready_s} s, idle node {idle_mib} MiB")
             print("kind   clients       op/s  p50 ms  p99 ms  node CPU us/op")
@@ -113,6 +125,8 @@ def main() -> int:
                         f"{kind:6} {clients:7} {result.operations_per_second:10.0f} "
                         f"{result.median_ms:7.2f} {result.p99_ms:7.2f} {result.node_cpu_us:15.0f}"
                     )
+        finally:
+            cluster.teardown()
     summary = {
         "bench": "quorum",
         "ready_s": ready_s,

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import msgspec
+from docker import DockerClient
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from contracts.names import RunId
@@ -24,7 +25,7 @@ from contracts.runtime import Runtime
 from contracts.system import SystemOptions
 from history.run_folder import RunFolder
 from runtimes.docker.engine import connect
-from runtimes.docker.images import KRAFT_IMAGE
+from runtimes.docker.images import Images
 from runtimes.registry import runtime as make_runtime
 from systems.registry import system as make_system
 
@@ -52,12 +53,13 @@ def measure(repeat: int, nodes: int, runtime_name: str) -> Startup:
     """Deploy one cluster, wait until it serves, let it idle, remove it."""
     adapter = make_system("kraft")
     runtime = make_runtime(runtime_name)
+    runtime.prepare(adapter.images())
     with tempfile.TemporaryDirectory(prefix="splitbrain-startup-") as folder:
         run_folder = Path(folder)
         with RunFolder(run_folder).lock.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             run_id = RunId(f"startup-{run_folder.name[-8:]}-{repeat}")
-            spec = adapter.deployment(run_id, run_folder, SystemOptions(nodes=nodes))
+            spec = adapter.deployment(run_id, run_folder, SystemOptions(nodes=nodes), runtime.place)
             began = time.monotonic()
             try:
                 runtime.deploy(spec)
@@ -82,11 +84,16 @@ def _idle_mib(runtime: Runtime) -> float:
     return max(sample.memory_bytes for sample in samples if sample is not None) / 1024**2
 
 
+def _node_image(client: DockerClient) -> str:
+    sources = make_system("kraft").images()
+    return Images(client).ensure(sources)[sources[0].name]
+
+
 def image_megabytes() -> float:
     """Size of the node's image, as the engine counts it."""
     client = connect()
     try:
-        attributes: dict[str, int] = client.images.get(KRAFT_IMAGE).attrs
+        attributes: dict[str, int] = client.images.get(_node_image(client)).attrs
         return attributes["Size"] / 1e6
     finally:
         client.close()

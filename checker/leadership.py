@@ -15,6 +15,8 @@ from contracts.state_event import StateEvent
 
 #: Events after which a node leads no longer, whatever it said before.
 _ENDS = frozenset({"started", "stopped", "fatal"})
+#: Faults that end a node's process.
+_KILLING_FAULTS = frozenset({"kill", "power"})
 
 
 class Reign(msgspec.Struct, frozen=True):
@@ -43,7 +45,7 @@ def reigns(
     """Every belief to lead, by epoch, then node."""
     kills: dict[str, list[int]] = {}
     for fault in faults:
-        if fault.kind == "kill" and fault.phase == "verified":
+        if fault.kind in _KILLING_FAULTS and fault.phase == "verified":
             for node in fault.nodes:
                 kills.setdefault(node, []).append(fault.time)
     found: list[Reign] = []

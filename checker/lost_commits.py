@@ -14,6 +14,8 @@ import msgspec
 
 from checker.committed_logs import CommittedLogs, Presence, change_of
 from checker.evidence import Evidence, acknowledged_change, describe_operation
+from checker.fault_attribution import fault_spans
+from checker.losses import Losses
 from checker.models.model import freeze
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
@@ -28,6 +30,7 @@ POLL_INTERVAL = 4096
 class _Findings(msgspec.Struct):
     #: The first lost changes, described.
     named: list[dict[str, Any]]
+    losses: Losses
     lost: int = 0
     held: int = 0
     untold: int = 0
@@ -36,8 +39,12 @@ class _Findings(msgspec.Struct):
         self, operation: PairedOperation, absent: Sequence[str], why: str, count: int = 1
     ) -> None:
         self.lost += count
+        told = [
+            self.losses.add(operation, operation.argument, operation.key, operation.end)
+            for _ in range(count)
+        ]
         if len(self.named) < NAMED_MAX:
-            self.named.append(_lost(operation, absent, why))
+            self.named.append(_lost(operation, absent, told[0], why))
 
 
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
@@ -50,7 +57,7 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     logs = CommittedLogs(evidence.committed_logs, evidence.operations)
     shown = _shown_by_final_reads(evidence.operations)
     voters = max(evidence.voters, len(logs.nodes))
-    findings = _Findings([])
+    findings = _Findings([], Losses(fault_spans(evidence.faults)))
     for number, operation in enumerate(changes):
         if number % POLL_INTERVAL == 0 and (reason := budget.exhausted()) is not None:
             return CheckResult("lost-commits", Verdict.UNKNOWN, f"Not finished: {reason}.", figures)
@@ -126,7 +133,7 @@ def _shown_by_final_reads(
     return shown
 
 
-def _lost(operation: PairedOperation, absent: Sequence[str], why: str) -> dict[str, Any]:
+def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str) -> dict[str, Any]:
     place = ""
     if operation.position is not None:
         place = f" at offset {operation.position[1]} in epoch {operation.position[0]}"
@@ -135,18 +142,19 @@ def _lost(operation: PairedOperation, absent: Sequence[str], why: str) -> dict[s
         "key": operation.key,
         "operation": msgspec.to_builtins(operation),
         "absent_from": list(absent),
-        "sentence": f"{describe_operation(operation)} was acknowledged{place}, but {why}.",
+        "sentence": f"{describe_operation(operation)} was acknowledged{place}{told}, but {why}.",
     }
 
 
 def _result(findings: _Findings, figures: dict[str, Any]) -> CheckResult:
     lost = findings.lost
     figures = {**figures, "held": findings.held, "untold": findings.untold, "lost": lost}
+    figures |= findings.losses.figures()
     if lost:
         verdict = Verdict.INVALID
-        reason = (
-            f"{lost} of {figures['acknowledged']} acknowledged changes are lost: "
-            f"{findings.named[0]['sentence']}"
+        all_ = f"{lost:,} of {figures['acknowledged']:,} acknowledged changes are lost"
+        reason = ": ".join(
+            filter(None, (all_, findings.losses.clauses(), findings.named[0]["sentence"]))
         )
     elif findings.untold:
         verdict = Verdict.UNKNOWN
@@ -163,4 +171,5 @@ def _result(findings: _Findings, figures: dict[str, Any]) -> CheckResult:
         reason=reason,
         figures=figures,
         violations=tuple(findings.named),
+        lists=findings.losses.lists(),
     )

@@ -25,13 +25,30 @@ _LINEARIZABILITY: Final = "linearizability"
 _SEPARATOR: Final = ":"
 
 _PLAIN: Final[dict[str, Checker]] = {
-    "set-full": lambda evidence, budget: check_set_full(evidence.operations, budget),
+    "set-full": lambda evidence, budget: check_set_full(
+        evidence.operations, budget, faults=evidence.faults
+    ),
     "set-full:stale-reads-allowed": lambda evidence, budget: check_set_full(
-        evidence.operations, budget, stale_reads_allowed=True
+        evidence.operations, budget, faults=evidence.faults, stale_reads_allowed=True
     ),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
 }
+
+
+#: Evidence besides the history that a checker cannot do without.
+STATE_EVENTS: Final = "state-events"
+COMMITTED_LOGS: Final = "committed-logs"
+
+_EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
+    "split-brain": frozenset({STATE_EVENTS}),
+    "lost-commits": frozenset({COMMITTED_LOGS}),
+}
+
+
+def evidence_needed(name: str) -> frozenset[str]:
+    """What a checker needs besides the history; a run that cannot have it goes without it."""
+    return _EVIDENCE_NEEDED.get(name, frozenset())
 
 
 def checker_names() -> tuple[str, ...]:
@@ -48,6 +65,23 @@ def linearizability_model(name: str) -> str | None:
     return model if checker == _LINEARIZABILITY and separator else None
 
 
+def history_checker(model: str) -> str:
+    """Name of the checker that judges a bare history against a model, ``cas-register``.
+
+    Raises:
+        UsageError: there is no model of this name that needs nothing but a history.
+    """
+    names = (*MODELS, *(name for name in _PLAIN if not evidence_needed(name)))
+    if model in MODELS:
+        return f"{_LINEARIZABILITY}{_SEPARATOR}{model}"
+    if model in names:
+        return model
+    raise UsageError(
+        f"there is no model called {model!r} for a bare history",
+        f"Choose one of: {', '.join(names)}",
+    )
+
+
 def checker_named(name: str) -> Checker:
     """The checker of that name.
 
@@ -61,6 +95,6 @@ def checker_named(name: str) -> Checker:
     checker = _PLAIN.get(name)
     if checker is None:
         raise UsageError(
-            f"there is no checker {name!r}", f"Choose one of {', '.join(checker_names())}."
+            f"there is no checker called {name!r}", f"Choose one of: {', '.join(checker_names())}"
         )
     return checker

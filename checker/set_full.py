@@ -6,6 +6,8 @@ if a read invoked after it was known misses it but it comes back; *never read* i
 after it was known; a *duplicate* if one read shows it twice; a *phantom* if a read shows it that
 nobody had asked to add, or whose add certainly did not happen.
 
+Lost elements are told with the node that acknowledged them and the fault that they fall to.
+
 The work is linear in the total of elements read (and n log n in the number of reads), so the
 presence of every element in every read is never written down. Must never call an unacknowledged
 element lost that nobody has seen. Sources: Jepsen's set-full; issue 7, item 9.
@@ -19,9 +21,12 @@ from typing import Any
 import msgspec
 
 from checker.evidence import describe_operation
+from checker.fault_attribution import fault_spans
+from checker.losses import Losses
 from checker.models.model import freeze, plain
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
+from contracts.fault import FaultEvent
 from history.records import PairedOperation
 
 #: Violations of each kind that are told one by one.
@@ -59,6 +64,7 @@ class _Findings(msgspec.Struct):
     counts: dict[str, int]
     #: Kind -> the first of them.
     named: dict[str, list[dict[str, Any]]]
+    losses: Losses
     never_read: int = 0
     acknowledged: int = 0
     unacknowledged_seen: int = 0
@@ -81,6 +87,7 @@ def check(
     operations: Iterable[PairedOperation],
     budget: Budget,
     *,
+    faults: Iterable[FaultEvent] = (),
     stale_reads_allowed: bool = False,
 ) -> CheckResult:
     """Judge all sets of a history.
@@ -88,6 +95,7 @@ def check(
     Args:
         operations: ``add`` and ``read`` operations; others are not looked at.
         budget: polled; ``unknown`` when it ends.
+        faults: what happened meanwhile; says which fault each lost element falls to.
         stale_reads_allowed: a stale read is an observation, for systems that promise no more.
     """
     adds: dict[str | None, list[PairedOperation]] = {}
@@ -97,7 +105,8 @@ def check(
             adds.setdefault(operation.key, []).append(operation)
         elif operation.f == "read" and operation.type == "ok":
             reads.setdefault(operation.key, []).append(operation)
-    findings = _Findings(dict.fromkeys(_KINDS, 0), {kind: [] for kind in _KINDS})
+    losses = Losses(fault_spans(faults))
+    findings = _Findings(dict.fromkeys(_KINDS, 0), {kind: [] for kind in _KINDS}, losses)
     try:
         for key in dict.fromkeys((*adds, *reads)):
             _judge_set(adds.get(key, []), reads.get(key, []), findings, budget)
@@ -185,8 +194,13 @@ def _judge_element(
     if due == shown:
         return
     lost = starts[-1] > max(known, element.seen_until)
+    told = ""
+    if lost:
+        since = element.add.end if element.acknowledged and element.add is not None else known
+        told = findings.losses.add(element.add, plain(value), reads[0].key, since)
     findings.note(
-        "lost" if lost else "stale", partial(_missing, value, element, reads, known, lost=lost)
+        "lost" if lost else "stale",
+        partial(_missing, value, element, reads, known, lost=lost, told=told),
     )
 
 
@@ -223,6 +237,7 @@ def _missing(
     known: int,
     *,
     lost: bool,
+    told: str,
 ) -> dict[str, Any]:
     """Name the earliest read that should show the element; of a lost one, after its last sight."""
     showing = {read.index for read in element.seen_by}
@@ -230,7 +245,7 @@ def _missing(
     late = [read for read in reads if read.start > since and read.index not in showing]
     read = min(late, key=lambda read: (read.start, read.index))
     then = "and from every later one" if lost else "and is back later"
-    sentence = f"was {_how_known(element)}, is missing from {_read_text(read)} {then}"
+    sentence = f"was {_how_known(element)}{told}, is missing from {_read_text(read)} {then}"
     return _violation(value, read.key, sentence, [element.add, read])
 
 
@@ -273,14 +288,15 @@ def _result(findings: _Findings, *, stale_reads_allowed: bool) -> CheckResult:
         "never-read": findings.never_read,
         "reads": findings.reads,
         "final-reads": findings.final_reads,
+        **findings.losses.figures(),
     }
     harmless = ("stale",) if stale_reads_allowed else ()
     wrong = [kind for kind in _KINDS if findings.counts[kind] and kind not in harmless]
     violations = tuple(named for kind in wrong for named in findings.named[kind])
     observations = tuple(named for kind in harmless for named in findings.named[kind])
     if violations:
-        counts = ", ".join(f"{findings.counts[kind]} {kind}" for kind in wrong)
-        verdict, reason = Verdict.INVALID, f"{counts}: {violations[0]['sentence']}"
+        verdict = Verdict.INVALID
+        reason = f"{_counted(findings, wrong)}: {violations[0]['sentence']}"
     elif findings.never_read:
         verdict = Verdict.UNKNOWN
         reason = (
@@ -300,4 +316,19 @@ def _result(findings: _Findings, *, stale_reads_allowed: bool) -> CheckResult:
         figures=figures,
         violations=violations,
         observations=observations,
+        lists=findings.losses.lists(),
     )
+
+
+def _counted(findings: _Findings, wrong: Sequence[str]) -> str:
+    """What is wrong, in figures; of lost elements also whose fault it was."""
+    clauses: list[str] = []
+    if findings.counts["lost"]:
+        lost = findings.losses.acknowledged
+        if lost:
+            all_ = f"{lost:,} of {findings.acknowledged:,} acknowledged elements are lost"
+            clauses.append(": ".join(filter(None, (all_, findings.losses.clauses()))))
+        if only_seen := findings.counts["lost"] - lost:
+            clauses.append(f"{only_seen:,} that were only seen are lost")
+    clauses += [f"{findings.counts[kind]:,} {kind}" for kind in wrong if kind != "lost"]
+    return "; ".join(clauses)

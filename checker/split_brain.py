@@ -87,7 +87,7 @@ def _verdict(
         else "; successes were not looked up in the logs, which did not converge"
     )
     return Verdict.VALID, (
-        f"Each of {figures['epochs-led']} epochs had one leader and the logs of "
+        f"{_epochs(figures['epochs-led'])} had one leader and the logs of "
         f"{figures['nodes-with-logs']} nodes agree{unlooked}."
     )
 
@@ -215,6 +215,10 @@ def _end_of(evidence: Evidence) -> int:
     ]
     times += [fault.time for fault in evidence.faults]
     return max(times, default=0)
+
+
+def _epochs(count: int) -> str:
+    return "The only epoch" if count == 1 else f"Each of {count} epochs"
 
 
 def _record(record: CommittedRecord) -> str:

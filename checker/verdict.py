@@ -37,3 +37,5 @@ class CheckResult(msgspec.Struct, frozen=True):
     violations: tuple[dict[str, Any], ...] = ()
     #: Harmless but telling facts, same shape.
     observations: tuple[dict[str, Any], ...] = ()
+    #: Lists by name, of all that the violations describe the first of; JSON-ready.
+    lists: dict[str, tuple[dict[str, Any], ...]] = {}

@@ -48,6 +48,8 @@ class ActualFault(msgspec.Struct, frozen=True):
     links: tuple[Link, ...] = ()
     #: Node that led when the target was resolved, None if none was known.
     leader: NodeName | None = None
+    #: The scheduled fault's integer, for choices that are made when it is injected.
+    draw: int = 0
 
 
 FaultPhase = Literal[

@@ -1,12 +1,13 @@
 """Where nodes live. A runtime acts (start, kill, pause, cut) and says what it cannot do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
 
 from contracts.fault import Link
+from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 
 Capability = Literal["partition", "kill", "pause", "power", "delay", "loss", "clock", "disk"]
@@ -21,11 +22,29 @@ class Mount(msgspec.Struct, frozen=True):
     read_only: bool = False
 
 
+class Placement(msgspec.Struct, frozen=True):
+    """Where one node lives: addresses and paths, as the node itself sees them."""
+
+    #: Address that its listeners bind to.
+    listen_host: str
+    #: Name or address by which the other nodes reach it, and which no other node has.
+    peer_host: str
+    #: Name of a port to the number that the node listens on.
+    ports: dict[str, int]
+    #: Folders: configuration (read-only), state events, data.
+    config_path: str
+    state_path: str
+    data_path: str
+    #: Interpreter that runs Python programs of ours.
+    python: str = "python3"
+
+
 class NodeSpec(msgspec.Struct, frozen=True):
     """One node to be deployed; the same record for every runtime."""
 
     name: NodeName
-    #: Image name; ignored by runtimes without images.
+    #: Name of an image source that the runtime has prepared, or any image with its tag; ignored by
+    #: runtimes without images.
     image: str
     #: Program and arguments, as started inside the node.
     command: tuple[str, ...]
@@ -36,6 +55,9 @@ class NodeSpec(msgspec.Struct, frozen=True):
     data_path: str
     mounts: tuple[Mount, ...] = ()
     memory_limit_mib: int | None = None
+    #: File in which the node tells how much of each file of its data folder is durable, as seen by
+    #: the node; None where it tells nothing. See ``docs/decisions/0008-local-runtime.md``.
+    durable_lengths_path: str | None = None
 
 
 class DeploymentSpec(msgspec.Struct, frozen=True):
@@ -79,6 +101,24 @@ class Runtime(Protocol):
         """What can be done here, on this kernel, with this engine."""
         ...
 
+    def prepare(self, images: Sequence[ImageSource]) -> None:
+        """Find or make what nodes are started from; runtimes without images have nothing to do.
+
+        May be asked before or after ``place``, always before ``deploy``.
+        """
+        ...
+
+    def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
+        """Settle where a node will live; asked once per node, in order, before ``deploy``.
+
+        Args:
+            node: its name.
+            host_folder: its folder in the run folder; ``config/`` and ``state/`` in it are what
+                the placement's paths of these names show.
+            ports: the numbers that it would like to listen on, by name.
+        """
+        ...
+
     def deploy(self, spec: DeploymentSpec) -> None:
         """Make network and pods and start all nodes; on failure leave nothing behind."""
         ...
@@ -105,6 +145,18 @@ class Runtime(Protocol):
 
     def resume(self, node: NodeName) -> None:
         """Undo pause."""
+        ...
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
+        """Kill nodes as a power cut does: what they had not flushed is lost, in part or whole.
+
+        Args:
+            nodes: which ones; all of them lose power at one moment, as when a rack goes dark.
+            draw: integer that settles how much of the unflushed bytes survives.
+
+        Returns:
+            What each has lost, in words and figures.
+        """
         ...
 
     def cut(self, links: Iterable[Link]) -> None:

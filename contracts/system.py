@@ -1,15 +1,16 @@
 """A system under test, as the harness sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
 
 from contracts.committed import CommittedLog
+from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.operations import Client
-from contracts.runtime import DeploymentSpec, Runtime
+from contracts.runtime import DeploymentSpec, Placement, Runtime
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -37,16 +38,39 @@ class SystemOptions(msgspec.Struct, frozen=True):
     settings: dict[str, str] = {}
 
 
+#: Asks the runtime where a node will live: its name, its folder in the run folder, wanted ports.
+Place = Callable[[NodeName, Path, Mapping[str, int]], Placement]
+
+
 class System(Protocol):
     """Adapter of one system under test; one instance per run."""
 
     name: str
     #: Whether nodes write state events.
     declares_state_events: bool
-    #: Names of planted bugs that this build knows, kebab-case.
-    planted_bugs: frozenset[str]
+    #: Whether a stopped node's data folder shows its committed log.
+    declares_committed_logs: bool
+    #: Whether nodes tell what they have flushed (``NodeSpec.durable_lengths_path``), so that a
+    #: runtime without disks of its own can cut their power.
+    declares_durable_lengths: bool
+    #: Planted bugs that this build knows, kebab-case, each with what it does in one sentence.
+    planted_bugs: Mapping[str, str]
 
-    def deployment(self, run_id: RunId, run_folder: Path, options: SystemOptions) -> DeploymentSpec:
+    def images(self) -> Sequence[ImageSource]:
+        """What the nodes' images are made of."""
+        ...
+
+    def check_options(self, options: SystemOptions) -> None:
+        """Refuse what the system does not know, before anything is made.
+
+        Raises:
+            UsageError: the number of nodes, a bug, a setting or its value is wrong.
+        """
+        ...
+
+    def deployment(
+        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+    ) -> DeploymentSpec:
         """Describe the cluster; makes folders below the run folder, starts nothing."""
         ...
 

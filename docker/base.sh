@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Usage: base.sh ARCHIVE
+# Usage: base.sh ARCHIVE [PACKAGES...]
 # Makes the root file system of the base image without any image registry: Debian bookworm with
-# the packages of base/packages.txt, as a tar archive to be imported into the engine.
+# the packages of base/packages.txt and of further lists, as a tar archive to be imported into the
+# engine.
 # SPLITBRAIN_DEBIAN_MIRROR names another mirror than Debian's own.
 # Exit codes: 0 made, 1 failed, 4 mmdebstrap is the user's to install.
 set -euo pipefail
 
 archive="$1"
+shift
 folder="$(dirname "$0")"
-include="$(paste -sd, "$folder/base/packages.txt")"
+include="$(cat "$folder/base/packages.txt" "$@" | paste -sd,)"
 
 if ! command -v mmdebstrap >/dev/null; then
     bash "$folder/system_packages.sh" "make the base image" mmdebstrap debian-archive-keyring

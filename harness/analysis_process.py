@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,8 +22,19 @@ from history.run_folder import RunFolder
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
 _TERMINATION_PATIENCE_S = 10.0
+#: How often it is asked whether anybody still wants to wait.
+_POLL_INTERVAL_S = 0.1
 #: What the child prints goes here, beside the folder that it replaces.
 LOG_NAME = "analysis.log"
+
+
+_living: set["AnalysisProcess"] = set()
+
+
+def kill_all() -> None:
+    """End every analysis at once; for a process that is about to be left."""
+    for analysis in tuple(_living):
+        analysis.kill()
 
 
 class AnalysisProcess:
@@ -34,7 +46,7 @@ class AnalysisProcess:
         self._started = time.monotonic()
         with self._log_path.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "spark_analysis", str(run_folder)],
+                [sys.executable, "-P", "-m", "spark_analysis", str(run_folder), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -46,6 +58,7 @@ class AnalysisProcess:
             )
 
     def __enter__(self) -> Self:
+        _living.add(self)
         return self
 
     def __exit__(
@@ -55,22 +68,44 @@ class AnalysisProcess:
         trace: TracebackType | None,
     ) -> None:
         self._end()
+        _living.discard(self)
 
-    def wait(self, timeout_s: float = TIMEOUT_S) -> str | None:
-        """Wait for its end, counted from its start; what went wrong as one sentence, or None."""
-        left = timeout_s - (time.monotonic() - self._started)
-        try:
-            code = self._process.wait(max(0.0, left))
-        except subprocess.TimeoutExpired:
-            self._end()
-            return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
+    def kill(self) -> None:
+        """End the whole group whatever it does."""
+        self._signal(signal.SIGKILL)
+
+    def wait(
+        self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
+    ) -> str | None:
+        """Wait for its end, counted from its start; what went wrong as one sentence, or None.
+
+        ``give_up`` gives a reason as soon as nobody wants to wait any longer.
+        """
+        while (code := self._ended()) is None:
+            if (reason := give_up()) is not None:
+                self._end()
+                return f"The Spark analysis was stopped: {reason}."
+            if time.monotonic() - self._started > timeout_s:
+                self._end()
+                return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
         if code == 0:
             return None
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"The Spark analysis {how}: {self._last_line()} (all of it in {LOG_NAME})"
 
+    def _ended(self) -> int | None:
+        """Its exit code, waiting a moment for it."""
+        try:
+            return self._process.wait(_POLL_INTERVAL_S)
+        except subprocess.TimeoutExpired:
+            return None
+
     def _last_line(self) -> str:
-        lines = self._log_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        try:
+            text = self._log_path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            return f"its output cannot be read ({error.strerror})"
+        lines = text.strip().splitlines()
         return lines[-1].strip() if lines else "it said nothing"
 
     def _end(self) -> None:

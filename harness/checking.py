@@ -4,7 +4,7 @@ A part that hangs, eats memory or crashes makes its own checker ``unknown``, wit
 must never make one ``valid`` and never touch another. Source: design, section 3; issue 3, item 8.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from checker.linearizability.check import check_part
 from checker.linearizability.parts import Part, PartResult, combine, split
 from checker.models.registry import model_named
 from checker.registry import checker_named, linearizability_model
-from checker.verdict import CheckResult, Verdict
+from checker.verdict import CheckResult, Verdict, merge
 from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness import workers
@@ -60,8 +60,16 @@ def check_whole(payload: tuple[str, Evidence], budget: Budget) -> CheckResult:
     return checker_named(name)(evidence, budget)
 
 
-def check_all(names: Sequence[str], evidence: Evidence, limits: Limits) -> list[CheckResult]:
-    """One result per checker, in the order of their names."""
+def check_all(
+    names: Sequence[str],
+    evidence: Evidence,
+    limits: Limits,
+    give_up: Callable[[], str | None] = lambda: None,
+) -> list[CheckResult]:
+    """One result per checker, in the order of their names.
+
+    ``give_up`` gives a reason as soon as what is not decided by then is to stay undecided.
+    """
     jobs = [_prepare(name, evidence) for name in names]
     parts = [part for job in jobs for part in job.parts]
     outcomes = iter(
@@ -70,6 +78,7 @@ def check_all(names: Sequence[str], evidence: Evidence, limits: Limits) -> list[
             jobs=limits.jobs,
             time_budget_s=limits.time_budget_s,
             memory_budget_mib=limits.memory_budget_mib,
+            give_up=give_up,
         )
     )
     return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]
@@ -87,6 +96,10 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
         split_history = tuple(split(evidence.operations, model_named(model)))
     except UsageError as error:
         return _Job(name, model, (), (), str(error))
+    # A defect in splitting is this checker's alone.
+    except Exception as error:  # noqa: BLE001
+        reason = f"The checker crashed: {type(error).__name__}: {error}."
+        return _Job(name, model, (), (), reason)
     parts = tuple(
         workers.Part(f"{name} of {part.key}", _PART_FUNCTION, (part, model), len(part.operations))
         for part in split_history
@@ -102,7 +115,12 @@ def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
             outcome.value if outcome.failure is None else _undecided(part, outcome.failure)
             for part, outcome in zip(job.history_parts, outcomes, strict=True)
         ]
-        return _with_cost(combine(results, job.model), outcomes)
+        try:
+            combined = combine(results, job.model)
+        # A defect in telling what was found must not turn a violation into anything less.
+        except Exception as error:  # noqa: BLE001
+            combined = _uncombined(job.name, results, error)
+        return _with_cost(combined, outcomes)
     (outcome,) = outcomes
     if outcome.failure is not None:
         return _unknown(job.name, f"The checker {outcome.failure}.", outcomes)
@@ -119,6 +137,13 @@ def _undecided(part: Part, failure: str) -> PartResult:
         operations=len(part.operations),
         figures={},
     )
+
+
+def _uncombined(name: str, results: Sequence[PartResult], error: Exception) -> CheckResult:
+    worst = merge([Verdict.UNKNOWN, *(result.verdict for result in results)])
+    told = next((result.reason for result in results if result.verdict is Verdict.INVALID), "")
+    crash = f"Its parts could not be summed up: {type(error).__name__}: {error}."
+    return CheckResult(checker=name, verdict=worst, reason=f"{told} {crash}".strip())
 
 
 def _unknown(name: str, reason: str, outcomes: Sequence[PartOutcome]) -> CheckResult:

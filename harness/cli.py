@@ -7,29 +7,34 @@ that needs it, so that a wrong option is answered at once.
 """
 
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
+from cyclopts import App, Parameter
 
-from contracts.errors import HarnessError, UsageError
+from contracts.errors import UsageError
+from harness.command_end import EXIT_BAD_USAGE, exit_code_of
+from harness.standard_streams import finish_output, output, prepare_streams
 from harness.tool_version import tool_version
+from harness.usage_words import number, whole_number
+from history.errors import HistoryError
 from systems.registry import DEFAULT_SYSTEM
 
-EXIT_HARNESS_FAILED = 3
-EXIT_BAD_USAGE = 64
+_MODEL = "cas-register"
 
 app = App(
     name="splitbrain",
     help="Find the bugs that consensus systems have only under failure.",
     version=tool_version,
     version_flags=["--version"],
+    # Ended by Ctrl-C means an exit code of ours and a sentence, never 130 in silence.
+    suppress_keyboard_interrupt=False,
 )
 
 _Repeatable = Parameter(negative="", consume_multiple=False)
+_Whole = Parameter(converter=whole_number)
+_Number = Parameter(converter=number)
 
 
 @app.command(name="test")
@@ -38,13 +43,13 @@ def run_test_command(
     system: str = DEFAULT_SYSTEM,
     workload: str = "register",
     nemesis: str = "partition,pause,kill",
-    nodes: int = 3,
-    time_limit: float = 60.0,
-    seed: int | None = None,
+    nodes: Annotated[int, _Whole] = 3,
+    time_limit: Annotated[float, _Number] = 60.0,
+    seed: Annotated[int | None, _Whole] = None,
     runtime: str = "docker",
-    concurrency: int = 10,
-    rate: float = 200.0,
-    operation_timeout: float = 1.0,
+    concurrency: Annotated[int, _Whole] = 10,
+    rate: Annotated[float, _Number] = 200.0,
+    operation_timeout: Annotated[float, _Number] = 1.0,
     bug: Annotated[list[str] | None, _Repeatable] = None,
     setting: Annotated[list[str] | None, _Repeatable] = None,
     workload_option: Annotated[list[str] | None, _Repeatable] = None,
@@ -70,7 +75,7 @@ def run_test_command(
     seed
         Master seed; drawn and printed if not given.
     runtime
-        Where nodes live: docker.
+        Where nodes live: docker, or local (processes of this machine, no engine needed).
     concurrency
         Worker slots, about half of them pinned to one node each.
     rate
@@ -110,14 +115,14 @@ def run_test_command(
         runs_folder=runs_folder,
         keep_data=keep_data,
     )
-    return run_and_judge(options, Console(), analyze=analyze)
+    return run_and_judge(options, output(), analyze=analyze)
 
 
 @app.command(name="check")
 def check_command(
     path: Path,
     *,
-    model: str = "cas-register",
+    model: str | None = None,
     history_format: Annotated[str | None, Parameter(name="--format")] = None,
     json: bool = False,
     analyze: bool = True,
@@ -129,7 +134,7 @@ def check_command(
     path
         Run folder or history file.
     model
-        What a bare history is judged against.
+        What a bare history is judged against; by default cas-register.
     history_format
         jsonl, edn or jepsen-log; guessed where it can be.
     json
@@ -137,9 +142,23 @@ def check_command(
     analyze
         Run the Spark analysis of a run folder where it is missing.
     """
+    from checker.registry import history_checker
     from harness.commands import check
 
-    return check(path, model, history_format, Console(), as_json=json, analyze=analyze)
+    history_checker(model or _MODEL)
+    if path.is_dir() and (model or history_format):
+        option = "--model" if model else "--format"
+        raise UsageError(
+            f"{option} is for bare histories, and {path} is a folder",
+            "Leave it out: a run folder is judged as its plan says",
+        )
+    try:
+        return check(path, model or _MODEL, history_format, output(), as_json=json, analyze=analyze)
+    except HistoryError as error:
+        if not path.is_dir():
+            # A file that the user names is part of the request; a run folder is our own work.
+            error.exit_code = EXIT_BAD_USAGE
+        raise
 
 
 @app.command(name="analyze")
@@ -153,7 +172,7 @@ def analyze_command(run: Path) -> int:
     """
     from harness.commands import analyze
 
-    return analyze(run, Console())
+    return analyze(run, output())
 
 
 @app.command(name="replay")
@@ -161,7 +180,7 @@ def replay_command(
     run: Path,
     *,
     pinned: bool = False,
-    times: int = 1,
+    times: Annotated[int, _Whole] = 1,
     runtime: str | None = None,
     runs_folder: Path | None = None,
     analyze: bool = True,
@@ -189,7 +208,7 @@ def replay_command(
         raise UsageError(f"--times cannot be {times}", "Choose a number of at least 1")
     return replay(
         run,
-        Console(),
+        output(),
         pinned=pinned,
         times=times,
         runtime=runtime,
@@ -198,60 +217,118 @@ def replay_command(
     )
 
 
+@app.command(name="suite")
+def suite_command(
+    file: Path | None = None,
+    *,
+    time_budget: str | None = None,
+    jobs: Annotated[int | None, _Whole] = None,
+    night_seed: Annotated[int | None, _Whole] = None,
+    fresh: bool = False,
+    report_only: bool = False,
+    runs_folder: Path = Path("runs"),
+    ledger: Path | None = None,
+) -> int:
+    """Run a matrix of tests, one night at a time; goes on with a night that was cut short.
+
+    Parameters
+    ----------
+    file
+        Suite file (.toml); with --report-only it may be left out.
+    time_budget
+        What the night may take: 90, 90s, 45m or 8h; by default what the file says.
+    jobs
+        Runs at the same time; by default what the file says.
+    night_seed
+        Draw fresh seeds from this, to repeat a night; drawn and printed if not given.
+    fresh
+        Begin a new night although the last one is not over.
+    report_only
+        Print what the ledger says of the last night and of all; run nothing.
+    runs_folder
+        Where the nights' folders are made, below suites/.
+    ledger
+        The ledger; by default ledger.jsonl in the folder of runs.
+    """
+    from harness.suite.command import SuiteOptions, report, run_suite
+
+    options = SuiteOptions(
+        runs_folder=runs_folder,
+        ledger=ledger,
+        time_budget=time_budget,
+        jobs=jobs,
+        night_seed=night_seed,
+        fresh=fresh,
+    )
+    if report_only:
+        return report(file, options, output())
+    if file is None:
+        raise UsageError("no suite file is named", "Name one, such as bench/suites/nightly.toml")
+    return run_suite(file, options, output())
+
+
 @app.command(name="clean")
 def clean_command() -> int:
     """Remove what dead runs left behind: containers, networks, volumes. Living runs are spared."""
-    from harness.upkeep import clean
+    from harness.cleaning import clean
 
-    return clean(Console())
+    return clean(output())
 
 
 @app.command(name="systems")
-def systems_command() -> int:
-    """List the systems that can be tested, with their planted bugs."""
-    from harness.upkeep import list_systems
+def systems_command(*, json: bool = False) -> int:
+    """List the systems that can be tested, with their workloads and planted bugs.
 
-    return list_systems(Console())
+    Parameters
+    ----------
+    json
+        Print the list as JSON.
+    """
+    from harness.systems_list import list_systems
+
+    return list_systems(output(), as_json=json)
 
 
 @app.command(name="doctor")
-def doctor_command() -> int:
-    """Say what this machine can do, and what to do about what it cannot."""
-    from harness.upkeep import doctor
+def doctor_command(
+    *, json: bool = False, spark: bool = False, runs_folder: Path = Path("runs")
+) -> int:
+    """Say what this machine can do, and what to do about what it cannot.
 
-    return doctor(Console())
+    Parameters
+    ----------
+    json
+        Print the findings as JSON.
+    spark
+        Start a Spark session too, which takes some seconds.
+    runs_folder
+        Where run folders are to be made.
+    """
+    from harness.doctor import doctor
+
+    return doctor(output(), as_json=json, spark=spark, runs_folder=runs_folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the ``splitbrain`` command; ends the process with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    prepare_streams()
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    finish_output()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; prints one sentence for any error."""
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    try:
-        result = app(
+    return exit_code_of(
+        lambda: app(
             list(arguments),
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
-        )
-    except CycloptsError as error:
-        errors.print(f"splitbrain: {_one_line(str(error))}")
-        return EXIT_BAD_USAGE
-    except HarnessError as error:
-        errors.print(f"splitbrain: {error}")
-        return error.exit_code
-    except KeyboardInterrupt:
-        errors.print("splitbrain: interrupted")
-        return EXIT_HARNESS_FAILED
-    except Exception:  # noqa: BLE001 - the last resort
-        # A defect of ours: the traceback is what the report of it needs.
-        traceback.print_exc()
-        errors.print("splitbrain: this is a defect of splitbrain; please report it.")
-        return EXIT_HARNESS_FAILED
-    return result if isinstance(result, int) else 0
+        ),
+        arguments,
+        [name for name in app if not name.startswith("-")],
+    )
 
 
 def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
@@ -260,6 +337,8 @@ def _pairs(option: str, values: list[str] | None) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageError(f"{option} {text!r} is no pair", f"Write {option} NAME=VALUE")
+        if name in pairs:
+            raise UsageError(f"{option} sets {name!r} twice", "Give it once")
         pairs[name] = value
     return pairs
 
@@ -269,10 +348,6 @@ def _drawn_seed() -> int:
     import secrets
 
     return secrets.randbelow(1_000_000)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 if __name__ == "__main__":

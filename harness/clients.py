@@ -8,11 +8,14 @@ bounded pace, so that all slots work on the same keys and quick refusals never s
 
 After an unknown outcome, and after a read that timed out, the process is retired and its
 connection closed, so that a late answer never meets a later operation (design, section 4).
+
+The same code runs in the run's own process and in worker processes, which have a share of the
+slots each. Must never hold anything for each operation: runs of millions are run.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,10 +23,12 @@ from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.operations import Client, Completion, Operation
 from contracts.system import ROUTE_KINDS, Route
+from harness.load.deadline import Deadline
 from harness.processes import Processes
+from harness.run_clock import NANOSECONDS
 from harness.stop import Stop
 from harness.traffic import Traffic
-from history.writer import HistoryWriter
+from history.records import Event, EventType
 from workloads.workload import Workload
 
 #: A slot behind its timetable runs at most this many times as fast as its share of the rate.
@@ -42,10 +47,34 @@ class Load(msgspec.Struct, frozen=True):
     """How hard the clients work."""
 
     concurrency: int
-    #: Operations per second over all slots.
+    #: Operations per second over all slots; infinite: as many as there can be.
     rate: float
     time_limit_s: float
     operation_timeout_s: float
+    #: Worker processes that share the slots; 0: the run's own process, None: as the rate needs.
+    workers: int | None = None
+    #: Operations after which a slot ends, None: when the time is up.
+    operations_per_slot: int | None = None
+
+
+class Recorder(Protocol):
+    """Where events are recorded: the history, or what a worker process hands over to it."""
+
+    def append(
+        self,
+        process: int,
+        type_: EventType,
+        f: str,
+        *,
+        key: str | None = None,
+        value: Any = None,
+        node: str | None = None,
+        error: str | None = None,
+        position: tuple[int, int] | None = None,
+        final: bool = False,
+    ) -> Event:
+        """Stamp and record one event; HarnessError where that cannot be done."""
+        ...
 
 
 def routes(nodes: Sequence[NodeName], slots: int) -> list[Route]:
@@ -72,46 +101,51 @@ def reader_slots(nodes: Sequence[NodeName], slots: int) -> frozenset[int]:
 class Performer:
     """Performs single operations: records both events, and judges what must follow."""
 
-    def __init__(
-        self, history: HistoryWriter, traffic: Traffic, timeout_s: float, stop: Stop
-    ) -> None:
+    def __init__(self, history: Recorder, traffic: Traffic, timeout_s: float, stop: Stop) -> None:
         self._history = history
         self._traffic = traffic
         self._timeout_s = timeout_s
+        self._slow_ns = round(_TIMED_OUT_SHARE * timeout_s * NANOSECONDS)
         self._stop = stop
 
+    def deadline(self) -> Deadline:
+        """What a seat holds its client's calls to."""
+        return Deadline(self._timeout_s + _CLIENT_GRACE_S)
+
     async def perform(
-        self, client: Client, process: int, route: Route, operation: Operation, *, final: bool
+        self,
+        seat: "Seat",
+        operation: Operation,
+        *,
+        final: bool,
     ) -> tuple[Completion, bool]:
         """Perform one operation; the second value says that process and client must retire."""
-        asked = route.node if route.kind == "pinned" else None
-        invoked = self._history.append(
-            *(process, "invoke", operation.f),
-            key=operation.key,
-            value=operation.value,
-            node=asked,
-            final=final,
+        process, asked, append = seat.process, seat.asked, self._history.append
+        f, key = operation.f, operation.key
+        invoked = append(
+            process, "invoke", f, key=key, value=operation.value, node=asked, final=final
         )
-        completion = await self._invoke(client, operation)
-        completed = self._history.append(
-            *(process, completion.type, operation.f),
-            key=operation.key,
-            value=completion.value if completion.type == "ok" else operation.value,
-            node=completion.node or asked,
+        completion = await self._invoke(seat, operation)
+        outcome, node = completion.type, completion.node or asked
+        completed = append(
+            *(process, outcome, f),
+            key=key,
+            value=completion.value if outcome == "ok" else operation.value,
+            node=node,
             error=completion.error,
             position=completion.position,
             final=final,
         )
-        self._traffic.completed(completion.type, completion.node or asked, invoked.time)
-        took_s = (completed.time - invoked.time) / 1e9
-        slow = took_s >= _TIMED_OUT_SHARE * self._timeout_s
-        return completion, completion.type == "info" or (completion.type == "fail" and slow)
+        self._traffic.completed(outcome, node, invoked.time)
+        if outcome == "ok":
+            return completion, False
+        slow = completed.time - invoked.time >= self._slow_ns
+        return completion, outcome == "info" or slow
 
-    async def _invoke(self, client: Client, operation: Operation) -> Completion:
+    async def _invoke(self, seat: "Seat", operation: Operation) -> Completion:
         unanswered = "fail" if operation.f in PURE_READS else "info"
         try:
-            async with asyncio.timeout(self._timeout_s + _CLIENT_GRACE_S):
-                return await client.invoke(operation, self._timeout_s)
+            return await seat.deadline.hold(seat.client.invoke(operation, self._timeout_s))
         except TimeoutError:
             return Completion(unanswered, error=_OVERDUE)
         except Exception as error:  # noqa: BLE001 - see below
@@ -128,8 +162,46 @@ class Performer:
             return Completion(unanswered, error=_CRASHED)
 
 
+class Seat:
+    """One worker slot's process and client, which are replaced together; used by one task."""
+
+    def __init__(
+        self,
+        slot: int,
+        route: Route,
+        *,
+        open_client: Callable[[Route], Client],
+        performer: Performer,
+        processes: Processes,
+    ) -> None:
+        self._slot = slot
+        self._route = route
+        self._open_client = open_client
+        self._performer = performer
+        self._processes = processes
+        self.deadline = performer.deadline()
+        #: Node that the client keeps to, None where it finds the leader itself.
+        self.asked = route.node if route.kind == "pinned" else None
+        self.client = open_client(route)
+        self.process = processes.fresh(slot)
+
+    async def perform(self, operation: Operation, *, final: bool = False) -> Completion:
+        """Perform one operation and make ready for the next."""
+        completion, retire = await self._performer.perform(self, operation, final=final)
+        if retire:
+            await self.client.close()
+            self.client = self._open_client(self._route)
+            self.process = self._processes.fresh(self._slot)
+        return completion
+
+    async def close(self) -> None:
+        """Drop the connection."""
+        self.deadline.close()
+        await self.client.close()
+
+
 class Clients:
-    """All worker slots of one run."""
+    """Worker slots of one run: all, or those of one worker process."""
 
     def __init__(
         self,
@@ -140,56 +212,87 @@ class Clients:
         open_client: Callable[[Route], Client],
         performer: Performer,
         processes: Processes,
+        slots: Sequence[int] | None = None,
     ) -> None:
         self._routes = routes(nodes, load.concurrency)
+        self._slots = range(load.concurrency) if slots is None else slots
         self._workload = workload
         self._load = load
         self._open_client = open_client
         self._performer = performer
         self._processes = processes
+        self._is_ending = False
+        self._sleeping: set[asyncio.Future[None]] = set()
 
-    async def run(self, stopped: asyncio.Event) -> None:
-        """Load the system until ``stopped``; no operation is open when this returns."""
-        start = asyncio.get_running_loop().time()
-        stopping = asyncio.ensure_future(stopped.wait())
+    async def get_ready(self, stopped: asyncio.Event) -> None:
+        """There is nothing to prepare: clients connect at their first operation."""
+
+    async def run(self, stopped: asyncio.Event, start_s: float | None = None) -> None:
+        """Load the system until ``stopped``; no operation is open when this returns.
+
+        Args:
+            stopped: ends the load.
+            start_s: where on the loop's clock the timetable begins; None: now.
+        """
+        start = asyncio.get_running_loop().time() if start_s is None else start_s
+        ending = asyncio.ensure_future(self._end_when(stopped))
         try:
             async with asyncio.TaskGroup() as group:
-                for slot in range(self._load.concurrency):
-                    group.create_task(self._run_slot(slot, start, stopping))
+                for slot in self._slots:
+                    group.create_task(self._run_slot(slot, start))
         finally:
-            stopping.cancel()
+            ending.cancel()
 
-    async def _run_slot(self, slot: int, start: float, stopping: "asyncio.Future[Any]") -> None:
-        loop = asyncio.get_running_loop()
+    async def _end_when(self, stopped: asyncio.Event) -> None:
+        await stopped.wait()
+        self._is_ending = True
+        for sleeping in self._sleeping:
+            _wake(sleeping)
+
+    async def _run_slot(self, slot: int, start: float) -> None:
+        clock = asyncio.get_running_loop().time
         slots, rate = self._load.concurrency, self._load.rate
+        limit = self._load.operations_per_slot
         spacing_s = slots / rate / _CATCH_UP_FACTOR
-        route = self._routes[slot]
-        client, process = self._open_client(route), self._processes.fresh(slot)
+        seat = Seat(
+            *(slot, self._routes[slot]),
+            open_client=self._open_client,
+            performer=self._performer,
+            processes=self._processes,
+        )
         n, last = 0, start - spacing_s
         try:
-            while True:
+            while n != limit:
                 due = max(start + (n * slots + slot) / rate, last + spacing_s)
-                await _until(due, stopping)
-                if stopping.done():
+                last = clock()
+                if due <= last:
+                    # Others get their turn even where this slot is behind.
+                    await asyncio.sleep(0)
+                elif not self._is_ending:
+                    await self._sleep_until(due)
+                    last = clock()
+                if self._is_ending:
                     return
-                last = loop.time()
                 operation = self._workload.operation(slot, n)
-                completion, retire = await self._performer.perform(
-                    client, process, route, operation, final=False
-                )
+                completion = await seat.perform(operation)
                 self._workload.completed(operation, completion)
                 n += 1
-                if retire:
-                    await client.close()
-                    client, process = self._open_client(route), self._processes.fresh(slot)
         finally:
-            await client.close()
+            await seat.close()
+
+    async def _sleep_until(self, due: float) -> None:
+        """Wait for a moment of the loop's clock, or for the end of the load."""
+        loop = asyncio.get_running_loop()
+        sleeping: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_at(due, _wake, sleeping)
+        self._sleeping.add(sleeping)
+        try:
+            await sleeping
+        finally:
+            self._sleeping.discard(sleeping)
+            timer.cancel()
 
 
-async def _until(due: float, stopping: "asyncio.Future[Any]") -> None:
-    delay_s = due - asyncio.get_running_loop().time()
-    if delay_s > 0:
-        await asyncio.wait((stopping,), timeout=delay_s)
-    else:
-        # Others get their turn even where this slot is behind.
-        await asyncio.sleep(0)
+def _wake(sleeping: "asyncio.Future[None]") -> None:
+    if not sleeping.done():
+        sleeping.set_result(None)

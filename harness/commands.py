@@ -5,7 +5,6 @@ run is judged in the same way.
 """
 
 import shutil
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,28 +13,43 @@ from rich.console import Console
 from rich.text import Text
 
 from checker.verdict import Verdict
-from contracts.errors import UsageError
+from contracts.errors import HarnessError, UsageError
 from harness import judge as judging
-from harness import summary
+from harness.bare_history import judge_history
+from harness.checking import Limits
+from harness.cleaning import salvage
 from harness.log_collection import DATA_FOLDER
 from harness.options import TestOptions, prepare
 from harness.replay import replay_options
-from harness.results import Results
+from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results
 from harness.runner import RunOutcome, run_test
+from harness.session import Session, judging_session
+from harness.standard_streams import write_bytes
 from harness.store import find_run
-from harness.upkeep import ensure_images, salvage
-from harness.waiting import JUDGING, Waiting, unseen
+from harness.summary import show
+from harness.waiting import JUDGING, During, Waiting, unseen
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
+
+#: Parts of a bare history at work at the same time.
+_JOBS = 2
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What one run came to."""
+
+    exit_code: int
+    verdict: Verdict
+    #: The user ended it early.
+    interrupted: bool = False
 
 
 def run_and_judge(options: TestOptions, console: Console, *, analyze: bool = True) -> int:
     """Run a test, judge it, print the verdict; returns the exit code."""
-    results = run_once(options, console, analyze=analyze)
-    return results.exit_code
+    return run_once(options, console, analyze=analyze).exit_code
 
 
-def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Results:
+def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Judged:
     """Run a test, judge it and print the verdict.
 
     Raises:
@@ -45,32 +59,57 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Result
     from systems import registry as systems
 
     _require(options.system, systems.names(), "system")
-    test = prepare(
-        options, systems.system(options.system), lambda: runtimes.runtime(options.runtime)
-    )
-    ensure_images(options.runtime)
-    outcome = run_test(test, console)
-    results = judge_outcome(outcome, console, analyze=analyze)
-    summary.render(results, console)
+    with judging_session(console) as session:
+        try:
+            test = prepare(
+                options, systems.system(options.system), lambda: runtimes.runtime(options.runtime)
+            )
+            test.runtime.prepare(test.system.images())
+        except KeyboardInterrupt:
+            session.say("interrupted before the run began: nothing was started.")
+            return Judged(EXIT_UNKNOWN, Verdict.UNKNOWN, interrupted=True)
+        with session.judging():
+            outcome = run_test(test, console, interrupts=session.interrupts)
+            if outcome.hurried:
+                session.say(
+                    "interrupted twice, so nothing was judged; "
+                    f"`splitbrain check {outcome.folder.root}` judges what was recorded."
+                )
+                return Judged(EXIT_HARNESS_FAILED, Verdict.UNKNOWN, interrupted=True)
+            results = judge_outcome(outcome, session, analyze=analyze)
+        show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
-    return results
+    return Judged(results.exit_code, results.verdict, results.interrupted)
 
 
-def judge_outcome(outcome: RunOutcome, console: Console, *, analyze: bool) -> Results:
+def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Results:
     """Judge what a run left, and say so meanwhile; its failure, if any, counts as the harness's.
 
     Raises:
-        HarnessError: the failure itself, where clients never worked.
+        HarnessError: the failure itself, where clients never worked; the folder says so too.
     """
-    if outcome.failure is not None and not outcome.loaded:
-        raise outcome.failure
     problems = () if outcome.failure is None else (str(outcome.failure),)
-    return judging.judge(
-        outcome.folder.root,
-        analyze=analyze,
+    root = outcome.folder.root
+    if outcome.failure is not None and not outcome.loaded:
+        # There is one thing to tell, and a page of tables around it would hide it.
+        judging.judge(root, analyze=False, harness_problems=problems, stop=session.stop)
+        raise outcome.failure
+    # Who has pressed Ctrl-C does not want to wait for tables.
+    with_spark = analyze and not outcome.interrupted
+    results = judging.judge(
+        root,
+        analyze=with_spark,
         harness_problems=problems,
-        during=Waiting(console).during,
+        during=Waiting(session.console).during,
+        stop=session.stop,
+        told=session.told,
     )
+    if analyze and not with_spark:
+        session.say(
+            "The Spark analysis was left out after the interruption; "
+            f"`splitbrain analyze {root}` makes it."
+        )
+    return results
 
 
 def drop_data(folder: RunFolder, results: Results, *, keep: bool) -> None:
@@ -95,28 +134,54 @@ def check(
         raise UsageError(f"there is no {path}", "Name a run folder or a history file")
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
-    if path.is_dir():
-        folder = find_run(path)
-        salvage(folder)
-        results = judging.judge(folder.root, analyze=analyze, during=during)
-    else:
-        with during(JUDGING):
-            results = judging.judge_history(path, model, history_format)
+    with judging_session(console) as session, session.judging():
+        if path.is_dir():
+            results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
+        else:
+            limits = Limits(judging.TIME_BUDGET_S, judging.MEMORY_BUDGET_MIB, _JOBS)
+            with during(JUDGING):
+                results = judge_history(path, model, history_format, limits, session.given_up)
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(results) + b"\n")
-        sys.stdout.flush()
+        write_bytes(msgspec.json.encode(results) + b"\n")
     else:
-        summary.render(results, console)
+        show(results, console)
     return results.exit_code
+
+
+def _check_run(
+    path: Path, session: Session, during: During, *, quiet: bool, analyze: bool
+) -> Results:
+    folder = find_run(path)
+    if folder.results.exists() and not quiet:
+        session.say(f"judging {folder.root} again; its results and report are replaced")
+    try:
+        salvage(folder)
+    except HarnessError as error:
+        # What is in the folder can be judged all the same.
+        session.say(f"What the nodes left was not fetched: {error}")
+    return judging.judge(
+        folder.root, analyze=analyze, during=during, stop=session.stop, told=session.told
+    )
 
 
 def analyze(run: Path, console: Console) -> int:
     """Run the Spark analysis of a run folder again and judge it."""
     folder = find_run(run)
-    shutil.rmtree(folder.operations, ignore_errors=True)
-    shutil.rmtree(folder.analysis, ignore_errors=True)
-    results = judging.judge(folder.root, analyze=True, during=Waiting(console).during)
-    summary.render(results, console)
+
+    def forget() -> None:
+        shutil.rmtree(folder.operations, ignore_errors=True)
+        shutil.rmtree(folder.analysis, ignore_errors=True)
+
+    with judging_session(console) as session, session.judging():
+        results = judging.judge(
+            folder.root,
+            analyze=True,
+            during=Waiting(console).during,
+            stop=session.stop,
+            before_analysis=forget,
+            told=session.told,
+        )
+    show(results, console)
     return results.exit_code
 
 
@@ -138,11 +203,14 @@ def replay(
     codes: list[int] = []
     invalid = 0
     for _ in range(times):
-        results = run_once(options, console, analyze=analyze)
-        codes.append(results.exit_code)
-        invalid += results.verdict is Verdict.INVALID
-    replays = "replay" if times == 1 else "replays"
-    console.print(Text(f"{invalid} of {times} {replays} came out invalid."))
+        judged = run_once(options, console, analyze=analyze)
+        codes.append(judged.exit_code)
+        invalid += judged.verdict is Verdict.INVALID
+        if judged.interrupted:
+            break
+    replays = "replay" if len(codes) == 1 else "replays"
+    left = "" if len(codes) == times else f" {times - len(codes)} were left out."
+    console.print(Text(f"{invalid} of {len(codes)} {replays} came out invalid.{left}"))
     return next(code for code in (1, 3, 2, 0) if code in codes)
 
 

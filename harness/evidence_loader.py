@@ -1,8 +1,9 @@
 """Reads a run folder into memory, as it is: finished, dead or still growing.
 
-Whatever is missing, torn or broken becomes a sentence in ``problems`` and never an exception, with
-one exception: a folder without any history holds nothing to judge. Must never change the folder.
-Source: design, section 5.
+Whatever is missing, torn or broken becomes a sentence in ``problems`` and never an exception: what
+is left can still show a violation. Of a history that is broken in its middle the part before the
+break is taken, since a beginning of the truth is true and a truth with holes is not. Must never
+change the folder. Source: design, section 5.
 """
 
 from pathlib import Path
@@ -14,11 +15,13 @@ from contracts.committed import CommittedLog, CommittedRecord
 from contracts.errors import UsageError
 from contracts.fault import FaultEvent, ScheduledFault
 from contracts.state_event import StateEvent
+from harness.manifest import damage
 from harness.phases import Phase, phases_path
 from harness.store import is_alive
-from history import importers
+from history.errors import HistoryError, PairingError
 from history.pairing import pair
 from history.plan import Plan, decode_plan
+from history.reader import HistoryReader
 from history.records import Event, PairedOperation
 from history.run_folder import RunFolder
 
@@ -45,6 +48,16 @@ class RunRecord(msgspec.Struct, frozen=True):
     living: bool
     #: What could not be read, one sentence each.
     problems: tuple[str, ...]
+    #: What is not as the run left it when it ended, one clause each.
+    damage: tuple[str, ...] = ()
+
+    @property
+    def knows_its_faults(self) -> bool:
+        """Whether ``faults.jsonl`` tells every fault that there was."""
+        told = (*self.problems, *self.damage)
+        if any(self.folder.faults.name in sentence for sentence in told):
+            return False
+        return bool(self.faults) or not self.scheduled or not self.reached("load-ended")
 
     @property
     def node_names(self) -> list[str]:
@@ -69,14 +82,13 @@ def load_run(root: Path) -> RunRecord:
 
     Raises:
         UsageError: there is no such folder.
-        HistoryError: its history is broken before its last line.
     """
     folder = RunFolder(root)
     if not root.is_dir():
         raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
     problems: list[str] = []
     plan = _read_plan(folder, problems)
-    events = _read_history(folder, problems)
+    events, operations = _read_history(folder, problems)
     schedule = read_json_lines(folder.schedule, dict[str, Any], problems)
     state_events: dict[str, list[StateEvent]] = {}
     committed_logs: dict[str, CommittedLog] = {}
@@ -95,7 +107,7 @@ def load_run(root: Path) -> RunRecord:
         folder=folder,
         plan=plan,
         events=events,
-        operations=pair(events),
+        operations=operations,
         scheduled=_scheduled_faults(schedule, folder.schedule, problems),
         faults=tuple(read_json_lines(folder.faults, FaultEvent, problems)),
         state_events=state_events,
@@ -103,14 +115,15 @@ def load_run(root: Path) -> RunRecord:
         phases=tuple(read_json_lines(phases_path(root), Phase, problems)),
         living=living,
         problems=tuple(problems),
+        damage=() if living else tuple(damage(folder)),
     )
 
 
 def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list[_Line]:
     """The whole lines of a file; none where it is missing.
 
-    A torn last line is what a killed harness leaves and is dropped in silence; any other line that
-    does not fit is dropped with a sentence in ``problems``, the first of a file only.
+    A line that does not fit is dropped with a sentence in ``problems``, the first of a file only;
+    so is a torn last line, which is what a killed harness leaves.
     """
     try:
         content = path.read_bytes()
@@ -121,6 +134,7 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
         return []
     decoder = msgspec.json.Decoder(type_)
     lines = content.split(b"\n")
+    where = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
     records: list[_Line] = []
     broken: list[str] = []
     for number, line in enumerate(lines, start=1):
@@ -132,8 +146,11 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
             # Lines end with a line feed, so what follows the last one is a torn line.
             if number < len(lines):
                 broken.append(f"line {number}: {error}")
+            else:
+                problems.append(f"The last line of {where} is torn ({len(line)} bytes left out).")
+        except RecursionError:
+            broken.append(f"line {number}: nested too deeply")
     if broken:
-        where = f"{path.parent.name}/{path.name}" if path.parent.name else path.name
         problems.append(f"{len(broken)} lines of {where} are broken and left out ({broken[0]}).")
     return records
 
@@ -173,17 +190,43 @@ def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
     return None
 
 
-def _read_history(folder: RunFolder, problems: list[str]) -> list[Event]:
+def _read_history(
+    folder: RunFolder, problems: list[str]
+) -> tuple[list[Event], list[PairedOperation]]:
+    """The events up to the first that makes no sense, and their operations."""
     if not folder.history.exists():
         problems.append("history.jsonl is missing: no client ever worked, or it was removed.")
-        return []
-    loaded = importers.load(folder.history, "jsonl")
-    if loaded.torn_bytes is not None:
+        return [], []
+    events: list[Event] = []
+    reader = HistoryReader(folder.history)
+    try:
+        for event in reader:
+            events.append(event)  # noqa: PERF402 - what came before an error is kept
+    except (HistoryError, RecursionError) as error:
+        problems.append(_broken_off(len(events), error))
+    if reader.torn_bytes is not None:
         problems.append(
-            f"The last line of history.jsonl is torn ({loaded.torn_bytes} bytes left out): "
+            f"The last line of history.jsonl is torn ({reader.torn_bytes} bytes left out): "
             "the harness did not end in order."
         )
-    return loaded.events
+    try:
+        return events, pair(events)
+    except PairingError as error:
+        whole = [event for event in events if error.index is None or event.index < error.index]
+        problems.append(_broken_off(len(whole), error))
+    try:
+        return whole, pair(whole)
+    except PairingError as error:
+        # Indexes that repeat or go back: nothing tells where the truth ends.
+        problems.append(_broken_off(0, error))
+        return [], []
+
+
+def _broken_off(kept: int, error: Exception) -> str:
+    what = f"{error.target}: {error.problem}" if isinstance(error, HistoryError) else str(error)
+    return (
+        f"history.jsonl is broken after its first {kept:,} events, only these were judged ({what})."
+    )
 
 
 def _scheduled_faults(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contracts.names import NodeName
 from contracts.operations import Client, Operation
 from contracts.system import Route
-from harness.clients import Performer
+from harness.clients import Performer, Seat
 from harness.processes import Processes
 
 #: Tries of the reader that follows the leader, for each key.
@@ -48,18 +48,18 @@ class FinalReads:
 
     async def _read_all(self, place: int, route: Route, operations: Sequence[Operation]) -> int:
         tries = _TRIES if route.kind == "leader" else 1
-        client, process = self._open_client(route), self._processes.fresh(place)
+        seat = Seat(
+            *(place, route),
+            open_client=self._open_client,
+            performer=self._performer,
+            processes=self._processes,
+        )
         settled_count = unsettled_in_a_row = 0
         try:
             for operation in operations:
                 settled = False
                 for _ in range(tries):
-                    completion, retire = await self._performer.perform(
-                        client, process, route, operation, final=True
-                    )
-                    if retire:
-                        await client.close()
-                        client, process = self._open_client(route), self._processes.fresh(place)
+                    completion = await seat.perform(operation, final=True)
                     settled = completion.type == "ok"
                     if settled:
                         break
@@ -68,5 +68,5 @@ class FinalReads:
                 if unsettled_in_a_row >= _UNSETTLED_MAX[route.kind]:
                     break
         finally:
-            await client.close()
+            await seat.close()
         return len(operations) - settled_count

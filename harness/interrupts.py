@@ -1,35 +1,110 @@
-"""Ctrl-C and SIGTERM: the first asks the run to heal, stop and report; the second ends it at once.
+"""Ctrl-C and SIGTERM: what each of them does, stage by stage, and that none ends in silence.
 
-Even then what was started is taken down, because that happens on the way out.
+A stage (the run, the judging) says what the first, second, ... signal that reaches it does; one
+more than it knows leaves at once, with a sentence that says what is left to whom. A signal outside
+of every stage raises ``KeyboardInterrupt``, where nothing has been started yet.
+
+The handler itself only hands the signal to a thread: it may come while the main thread holds any
+lock, so it must take none. Must never cost what was recorded: leaving at once is safe because
+every line is in its file when it is written.
 """
 
+import os
+import queue
 import signal
+import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Self
 
-from harness.stop import Stop
+import msgspec
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: Exit code of a command that was left before it could tell a verdict: the harness did not finish.
+LEFT_EXIT_CODE = 3
+
+#: The last sentence of a process that is left at once, and its exit code.
+Farewell = Callable[[], tuple[str, int]]
+#: What one signal does; the sentence that it returns is said, unless it is empty.
+Reaction = Callable[[], str]
 
 
-@contextmanager
-def interrupting(stop: Stop) -> Generator[None]:
-    """Have the signals set ``stop`` while the context lasts."""
-    if threading.current_thread() is not threading.main_thread():
+class Stage(msgspec.Struct, frozen=True):
+    """What signals do while it lasts."""
+
+    #: For the first signal, the second, and so on.
+    reactions: Sequence[Reaction]
+    #: One more: brings the terminal back in order, and says the process' last word.
+    farewell: Farewell
+
+
+class Interrupts:
+    """Takes the signals of the process while its context lasts.
+
+    Args:
+        say: shows one line at once.
+        leave: ends the process; for tests.
+    """
+
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        leave: Callable[[int], None] = os._exit,
+    ) -> None:
+        self._say = say
+        self._leave = leave
+        self._arrived: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._stages: list[tuple[Stage, list[Reaction]]] = []
+        self._thread = threading.Thread(target=self._react, name="interrupts", daemon=True)
+        self._before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> Self:
         # Only the main thread may have handlers; elsewhere the caller owns the process.
-        yield
-        return
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        self._thread.start()
+        return self
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if stop.interrupted:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+        self._arrived.put(False)
+        self._thread.join()
+
+    @contextmanager
+    def during(self, *reactions: Reaction, farewell: Farewell) -> Generator[None]:
+        """Have signals do this while the context lasts."""
+        stage = (Stage(reactions, farewell), list(reactions))
+        self._stages.append(stage)
+        try:
+            yield
+        finally:
+            self._stages.remove(stage)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._stages:
             raise KeyboardInterrupt
-        stop.interrupt()
+        self._arrived.put(True)
 
-    before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def _react(self) -> None:
+        while self._arrived.get():
+            # The stage may have ended while the signal was on its way; the next one has it then.
+            stages = self._stages[-1:]
+            if not stages:
+                continue
+            stage, left = stages[0]
+            if left:
+                if sentence := left.pop(0)():
+                    self._say(sentence)
+                continue
+            sentence, code = stage.farewell()
+            sys.stderr.write(f"splitbrain: {sentence}\n")
+            sys.stderr.flush()
+            self._leave(code)

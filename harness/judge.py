@@ -1,31 +1,33 @@
-"""Judges a run folder or a bare history, at any time and as often as asked.
+"""Judges a run folder, at any time and as often as asked.
 
 Reads what is there, runs the checkers in killable workers with the Spark analysis beside them, and
 writes the verdict files. The verdict is written as soon as it is known: neither the analysis nor
-the report can lose it. Must never change what the run recorded. Source: design, sections 5 and 6.
+the report can lose it, and whatever crashes here makes its own part ``unknown`` and leaves the
+others. A living run is looked at and never written to. Must never change what the run recorded.
+Source: design, sections 5 and 6.
 """
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from checker.evidence import Evidence
-from checker.registry import checker_named
-from checker.verdict import CheckResult, merge
-from harness import results as results_file
-from harness.analysis_process import AnalysisProcess, read_summary
-from harness.atomic_file import write_atomically
+from checker.verdict import CheckResult, Verdict, merge
+from harness import node_health, record_health
+from harness.analysis_process import AnalysisProcess
+from harness.ballast import Ballast
 from harness.checking import Limits, check_all
 from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
 from harness.fault_results import fault_results
-from harness.junit import to_junit
-from harness.node_health import judge_nodes
-from harness.results import RESULTS_SCHEMA, FaultResult, Results, exit_code
-from harness.summary import to_markdown
+from harness.judging_lock import exclusive
+from harness.publishing import publish, write_verdict
+from harness.results import EXIT_UNKNOWN, RESULTS_SCHEMA, FaultResult, OutcomeCounts, Results
+from harness.stop import Stop
 from harness.timeline import (
     acknowledged_epochs,
     leader_epochs,
@@ -34,9 +36,7 @@ from harness.timeline import (
 )
 from harness.vacuity import vacuous_reasons
 from harness.waiting import ANALYSING, JUDGING, During, unseen
-from history import importers
-from history.pairing import pair
-from history.plan import reproduce_command
+from history.plan import Plan, reproduce_command
 
 #: Seconds that one part of one checker may take.
 TIME_BUDGET_S = 60.0
@@ -45,6 +45,10 @@ MEMORY_BUDGET_MIB = 2048
 _NS_PER_MS = 1_000_000
 #: Phases that say that a run came to its end in order.
 _LAST_PHASE = "torn-down"
+_INTERRUPTED = "interrupted"
+_EARLIER_KEPT = "The results of the earlier judgement are kept."
+
+_Made = TypeVar("_Made")
 
 
 def judge(
@@ -56,6 +60,9 @@ def judge(
     jobs: int = 2,
     harness_problems: tuple[str, ...] = (),
     during: During = unseen,
+    stop: Stop | None = None,
+    before_analysis: Callable[[], None] = lambda: None,
+    told: Callable[[Results], None] = lambda _results: None,
 ) -> Results:
     """Judge a run folder, finished, dead or alive, and write the four verdict files.
 
@@ -68,106 +75,147 @@ def judge(
         harness_problems: why the harness failed during the run, one sentence each; none if it
             did not.
         during: told what is being done while it is done.
+        stop: set when the user does not want to wait: what is undecided by then stays so.
+        before_analysis: called when no other judgement of the folder is at work.
+        told: told the verdict as soon as it is known.
 
     Raises:
-        HarnessError: the folder or its history cannot be read, or the results not be written.
+        UsageError: there is no such folder.
     """
     limits = Limits(time_budget_s, memory_budget_mib, jobs)
-    with ExitStack() as judging:
+    stop = stop or Stop()
+    record = load_run(run_folder)
+    if record.living:
+        with during(JUDGING):
+            return _judge_record(record, limits, harness_problems, stop)
+    # A run that was killed has not given its room back.
+    Ballast(run_folder).release()
+    with exclusive(run_folder, during, stop), ExitStack() as judging:
+        if not (analyze and record.operations) or stop.is_set():
+            with during(JUDGING):
+                results = _judge_record(record, limits, harness_problems, stop)
+                if stop.is_set() and _is_less_than_before(record, results):
+                    return results.with_problem(_EARLIER_KEPT)
+                told(write_verdict(record, results))
+                return publish(record, results, with_analysis=not analyze)
+        before_analysis()
         judging.enter_context(during(JUDGING))
-        record = load_run(run_folder)
-        if not (analyze and record.operations):
-            results = _judge_record(record, limits, harness_problems)
-            return _publish(record, results, with_analysis=not analyze)
-        with during(ANALYSING), AnalysisProcess(run_folder) as analysis:
-            results = _judge_record(record, limits, harness_problems)
-            results_file.write(results, record.folder.results)
+        with during(ANALYSING), ExitStack() as analysing:
+            analysis = _start_analysis(run_folder, analysing)
+            results = _judge_record(record, limits, harness_problems, stop)
+            if stop.is_set() and _is_less_than_before(record, results):
+                return results.with_problem(_EARLIER_KEPT)
+            results = write_verdict(record, results)
+            told(results)
             judging.close()
-            problem = analysis.wait()
-    if problem is not None:
-        results = _with_problem(results, problem)
-    return _publish(record, results, with_analysis=problem is None)
+            problem = (
+                analysis
+                if isinstance(analysis, str)
+                else analysis.wait(give_up=lambda: _given_up(stop))
+            )
+        if problem is not None:
+            results = results.with_problem(
+                f"{problem} `splitbrain analyze {shlex.quote(str(run_folder))}` runs it again."
+            )
+        return publish(record, results, with_analysis=problem is None)
 
 
-def judge_history(
-    path: Path,
-    model: str,
-    history_format: str | None = None,
-    *,
-    time_budget_s: float = TIME_BUDGET_S,
-    memory_budget_mib: int = MEMORY_BUDGET_MIB,
-    jobs: int = 2,
+def _is_less_than_before(record: RunRecord, results: Results) -> bool:
+    """Whether half a judgement would replace a whole one, or the violation that it found."""
+    return results.verdict is not Verdict.INVALID and record.folder.results.exists()
+
+
+def _start_analysis(run_folder: Path, context: ExitStack) -> AnalysisProcess | str:
+    try:
+        return context.enter_context(AnalysisProcess(run_folder))
+    except OSError as error:
+        return f"The Spark analysis could not be started: {error}."
+
+
+def _given_up(stop: Stop) -> str | None:
+    return _INTERRUPTED if stop.is_set() else None
+
+
+def _judge_record(
+    record: RunRecord, limits: Limits, harness_problems: Sequence[str], stop: Stop
 ) -> Results:
-    """Judge a bare history of any origin; writes nothing.
+    crashes: list[str] = []
 
-    Args:
-        path: the history's file.
-        model: what to judge against: ``cas-register``, or a checker that needs nothing but a
-            history, ``set-full``.
-        history_format: see ``history.importers.load``.
-        time_budget_s: for one part of the checker.
-        memory_budget_mib: for one part of the checker.
-        jobs: parts at work at the same time.
+    def made(what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made:
+        """What ``make`` makes; where it crashes that is told, and the rest goes on."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - see the sentence above
+            crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
+            return otherwise
 
-    Raises:
-        HarnessError: the history cannot be read.
-        UsageError: there is no such model.
-    """
-    loaded = importers.load(path, history_format)
-    operations = tuple(pair(loaded.events))
-    name = model if model.startswith("set-full") else f"linearizability:{model}"
-    checker_named(name)
-    limits = Limits(time_budget_s, memory_budget_mib, jobs)
-    checked = check_all([name], Evidence(operations=operations), limits)
-    verdict = merge(result.verdict for result in checked)
-    vacuous = () if operations else ("The history has no operation.",)
-    torn = "" if loaded.torn_bytes is None else f"{loaded.torn_bytes} bytes of a torn last line"
-    return Results(
-        schema=RESULTS_SCHEMA,
-        run=path.name,
-        test=path.parent.name or path.name,
-        system="unknown system",
-        workload=model,
-        seed=None,
-        runtime=f"history of format {loaded.format}",
-        verdict=verdict,
-        vacuous=vacuous,
-        exit_code=exit_code(verdict, vacuous=bool(vacuous), harness_failed=False),
-        checkers=tuple(checked),
-        operations=outcome_counts(operations),
-        faults=(),
-        elections=None,
-        epochs=tuple(sorted(acknowledged_epochs(operations))),
-        longest_unavailability_ms=None,
-        run_folder=str(path),
-        reproduce=f"splitbrain check {path} --model {model}",
-        problems=(f"{torn} left out.",) if torn else (),
+    faults = made("What became of the faults", lambda: _fault_results(record), ())
+    undecided = [_undecided(name) for name in _checker_names(record)]
+    checked = made(
+        "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
     )
-
-
-def _judge_record(record: RunRecord, limits: Limits, harness_problems: Sequence[str]) -> Results:
-    faults = fault_results(record.scheduled, record.faults)
-    checked = check_all(_checker_names(record), _evidence(record, faults), limits)
-    checked.append(judge_nodes(record))
+    for name, look in (
+        (node_health.CHECKER_NAME, node_health.judge_nodes),
+        (record_health.CHECKER_NAME, record_health.judge_record),
+    ):
+        checked.append(
+            made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
+        )
     failures, problems = _problems(record, faults, harness_problems)
-    vacuous = vacuous_reasons(record, faults)
-    verdict = merge(result.verdict for result in checked)
-    return _assemble(record, checked, faults, vacuous, problems).with_verdict(
-        verdict, harness_failed=bool(failures)
-    )
+    told = len(crashes)
+    vacuous = made("Whether the run proves anything", lambda: vacuous_reasons(record, faults), ())
+    if len(crashes) > told:
+        vacuous = (crashes[-1],)
+    interrupted = stop.is_set() or record.reached("interrupted")
+    results = _assemble(record, checked, faults, made)
+    return msgspec.structs.replace(
+        results,
+        vacuous=vacuous,
+        problems=tuple(dict.fromkeys([*problems, *crashes])),
+        interrupted=interrupted,
+    ).with_verdict(results.verdict, harness_failed=bool(failures))
+
+
+def _fault_results(record: RunRecord) -> tuple[FaultResult, ...]:
+    return fault_results(record.scheduled, record.faults)
+
+
+def _checked(
+    record: RunRecord, faults: Sequence[FaultResult], limits: Limits, stop: Stop
+) -> list[CheckResult]:
+    names = _checker_names(record)
+    if record.phases and not record.reached("load-started") and not record.living:
+        reason = "No client ever worked, so there is nothing to judge."
+        return [CheckResult(name, Verdict.UNKNOWN, reason) for name in names]
+    return check_all(names, _evidence(record, faults), limits, lambda: _given_up(stop))
+
+
+def _undecided(name: str) -> CheckResult:
+    return CheckResult(name, Verdict.UNKNOWN, "Not decided: the judging of it crashed.")
+
+
+class _Maker(Protocol):
+    """Makes something, or tells that it could not."""
+
+    def __call__(self, what: str, make: Callable[[], _Made], otherwise: _Made) -> _Made: ...
 
 
 def _assemble(
     record: RunRecord,
     checked: Sequence[CheckResult],
     faults: tuple[FaultResult, ...],
-    vacuous: tuple[str, ...],
-    problems: Sequence[str],
+    made: "_Maker",
 ) -> Results:
     plan, root = record.plan, record.folder.root
-    led = leader_epochs(record.state_events)
-    gap = longest_unavailability_ns(record.operations)
-    epochs = {epoch for epoch, _ in led} | acknowledged_epochs(record.operations)
+    led = made("Who led", lambda: leader_epochs(record.state_events), set[tuple[int, str]]())
+    gap = made(
+        "The longest unavailability", lambda: longest_unavailability_ns(record.operations), None
+    )
+    acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
+    epochs = {epoch for epoch, _ in led} | acknowledged
+    counts = made(
+        "The outcomes", lambda: outcome_counts(record.operations), dict[str, OutcomeCounts]()
+    )
     return Results(
         schema=RESULTS_SCHEMA,
         run=plan.run_id if plan else root.name,
@@ -175,22 +223,29 @@ def _assemble(
         system=plan.system if plan else "unknown system",
         workload=plan.workload if plan else "unknown workload",
         seed=plan.seed if plan else None,
-        runtime=plan.runtime if plan else "unknown runtime",
+        runtime=_runtime_words(plan) if plan else "unknown runtime",
         verdict=merge(result.verdict for result in checked),
-        vacuous=vacuous,
-        exit_code=results_file.EXIT_UNKNOWN,
+        vacuous=(),
+        exit_code=EXIT_UNKNOWN,
         checkers=tuple(checked),
-        operations=outcome_counts(record.operations),
+        operations=counts,
         faults=faults,
         elections=len({epoch for epoch, _ in led}) if led else None,
         epochs=tuple(sorted(epochs)),
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
         run_folder=str(root),
         reproduce=(
-            reproduce_command(plan, defaults_of(plan)) if plan else f"splitbrain check {root}"
+            reproduce_command(plan, defaults_of(plan))
+            if plan
+            else f"splitbrain check {shlex.quote(str(root))}"
         ),
-        problems=tuple(problems),
     )
+
+
+def _runtime_words(plan: Plan) -> str:
+    """The runtime, and what it could not do at all in this run."""
+    limits = plan.runtime_versions.get("limits")
+    return plan.runtime if limits is None else f"{plan.runtime} ({limits})"
 
 
 def _checker_names(record: RunRecord) -> list[str]:
@@ -243,34 +298,10 @@ def _problems(
         others.append("The run was interrupted before its time limit.")
     if record.phases and not in_order and not record.living:
         last = record.phases[-1].phase
-        others.append(f"The harness died during the run; the last step it reached is {last}.")
+        others.append(
+            "The nodes were not removed: `splitbrain clean` removes what is left of them."
+            if record.reached("failed")
+            else f"The harness died during the run; the last step it reached is {last}."
+        )
     failures = list(dict.fromkeys(failures))
     return failures, list(dict.fromkeys([*failures, *others]))
-
-
-def _publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
-    """Write all files; what cannot be made of report and summaries becomes a problem."""
-    results_file.write(results, record.folder.results)
-    analysis: dict[str, Any] | None = None
-    if with_analysis:
-        analysis, problem = read_summary(record.folder.root)
-        if problem is not None:
-            results = _with_problem(results, problem)
-    try:
-        from harness.report.page import report_page
-
-        page = report_page(record, results, analysis)
-        write_atomically(record.folder.report, page.encode())
-    # The report draws whatever a system said; a defect in drawing must not cost the verdict.
-    except Exception as error:  # noqa: BLE001
-        results = _with_problem(
-            results, f"report.html could not be made: {type(error).__name__}: {error}."
-        )
-    results_file.write(results, record.folder.results)
-    write_atomically(record.folder.summary, to_markdown(results).encode())
-    write_atomically(record.folder.junit, to_junit(results))
-    return results
-
-
-def _with_problem(results: Results, problem: str) -> Results:
-    return msgspec.structs.replace(results, problems=(*results.problems, problem))

@@ -1,6 +1,7 @@
 """Shows a run while it goes on: a small live panel on a terminal, plain lines elsewhere."""
 
 import threading
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
@@ -12,10 +13,13 @@ from rich.text import Text
 
 from harness.plain_text import printable
 from harness.progress import Progress
+from harness.terminal import without_control_echo
 
 _REFRESH_PER_SECOND = 4
 #: Time between two lines of figures where the output is no terminal.
 _PLAIN_INTERVAL_S = 5.0
+#: How long a display that is left in a hurry gets to remove what it has drawn.
+_STOP_PATIENCE_S = 1.0
 
 
 class LiveDisplay:
@@ -29,9 +33,11 @@ class LiveDisplay:
         self._ending = threading.Event()
         self._live: Live | None = None
         self._thread: threading.Thread | None = None
+        self._terminal = ExitStack()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
+            self._terminal.enter_context(without_control_echo())
             self._live = Live(
                 get_renderable=self._panel,
                 console=self._console,
@@ -57,13 +63,24 @@ class LiveDisplay:
             self._live.stop()
         if self._thread is not None:
             self._thread.join()
+        self._terminal.close()
+
+    def abandon(self) -> None:
+        """Bring the terminal back in order from another thread, before the process is left."""
+        live = self._live
+        if live is not None:
+            # The drawing thread may be stuck, for example on a terminal that takes nothing.
+            stopping = threading.Thread(target=live.stop, daemon=True)
+            stopping.start()
+            stopping.join(_STOP_PATIENCE_S)
+        self._terminal.close()
 
     def _panel(self) -> Panel:
         progress, counts = self._progress, self._progress.traffic.counts()
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim")
         table.add_column()
-        table.add_row("elapsed", f"{progress.elapsed_s:.0f} s, {progress.phase}")
+        table.add_row("elapsed", f"{progress.elapsed_s:.0f} s, {progress.activity}")
         table.add_row(
             "operations",
             f"{counts.ok:,} ok, {counts.fail:,} fail, {counts.info:,} info, "
@@ -78,7 +95,9 @@ class LiveDisplay:
         return Panel(Group(table, Text(), recent), title=printable(self._title), title_align="left")
 
     def _print(self, line: str) -> None:
-        self._console.print(Text(printable(line)), soft_wrap=True)
+        # Nobody may read any more; the threads of the run say their lines here and must go on.
+        with suppress(OSError, SystemExit):
+            self._console.print(Text(printable(line)), soft_wrap=True)
 
     def _print_figures(self) -> None:
         while not self._ending.wait(_PLAIN_INTERVAL_S):

@@ -1,13 +1,13 @@
 """The part of a run in which clients work and faults are injected, and the final reads after it.
 
-The event loop runs in the calling thread and carries the clients alone; the nemesis, whose calls
-block, works on a thread. The load lasts for the time limit and then until the nemesis is done, so
-that every heal is seen to let traffic through again.
+The event loop runs in the calling thread and carries the clients alone, or what worker processes
+tell of theirs; the nemesis, whose calls block, works on a thread. The load lasts for the time limit
+and then until the nemesis is done, so that every heal is seen to let traffic through again.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from contracts.errors import HarnessError
 from contracts.names import NodeName
@@ -15,13 +15,23 @@ from contracts.operations import Client
 from contracts.system import Route
 from harness.clients import Clients, Load, Performer
 from harness.final_reads import FinalReads
-from harness.nemesis_driver import NemesisDriver
+from harness.load.crew import Crew
+from harness.load.messages import ClientOpener
+from harness.load.shares import workers_for
 from harness.processes import Processes
 from harness.progress import Progress
 from harness.run_clock import NANOSECONDS, RunClock
 from harness.stop import Stop
 from history.writer import HistoryWriter
 from workloads.workload import Workload
+
+
+class Nemesis(Protocol):
+    """Carries out a schedule of faults."""
+
+    def run(self, load_start: int, load_end: int) -> object:
+        """Block until the schedule is carried out; both times in ns since the run's start."""
+        ...
 
 
 class LoadPhase:
@@ -34,22 +44,27 @@ class LoadPhase:
         workload: Workload,
         load: Load,
         open_client: Callable[[Route], Client],
-        nemesis: NemesisDriver,
+        nemesis: Nemesis,
         history: HistoryWriter,
         clock: RunClock,
         progress: Progress,
         stop: Stop,
+        opener_for_workers: Callable[[], ClientOpener] | None = None,
     ) -> None:
+        """``opener_for_workers`` makes what opens clients in worker processes, if they are used."""
         self._nodes = nodes
         self._workload = workload
         self._load = load
         self._open_client = open_client
+        self._opener_for_workers = opener_for_workers
         self._nemesis = nemesis
+        self._history = history
         self._clock = clock
         self._progress = progress
         self._stop = stop
         self._processes = Processes(load.concurrency)
         self._performer = Performer(history, progress.traffic, load.operation_timeout_s, stop)
+        self._crew: Crew | None = None
 
     def run(self) -> None:
         """Load the system and carry out the schedule; failures are told to the run's ``Stop``."""
@@ -63,25 +78,36 @@ class LoadPhase:
             performer=self._performer,
             processes=self._processes,
         )
-        return asyncio.run(reads.run(self._workload.final_reads()))
+        crew, workload = self._crew, self._workload
+        operations = workload.final_reads() if crew is None else crew.final_reads()
+        return asyncio.run(reads.run(operations))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         self._stop.notify(loop, stopped)
+        try:
+            clients = self._crew = self._make_crew()
+            if clients is None:
+                clients = self._make_clients()
+            else:
+                self._progress.say(f"starting {workers_for(self._load)} processes for the clients")
+            await clients.get_ready(stopped)
+            await self._load_and_break(clients, stopped)
+        except HarnessError as error:
+            self._stop.fail(error)
+        finally:
+            self._stop.forget_listeners()
+            if self._crew is not None:
+                self._crew.close()
+
+    async def _load_and_break(self, clients: Clients | Crew, stopped: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
         self._progress.reached("load-started")
         start = self._clock.now()
         end = start + round(self._load.time_limit_s * NANOSECONDS)
         nemesis = loop.run_in_executor(None, self._carry_out_schedule, start, end)
         timer = asyncio.ensure_future(self._end_of_load(nemesis, stopped))
-        clients = Clients(
-            nodes=self._nodes,
-            workload=self._workload,
-            load=self._load,
-            open_client=self._open_client,
-            performer=self._performer,
-            processes=self._processes,
-        )
         try:
             await clients.run(stopped)
         except* HarnessError as group:
@@ -90,10 +116,37 @@ class LoadPhase:
             self._stop.fail(_defect(group))
             raise
         finally:
-            self._stop.forget_listeners()
             await nemesis
             timer.cancel()
             self._progress.reached("load-ended")
+
+    def _make_clients(self) -> Clients:
+        return Clients(
+            nodes=self._nodes,
+            workload=self._workload,
+            load=self._load,
+            open_client=self._open_client,
+            performer=self._performer,
+            processes=self._processes,
+        )
+
+    def _make_crew(self) -> Crew | None:
+        """The worker processes, if the load needs any."""
+        workers = workers_for(self._load)
+        if not workers or self._opener_for_workers is None:
+            return None
+        return Crew(
+            workers=workers,
+            nodes=self._nodes,
+            workload=self._workload,
+            load=self._load,
+            open_client=self._opener_for_workers(),
+            history=self._history,
+            clock=self._clock,
+            traffic=self._progress.traffic,
+            processes=self._processes,
+            stop=self._stop,
+        )
 
     async def _end_of_load(self, nemesis: "asyncio.Future[None]", stopped: asyncio.Event) -> None:
         await asyncio.sleep(self._load.time_limit_s)

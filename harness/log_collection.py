@@ -1,19 +1,32 @@
-"""Fetches what the nodes leave behind: output, data, and the neutral dump of their log."""
+"""Fetches what the nodes leave behind: output, data, and the neutral dump of their log.
 
+A node's data may be anything after a crash or a planted bug, so the adapter reads them in a process
+that can be killed: what hangs, crashes or eats memory there costs that node's dump and no more.
+"""
+
+import pickle
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from contracts.budget import Budget, Unlimited
 from contracts.committed import CommittedLog
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import System
 from harness.atomic_file import write_atomically
+from harness.workers import Part, run_parts
 from history.run_folder import RunFolder
 
 #: Name of the data folder below a node's folder, as runtimes name it.
 DATA_FOLDER = "data"
+
+_DUMP_FUNCTION = "harness.log_collection:dump_log"
+_DUMPS_AT_ONCE = 2
+_DUMP_TIME_BUDGET_S = 120.0
+_DUMP_MEMORY_BUDGET_MIB = 4096
 
 
 class LogHeader(msgspec.Struct, frozen=True):
@@ -24,11 +37,8 @@ class LogHeader(msgspec.Struct, frozen=True):
     end_offset: int
 
 
-def collect_node(system: System, runtime: Runtime, folder: RunFolder, node: NodeName) -> str | None:
-    """Collect from one stopped node; what could not be read, or None.
-
-    A data folder that the adapter cannot read is a finding about the system or about a planted
-    disk fault, not a failure of the harness: the dump is then missing, and checkers say so.
+def collect_node(runtime: Runtime, folder: RunFolder, node: NodeName) -> None:
+    """Fetch one stopped node's output and data folder.
 
     Raises:
         HarnessError: the runtime failed.
@@ -36,12 +46,68 @@ def collect_node(system: System, runtime: Runtime, folder: RunFolder, node: Node
     target = folder.node(node)
     target.mkdir(parents=True, exist_ok=True)
     runtime.collect(node, target, with_data=True)
+
+
+def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> list[str]:
+    """Dump the committed logs of all nodes whose data were fetched; what could not be, in words.
+
+    A data folder that the adapter cannot read is a finding about the system or about a planted
+    disk fault, not a failure of the harness: the dump is then missing, and checkers say so.
+    Systems that show no committed log leave their output and data alone.
+    """
+    if not system.declares_committed_logs:
+        return []
+    found = [node for node in nodes if (folder.node(node) / DATA_FOLDER).is_dir()]
+    problems = [f"{node}: its data were not fetched" for node in nodes if node not in found]
+    payloads = [
+        (system, node, folder.node(node) / DATA_FOLDER, folder.committed_log(node))
+        for node in found
+    ]
+    if not _can_be_sent(system):
+        # An adapter that holds on to this process is asked in it.
+        told = [_dump_here(payload) for payload in payloads]
+    else:
+        outcomes = run_parts(
+            [Part(f"dump of {payload[1]}", _DUMP_FUNCTION, payload) for payload in payloads],
+            jobs=_DUMPS_AT_ONCE,
+            time_budget_s=_DUMP_TIME_BUDGET_S,
+            memory_budget_mib=_DUMP_MEMORY_BUDGET_MIB,
+        )
+        told = [
+            outcome.value
+            if outcome.failure is None
+            else f"the dump of its log failed: {outcome.failure}"
+            for outcome in outcomes
+        ]
+    return problems + [
+        f"{node}: {problem}" for node, problem in zip(found, told, strict=True) if problem
+    ]
+
+
+def dump_log(payload: tuple[System, NodeName, Path, Path], _budget: Budget) -> str | None:
+    """In a worker: dump one node's committed log; what could not be read, or None."""
+    system, node, data, target = payload
     try:
-        log = system.committed_log(node, target / DATA_FOLDER)
+        write_committed_log(target, system.committed_log(node, data))
     except HarnessError as error:
         return str(error)
-    write_committed_log(folder.committed_log(node), log)
     return None
+
+
+def _dump_here(payload: tuple[System, NodeName, Path, Path]) -> str | None:
+    try:
+        return dump_log(payload, Unlimited())
+    # A defect of the adapter costs the dump, as it does in a worker.
+    except Exception as error:  # noqa: BLE001
+        return f"the dump of its log crashed: {type(error).__name__}: {error}"
+
+
+def _can_be_sent(system: System) -> bool:
+    try:
+        pickle.dumps(system)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True
 
 
 def write_committed_log(path: Path, log: CommittedLog) -> None:

@@ -119,12 +119,13 @@ class NemesisDriver:
         self._record(fault, actual, "invoked")
         self._down.expect(kind.downs(actual))
         invoked = self._clock.now()
-        kind.inject(self._runtime, actual)
+        said = kind.inject(self._runtime, actual)
         injected = self._clock.now()
         seen = self._observer.await_all(
             kind.when_bitten(actual, self._nodes), injected, self._patience.bitten_s, self._stop
         )
-        self._record(fault, actual, "verified" if seen.seen else "not-bitten", seen.sentence)
+        evidence = seen.sentence if said is None else f"{seen.sentence}; {said}"
+        self._record(fault, actual, "verified" if seen.seen else "not-bitten", evidence)
         # A fault that began late, for want of a leader, still lasts as long as planned.
         end = max(at, invoked) + fault.duration_ms * 1_000_000
         before = self._progress.traffic.counts()
@@ -153,6 +154,7 @@ class NemesisDriver:
         )
         if not gone.seen:
             self._record(fault, actual, "not-healed", gone.sentence)
+            self._tell_exits(kind, actual)
             raise HarnessError(
                 f"heal the fault {fault.index} ({fault.kind}:{fault.target})",
                 ", ".join(actual.nodes),
@@ -172,6 +174,17 @@ class NemesisDriver:
         elif not self._stop.is_set():
             # The rule is gone, so this is the system's own doing: the run goes on and is judged.
             self._record(fault, actual, "not-healed", served_again.sentence)
+
+    def _tell_exits(self, kind: FaultKind, actual: ActualFault) -> None:
+        """Nodes that were started again and ended by themselves: that is the system's own doing."""
+        for node in sorted(kind.downs(actual)):
+            if self._runtime.status(node) == "exited":
+                self._progress.reached(
+                    "node-exited",
+                    node=node,
+                    exit_code=self._runtime.exit_code(node),
+                    detail=f"it did not stay up after the {actual.kind} was healed",
+                )
 
     def _settle(self, kind: FaultKind, fault: ScheduledFault) -> ActualFault | None:
         """What the fault means now, waiting a while for its target to exist."""

@@ -1,15 +1,18 @@
 """Judges the nodes' own conduct: exits that nobody asked for, fatal errors, tracebacks.
 
 A node that exits by itself is a failure of the system unless a recorded fault on that node asks for
-it; a traceback always is one. Told from the run folder alone: the watch over the nodes
-(``phases.jsonl``) is believed first, then state events (restarts, ``fatal``, ``stopped``) and fault
-windows, and the text of the nodes' logs. Must never call a node healthy that left no trace at all:
-that is ``unknown``. Source: design, section 5 (verdicts).
+it, and then the reason that it states must be the fault's; a traceback always is one. Told from the
+run folder alone: the watch over the nodes (``phases.jsonl``) is believed first, then state events
+(restarts, ``fatal``, ``stopped``) and fault windows, and the text of the nodes' logs. Must never
+call a node healthy that left no trace at all, nor blame one where the record of the faults is
+damaged: both are ``unknown``. Source: design, section 5 (verdicts).
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from checker.verdict import CheckResult, Verdict
 from contracts.state_event import StateEvent
@@ -20,10 +23,21 @@ CHECKER_NAME = "node-health"
 
 #: A state event is stamped when the harness reads it, a fault when it is asked for.
 _STAMP_SLACK_NS = 2_000_000_000
+#: Faults that ask a node to end by itself, and words of which its stated reason must have one.
+ASKED_TO_END: dict[str, tuple[str, ...]] = {
+    "fsync-error": ("fsync", "sync failed", "input/output error", "i/o error"),
+    "disk-full": ("disk full", "disk is full", "no space", "enospc"),
+    "memory-limit": ("memory",),
+    "corruption": ("corrupt", "checksum", "crc"),
+}
+#: Exit code of a process that the kernel killed: all that can be said of a memory limit.
+_KILLED = 137
 _LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err"})
 _TRACEBACK = b"Traceback (most recent call last)"
-#: A log is read up to here; a system under test may fill a disk.
-_LOG_BYTES_MAX = 256 * 2**20
+_BLOCK_BYTES = 1 << 22
+#: How much of a line before a traceback, and of a log from there, is shown at most.
+_LINE_BYTES_MAX = 4096
+_EXCERPT_BYTES_MAX = 1 << 16
 _EXCERPT_LINES_MAX = 60
 _VIOLATIONS_MAX = 20
 
@@ -33,14 +47,50 @@ def judge_nodes(record: RunRecord) -> CheckResult:
     windows = fault_windows(record.faults, record.end_time)
     load_end = record.events[-1].time if record.events else 0
     violations: list[dict[str, Any]] = []
+    unexplained: list[dict[str, Any]] = []
     restarts = 0
+    failed = _failed_since(record)
     for node in record.node_names:
         events = record.state_events.get(node, [])
         restarts += len({event.incarnation for event in events} - {0})
-        violations += _watched_exits(record, node) or _exits(node, events, windows, load_end)
+        ended = list(_watched_exits(record, node, windows))
+        known = bool(ended) or record.knows_its_faults
+        ended = ended or list(_exits(node, events, windows, load_end))
+        for exit_ in ended:
+            blames = known and (failed is None or (exit_["time"] or 0) < failed)
+            (violations if blames else unexplained).append(exit_)
         violations += _tracebacks(node, record.folder.root / "nodes" / node)
     silent = [node for node in record.node_names if not _left_a_trace(record, node)]
-    return _result(record.node_names, violations, silent, restarts)
+    result = _result(record.node_names, violations, silent, restarts)
+    if result.verdict is not Verdict.INVALID and unexplained:
+        why = (
+            "it came after the harness or its environment had failed"
+            if record.knows_its_faults
+            else "faults.jsonl is damaged"
+        )
+        reason = f"Nobody is blamed, since {why}: {unexplained[0]['sentence']}"
+        return _without_blame(result, reason, unexplained)
+    if violations and record.phases and not record.reached("load-started"):
+        # A set-up that cannot work says nothing of the system.
+        return _without_blame(result, f"The cluster never served. {result.reason}", violations)
+    return result
+
+
+def _failed_since(record: RunRecord) -> int | None:
+    """When the harness or its environment failed, ns; what nodes do after that may be its doing."""
+    return min((phase.since for phase in record.phases if phase.since is not None), default=None)
+
+
+def _without_blame(
+    result: CheckResult, reason: str, found: Sequence[dict[str, Any]]
+) -> CheckResult:
+    return msgspec.structs.replace(
+        result,
+        verdict=Verdict.UNKNOWN,
+        reason=reason,
+        violations=(),
+        observations=tuple(found[:_VIOLATIONS_MAX]),
+    )
 
 
 def _result(
@@ -67,18 +117,21 @@ def _left_a_trace(record: RunRecord, node: str) -> bool:
     return bool(record.state_events.get(node)) or any(_logs(record.folder.root / "nodes" / node))
 
 
-def _watched_exits(record: RunRecord, node: str) -> list[dict[str, Any]]:
-    """Exits that the harness saw while no fault on the node was in force."""
+def _watched_exits(
+    record: RunRecord, node: str, windows: Sequence[FaultWindow]
+) -> Iterator[dict[str, Any]]:
+    """Exits that the harness saw while no fault on the node was in force that ends nodes."""
     fatal = [event for event in record.state_events.get(node, []) if event.kind == "fatal"]
-    found: list[dict[str, Any]] = []
     for phase in record.phases:
         if phase.phase != "node-exited" or phase.node != node:
             continue
         why = next((event.reason for event in fatal if event.reason), phase.detail)
+        asking = _asking(windows, node, phase.time)
+        if asking and _fits(asking, why, phase.exit_code):
+            continue
         code = "an unknown exit code" if phase.exit_code is None else f"exit code {phase.exit_code}"
         what = f"ended by itself with {code}" + (f" ({why})" if why else "")
-        found.append(_violation("node-exited", node, phase.time, what))
-    return found
+        yield _violation("node-exited", node, phase.time, what + _despite(asking))
 
 
 def _exits(
@@ -89,11 +142,13 @@ def _exits(
     told: set[int] = set()
     previous: StateEvent | None = None
     for event in events:
+        asking = _asking(windows, node, event.time)
+        asked_for = bool(asking) and _fits(asking, event.reason, None)
         if event.kind == "fatal":
             told.add(event.incarnation)
-            yield _violation(
-                "node-fatal", node, event.time, f"stopped with a fatal error: {event.reason}"
-            )
+            if not asked_for:
+                what = f"stopped with a fatal error: {event.reason}{_despite(asking)}"
+                yield _violation("node-fatal", node, event.time, what)
         elif (
             event.kind == "stopped"
             and event.incarnation not in told
@@ -101,17 +156,54 @@ def _exits(
             and not _explained(ending, event.time)
         ):
             told.add(event.incarnation)
-            why = event.reason or "no reason given"
-            yield _violation("node-exited", node, event.time, f"stopped by itself: {why}")
+            if not asked_for:
+                why = event.reason or "no reason given"
+                what = f"stopped by itself: {why}{_despite(asking)}"
+                yield _violation("node-exited", node, event.time, what)
         elif (
             previous is not None
             and event.incarnation > previous.incarnation
             and previous.incarnation not in told
-            and not _explained(ending, event.time)
+            and not _ended_between(ending, previous.time, event.time)
+            and not _fits(asking, None, _KILLED)
         ):
             what = "was started again though no fault ended it"
             yield _violation("node-exited", node, event.time, what)
         previous = event
+
+
+def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list[FaultWindow]:
+    """Faults in force on the node that ask it to end by itself."""
+    return [
+        window
+        for window in windows
+        if window.kind in ASKED_TO_END and node in window.nodes and _explained([window], time)
+    ]
+
+
+def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
+    """Whether the node states the reason of one of the faults; a killed one states none."""
+    if reason is None:
+        return exit_code == _KILLED and any(window.kind == "memory-limit" for window in asking)
+    said = reason.casefold()
+    return any(word in said for window in asking for word in ASKED_TO_END[window.kind])
+
+
+def _despite(asking: Sequence[FaultWindow]) -> str:
+    return f", which is not the reason that {asking[0].kind} gives" if asking else ""
+
+
+def _ended_between(ending: Sequence[FaultWindow], last: int | None, first: int | None) -> bool:
+    """Whether a fault was in force between a life's last event and the next one's first.
+
+    On a busy machine a node's first event comes long after it was started.
+    """
+    if last is None or first is None:
+        return True
+    return any(
+        window.start - _STAMP_SLACK_NS <= first and last <= window.end + _STAMP_SLACK_NS
+        for window in ending
+    )
 
 
 def _explained(ending: Sequence[FaultWindow], time: int | None) -> bool:
@@ -141,15 +233,27 @@ def _tracebacks(node: str, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def first_traceback(path: Path) -> list[str] | None:
-    """The lines of the first Python traceback in a log, up to the line that names the exception."""
-    read = 0
+    """The lines of the first Python traceback in a log, up to the line that names the exception.
+
+    The whole log is looked at, however long, a block at a time: a line may have no end.
+    """
     with path.open("rb") as file:
-        for line in file:
-            read += len(line)
-            if _TRACEBACK in line:
-                return _excerpt(line, file)
-            if read > _LOG_BYTES_MAX:
-                return None
+        position = 0
+        kept = b""
+        while block := file.read(_BLOCK_BYTES):
+            found = (kept + block).find(_TRACEBACK)
+            if found >= 0:
+                at = position - len(kept) + found
+                start = max(0, at - _LINE_BYTES_MAX)
+                file.seek(start)
+                # From the beginning of the line, where that is near.
+                start += file.read(at - start).rfind(b"\n") + 1
+                file.seek(start)
+                text = file.read(_EXCERPT_BYTES_MAX)
+                lines = iter(text.splitlines(keepends=True))
+                return _excerpt(next(lines), lines)
+            position += len(block)
+            kept = block[-len(_TRACEBACK) + 1 :]
     return None
 
 

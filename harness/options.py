@@ -4,13 +4,15 @@ Names are resolved, the plan is drawn, and what is missing is refused. Starts no
 nothing.
 """
 
+import math
+import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UsageError
+from contracts.errors import CapabilityError, UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
@@ -19,13 +21,26 @@ from harness.clients import Load, reader_slots
 from history.plan import sub_seeds
 from nemesis.kinds import kind_names
 from nemesis.nearest import or_nearest
-from nemesis.plan import NONE, parse, refuse_what_cannot_be_had, schedule
-from nemesis.scripted import SCRIPTED, PlanFile, from_file_faults, parse_plan_file
+from nemesis.plan import NONE, needs, parse, refuse_what_cannot_be_had, schedule
+from nemesis.scripted import (
+    PLAN_FILE_ENDINGS,
+    SCRIPTED,
+    PlanFile,
+    from_file_faults,
+    parse_plan_file,
+)
 from systems.registry import DEFAULT_SYSTEM
+from systems.registry import names as system_names
 from workloads.workload import Workload, workload, workload_names
 
 NODES_MAX = 9
-_PLAN_FILE_FORMATS = {".json": "json", ".toml": "toml"}
+#: Files of JSON and of other tools hold no larger whole number safely.
+SEED_MAX = 2**63 - 1
+#: A week; the whole schedule of a run is drawn before it starts.
+TIME_LIMIT_S_MAX = 7 * 24 * 3600.0
+CONCURRENCY_MAX = 10_000
+RATE_MAX = 10_000_000.0
+OPERATION_TIMEOUT_S_MAX = 3600.0
 
 
 class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,17 +97,13 @@ def prepare(
         HarnessError: what the runtime needs does not answer.
     """
     _check_numbers(options)
+    _check_runs_folder(options.runs_folder)
     if options.workload not in workload_names():
         raise UsageError(
             f"there is no workload called {options.workload!r}",
             or_nearest(options.workload, workload_names(), "workloads"),
         )
-    for bug in options.bugs:
-        if bug not in system.planted_bugs:
-            raise UsageError(
-                f"the system {system.name!r} has no planted bug {bug!r}",
-                or_nearest(bug, system.planted_bugs, "planted bugs"),
-            )
+    _check_bugs(options.bugs, system)
     nodes = tuple(NodeName(f"n{number}") for number in range(1, options.nodes + 1))
     seeds = sub_seeds(options.seed)
     faults = options.schedule
@@ -100,6 +111,7 @@ def prepare(
         faults, settings = plan_faults(
             options.nemesis, nodes, seeds["nemesis"], round(options.time_limit_s * 1000)
         )
+        _check_settings(settings, options.nemesis, {*system_names(), system.name})
         if not options.settings:
             options = msgspec.structs.replace(options, settings=settings.get(system.name, {}))
     operations = workload(
@@ -109,16 +121,25 @@ def prepare(
         readers=reader_slots(nodes, options.concurrency),
         options=options.workload_options,
     )
+    system_options = SystemOptions(
+        nodes=options.nodes, bugs=options.bugs, settings=options.settings
+    )
+    system.check_options(system_options)
     runtime = make_runtime()
     refuse_what_cannot_be_had(faults, runtime.capabilities(), runtime.name)
+    if "power" in needs(faults) and not system.declares_durable_lengths:
+        raise CapabilityError(
+            "plan the fault power",
+            f"system {system.name}",
+            "its nodes do not tell what they have flushed, so no runtime here can take the rest",
+            "Leave power out of --nemesis.",
+        )
     return PreparedTest(
         options=options,
         system=system,
         runtime=runtime,
         workload=operations,
-        system_options=SystemOptions(
-            nodes=options.nodes, bugs=options.bugs, settings=options.settings
-        ),
+        system_options=system_options,
         load=Load(
             concurrency=options.concurrency,
             rate=options.rate,
@@ -144,41 +165,110 @@ def plan_faults(
     if nemesis == NONE:
         return (), {}
     path = Path(nemesis)
-    if nemesis in SCRIPTED or path.suffix in _PLAN_FILE_FORMATS:
+    if nemesis in SCRIPTED or path.suffix in PLAN_FILE_ENDINGS:
         plan = SCRIPTED[nemesis](time_limit_ms) if nemesis in SCRIPTED else _read_plan_file(path)
+        if nemesis in SCRIPTED and not plan.faults:
+            raise UsageError(
+                f"no fault of the plan {nemesis!r} fits into a time limit of "
+                f"{time_limit_ms / 1000:g} s",
+                "Choose a longer --time-limit, or --nemesis none",
+            )
         return from_file_faults(plan.faults, nodes, time_limit_ms), plan.settings
-    first = nemesis.partition(",")[0].partition(":")[0].strip()
-    if "," not in nemesis and first not in kind_names():
-        raise UsageError(
-            f"there is no fault or plan called {nemesis!r}",
-            or_nearest(first, (*kind_names(), *SCRIPTED, NONE), "faults and plans"),
-        )
+    _refuse_other_plans(nemesis)
     return schedule(parse(nemesis), nodes, random.Random(seed), time_limit_ms), {}
+
+
+def _refuse_other_plans(nemesis: str) -> None:
+    """Refuse what is no list of faults: misspelt names, files of other kinds, plans in a list."""
+    items = [item.strip() for item in nemesis.split(",")]
+    for item in items:
+        if len(items) > 1 and (item in SCRIPTED or Path(item).suffix in PLAN_FILE_ENDINGS):
+            raise UsageError(
+                f"the plan {item!r} stands in a list, and a plan is a whole schedule",
+                "Name the plan alone, or a list of fault kinds",
+            )
+    first = items[0].partition(":")[0]
+    if len(items) > 1 or first in kind_names():
+        return
+    if Path(nemesis).exists():
+        raise UsageError(
+            f"{nemesis} is no plan file",
+            f"Name a file that ends in {' or '.join(PLAN_FILE_ENDINGS)}, or fault kinds such as "
+            "partition,kill",
+        )
+    raise UsageError(
+        f"there is no fault or plan called {nemesis!r}",
+        or_nearest(first, (*kind_names(), *SCRIPTED, NONE), "faults and plans"),
+    )
 
 
 def _read_plan_file(path: Path) -> PlanFile:
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"the plan file {path} cannot be read: {error.strerror}",
+            f"the plan file {path} cannot be read: {error.strerror or error}",
             "Name a file that exists, or fault kinds such as partition,kill",
         ) from error
-    return parse_plan_file(text, _PLAN_FILE_FORMATS[path.suffix])
+    return parse_plan_file(content, str(path))
+
+
+def _check_runs_folder(runs_folder: Path) -> None:
+    """Refuse a place where no run folder can be made, before anything is started."""
+    there = runs_folder.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    problem = ""
+    if not there.is_dir():
+        problem = (
+            "is no folder" if there == runs_folder.absolute() else f"lies below a file, {there}"
+        )
+    elif not os.access(there, os.W_OK | os.X_OK):
+        problem = "cannot be written"
+    if problem:
+        raise UsageError(
+            f"the folder of runs {str(runs_folder)!r} {problem}",
+            "Choose another place with --runs-folder",
+        )
+
+
+def _check_bugs(bugs: tuple[str, ...], system: System) -> None:
+    for place, bug in enumerate(bugs):
+        if bug in bugs[:place]:
+            raise UsageError(f"the bug {bug!r} is named twice", "Name each --bug once")
+        if bug not in system.planted_bugs:
+            raise UsageError(
+                f"the system {system.name!r} has no planted bug {bug!r}",
+                or_nearest(bug, system.planted_bugs, "planted bugs"),
+            )
+
+
+def _check_settings(settings: Iterable[str], plan: str, systems: set[str]) -> None:
+    """Refuse a plan file's settings for a system that does not exist: they would do nothing."""
+    for name in settings:
+        if name not in systems:
+            raise UsageError(
+                f"the plan {plan!r} has settings for {name!r}, which is no system",
+                or_nearest(name, systems, "systems"),
+            )
 
 
 def _check_numbers(options: TestOptions) -> None:
     rules = (
-        (1 <= options.nodes <= NODES_MAX, "--nodes", options.nodes, f"between 1 and {NODES_MAX}"),
-        (options.concurrency >= 1, "--concurrency", options.concurrency, "at least 1"),
-        (options.rate > 0, "--rate", options.rate, "above 0"),
-        (options.time_limit_s > 0, "--time-limit", options.time_limit_s, "above 0"),
-        (
-            options.operation_timeout_s > 0,
-            *("--operation-timeout", options.operation_timeout_s, "above 0"),
-        ),
-        (options.seed >= 0, "--seed", options.seed, "at least 0"),
+        ("--nodes", options.nodes, 1, NODES_MAX),
+        ("--concurrency", options.concurrency, 1, CONCURRENCY_MAX),
+        ("--rate", options.rate, 0, RATE_MAX),
+        ("--time-limit", options.time_limit_s, 0, TIME_LIMIT_S_MAX),
+        ("--operation-timeout", options.operation_timeout_s, 0, OPERATION_TIMEOUT_S_MAX),
+        ("--seed", options.seed, 0, SEED_MAX),
     )
-    for holds, name, value, range_ in rules:
+    for name, value, low, high in rules:
+        if isinstance(value, int):
+            holds, range_ = low <= value <= high, f"between {low:,} and {high:,}"
+        else:
+            # A rate or a time of 0 is none; nan compares with nothing and is refused too.
+            holds = math.isfinite(value) and low < value <= high
+            range_ = f"above {low} and at most {high:,.0f}"
         if not holds:
-            raise UsageError(f"{name} cannot be {value:g}", f"Choose a number {range_}")
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            raise UsageError(f"{name} cannot be {shown}", f"Choose a number {range_}")

@@ -43,6 +43,10 @@ class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
     #: In words: what is missing for convergence, why the run failed.
     detail: str | None = None
+    #: Events in the history by then.
+    events: int = 0
+    #: failed: when the failure was first noticed, ns since the run's start.
+    since: int | None = None
 
 
 def phases_path(run_folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+from checker.registry import COMMITTED_LOGS, STATE_EVENTS, evidence_needed
 from contracts.errors import HarnessError
 from contracts.names import RunId
 from harness.atomic_file import write_atomically
@@ -22,11 +23,12 @@ def plan_of(test: PreparedTest, name: str, run_id: RunId) -> Plan:
         settings=options.settings,
         system_versions=test.system.versions(),
         declares_state_events=test.system.declares_state_events,
+        declares_committed_logs=test.system.declares_committed_logs,
         runtime=test.runtime.name,
         nodes=test.nodes,
         workload=options.workload,
         workload_options=test.workload.options(),
-        checkers=test.workload.checkers,
+        checkers=_checkers(test),
         nemesis=options.nemesis,
         planned_faults=len(test.schedule),
         seed=options.seed,
@@ -40,6 +42,18 @@ def plan_of(test: PreparedTest, name: str, run_id: RunId) -> Plan:
         tool_commit=tool_commit(),
         replay_of=options.replay_of,
         pinned=options.pinned,
+    )
+
+
+def _checkers(test: PreparedTest) -> tuple[str, ...]:
+    """The workload's checkers, without those whose evidence the system does not give."""
+    lacking: set[str] = set()
+    if not test.system.declares_state_events:
+        lacking.add(STATE_EVENTS)
+    if not test.system.declares_committed_logs:
+        lacking.add(COMMITTED_LOGS)
+    return tuple(
+        name for name in test.workload.checkers if evidence_needed(name).isdisjoint(lacking)
     )
 
 

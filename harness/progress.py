@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from contracts.errors import HarnessError
 from contracts.fault import FaultEvent
 from harness.phases import Phase, PhaseName
 from harness.run_clock import RunClock
@@ -15,6 +16,25 @@ from history.writer import LineWriter
 
 #: Lines of recent events that are kept for the display.
 _RECENT_MAX = 8
+
+#: What goes on from each step on, in words of the user's; ``None`` where it goes on as before.
+_ACTIVITIES: dict[PhaseName, str | None] = {
+    "deploying": "starting the nodes",
+    "deployed": "waiting for a leader",
+    "ready": "starting the clients",
+    "load-started": "clients at work",
+    "load-ended": "clients stopped, healing",
+    "healed": "waiting until all nodes hold the same log",
+    "converged": "taking the final reads",
+    "not-converged": "stopping the nodes",
+    "final-reads-ended": "stopping the nodes",
+    "stopped": "collecting logs and data",
+    "collected": "removing the nodes",
+    "torn-down": "done",
+    "interrupted": None,
+    "failed": None,
+    "node-exited": None,
+}
 
 _PHASE_SENTENCES: dict[PhaseName, str] = {
     "deploying": "starting the nodes",
@@ -38,9 +58,24 @@ _PHASE_SENTENCES: dict[PhaseName, str] = {
 class Progress:
     """Phases, faults and leaders of one run as they happen."""
 
-    def __init__(self, clock: RunClock, phases: LineWriter, traffic: Traffic) -> None:
+    def __init__(
+        self,
+        clock: RunClock,
+        phases: LineWriter,
+        traffic: Traffic,
+        *,
+        events: Callable[[], int] = lambda: 0,
+        failed: Callable[[HarnessError], None] = lambda _error: None,
+    ) -> None:
+        """``events`` counts the history's events; ``failed`` is told that a step went unrecorded.
+
+        A disk that refuses a line must never keep the run from its next step: healing and taking
+        down come after most of them.
+        """
         self._clock = clock
         self._phases = phases
+        self._events = events
+        self._failed = failed
         self._lock = threading.Lock()
         self._listeners: list[Callable[[str], None]] = []
         self.traffic = traffic
@@ -48,6 +83,10 @@ class Progress:
         self.recent: deque[str] = deque(maxlen=_RECENT_MAX)
         #: Name of the present phase.
         self.phase: PhaseName = "deploying"
+        #: What goes on, in words.
+        self.activity = "starting the nodes"
+        #: Nodes whose exit was recorded, and that were not seen running since.
+        self.exited: set[str] = set()
         #: Who leads in which epoch, as far as known.
         self.leader: str | None = None
         self.epoch: int | None = None
@@ -61,11 +100,19 @@ class Progress:
         node: str | None = None,
         exit_code: int | None = None,
         detail: str | None = None,
+        since: int | None = None,
     ) -> None:
-        """Record a step of the run."""
-        self._phases.append(Phase(self._clock.now(), phase, node, exit_code, detail))
+        """Record a step of the run; the fields are those of ``harness.phases.Phase``."""
+        line = Phase(self._clock.now(), phase, node, exit_code, detail, self._events(), since)
+        try:
+            self._phases.append(line)
+        except HarnessError as error:
+            self._failed(error)
         if phase not in ("node-exited", "interrupted", "failed"):
             self.phase = phase
+        self.activity = _ACTIVITIES[phase] or self.activity
+        if phase == "node-exited" and node is not None:
+            self.exited.add(node)
         sentence = _PHASE_SENTENCES[phase]
         if node is not None:
             sentence += f": {node}"

@@ -7,11 +7,10 @@ of n replays it did.
 
 from pathlib import Path
 
-import msgspec
-
 from contracts.errors import UsageError
 from harness.options import TestOptions
 from harness.store import find_run
+from history.json_problems import in_words
 from history.plan import Plan, decode_plan
 from history.run_folder import RunFolder
 from nemesis.schedule_lines import decode_schedule, pin
@@ -36,9 +35,10 @@ def replay_options(
     try:
         lines = folder.schedule.read_bytes().splitlines() if folder.schedule.exists() else []
         schedule, actual = decode_schedule(lines)
-    except msgspec.DecodeError as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"{folder.schedule} cannot be read: {error}", "Replay a run whose schedule is whole"
+            f"{folder.schedule} cannot be read: {_why(error)}",
+            "Replay a run whose schedule is whole",
         ) from error
     if len(schedule) != plan.planned_faults:
         raise UsageError(
@@ -69,7 +69,13 @@ def replay_options(
 def _read_plan(folder: RunFolder) -> Plan:
     try:
         return decode_plan(folder.plan.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"{folder.plan} cannot be read: {error}", "Replay a run made by this version"
+            f"{folder.plan} cannot be read: {_why(error)}", "Replay a run made by this version"
         ) from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return in_words(error)

@@ -32,6 +32,11 @@ class OutcomeCounts(msgspec.Struct, frozen=True):
     ok: int = 0
     fail: int = 0
     info: int = 0
+    #: Of those that are ok: compare-and-sets refused for their precondition, which changed nothing.
+    refused: int = 0
+    #: Error class to how many of those that are fail, and of those that are info.
+    fail_by_error: dict[str, int] = {}
+    info_by_error: dict[str, int] = {}
 
     @property
     def total(self) -> int:
@@ -90,7 +95,7 @@ class Results(msgspec.Struct, frozen=True):
     elections: int | None
     #: Leader epochs seen, ascending.
     epochs: tuple[int, ...]
-    #: Longest time between two acknowledged operations while clients were working.
+    #: Longest time without an acknowledged write while clients were working, whatever the cause.
     longest_unavailability_ms: int | None
     run_folder: str
     #: The command that reproduces the run.
@@ -99,6 +104,8 @@ class Results(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     #: The harness or its environment failed, so that valid would be a guess.
     harness_failed: bool = False
+    #: The user ended the run or the judging early, so that it cannot be valid.
+    interrupted: bool = False
 
     @property
     def is_vacuous(self) -> bool:
@@ -111,31 +118,49 @@ class Results(msgspec.Struct, frozen=True):
             self,
             verdict=verdict,
             harness_failed=harness_failed,
-            exit_code=exit_code(verdict, vacuous=self.is_vacuous, harness_failed=harness_failed),
+            exit_code=exit_code(
+                verdict,
+                vacuous=self.is_vacuous,
+                harness_failed=harness_failed,
+                interrupted=self.interrupted,
+            ),
         )
+
+    def with_problem(self, problem: str, *, first: bool = False) -> "Results":
+        """The same with one more problem, said once."""
+        others = tuple(known for known in self.problems if known != problem)
+        problems = (problem, *others) if first else (*others, problem)
+        return msgspec.structs.replace(self, problems=problems)
 
     @property
     def headline(self) -> str:
         """What a person must see first; follows the exit code.
 
-        ``INVALID``, ``HARNESS FAILED``, ``UNKNOWN``, ``VACUOUS`` or ``VALID``.
+        ``INVALID``, ``HARNESS FAILED``, ``INTERRUPTED``, ``UNKNOWN``, ``VACUOUS`` or ``VALID``.
         """
         if self.verdict is Verdict.INVALID:
             return "INVALID"
         if self.harness_failed:
             return "HARNESS FAILED"
+        if self.interrupted:
+            return "INTERRUPTED"
         if self.verdict is Verdict.UNKNOWN:
             return "UNKNOWN"
         return "VACUOUS" if self.vacuous else "VALID"
 
 
-def exit_code(verdict: Verdict, *, vacuous: bool, harness_failed: bool) -> int:
-    """The exit code of design section 6: a violation always wins, also over a failed heal."""
+def exit_code(
+    verdict: Verdict, *, vacuous: bool, harness_failed: bool, interrupted: bool = False
+) -> int:
+    """The exit code of design section 6: a violation always wins, also over a failed heal.
+
+    A run that the user ended early was judged as far as it went and proves nothing: unknown.
+    """
     if verdict is Verdict.INVALID:
         return EXIT_INVALID
     if harness_failed:
         return EXIT_HARNESS_FAILED
-    if verdict is Verdict.UNKNOWN or vacuous:
+    if verdict is Verdict.UNKNOWN or vacuous or interrupted:
         return EXIT_UNKNOWN
     return EXIT_VALID
 
@@ -152,9 +177,9 @@ def first_clauses(sentence: str) -> str:
     return sentence[: max(ends)] + "." if ends else sentence
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: int, thing: str, things: str | None = None) -> str:
     """``1 fault``, ``2 faults``."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {things or thing + 's'}"
 
 
 def leading_sentence(results: Results) -> str:
@@ -162,16 +187,25 @@ def leading_sentence(results: Results) -> str:
     headline = results.headline
     if headline == "HARNESS FAILED":
         return results.problems[0] if results.problems else "The harness failed without a reason."
+    if headline == "INTERRUPTED":
+        return (
+            f"Ended early by the user; what there was by then is {results.verdict.value}: "
+            f"{counted(_succeeded(results), 'operation')} succeeded."
+        )
     if headline in ("INVALID", "UNKNOWN"):
         for result in results.checkers:
             if result.verdict is results.verdict:
                 return first_clauses(result.reason)
     if headline == "VACUOUS":
         return "The run proves nothing: " + results.vacuous[0]
-    succeeded = sum(counts.ok for counts in results.operations.values())
     verified = sum(fault.verified for fault in results.faults)
     faults = "no fault was planned" if not results.faults else counted(verified, "fault") + " bit"
-    return f"{succeeded:,} operations succeeded, {faults}, no checker found a violation."
+    succeeded = counted(_succeeded(results), "operation")
+    return f"{succeeded} succeeded, {faults}, no checker found a violation."
+
+
+def _succeeded(results: Results) -> int:
+    return sum(counts.ok for counts in results.operations.values())
 
 
 def write(results: Results, path: Path) -> None:

@@ -1,4 +1,8 @@
-"""The one clock of a run: nanoseconds since its start, monotonic, the same for every thread."""
+"""The one clock of a run: nanoseconds since its start, monotonic, the same for all of it.
+
+The system's monotonic clock is one for every thread and every process of a machine, so worker
+processes that are told when the run started stamp times that compare with ours.
+"""
 
 import time
 
@@ -6,14 +10,19 @@ NANOSECONDS = 1_000_000_000
 
 
 class RunClock:
-    """Starts at zero when made."""
+    """Starts at zero when made, or where another process of this machine started it.
 
-    def __init__(self) -> None:
-        self._start_ns = time.monotonic_ns()
+    Args:
+        start_ns: the ``start_ns`` of that other clock.
+    """
+
+    def __init__(self, start_ns: int | None = None) -> None:
+        #: Reading of the system's monotonic clock at zero.
+        self.start_ns = time.monotonic_ns() if start_ns is None else start_ns
 
     def now(self) -> int:
         """Nanoseconds since the run's start."""
-        return time.monotonic_ns() - self._start_ns
+        return time.monotonic_ns() - self.start_ns
 
     def seconds(self) -> float:
         """Seconds since the run's start."""

@@ -1,12 +1,12 @@
 """Runs one test from the empty folder to the collected evidence; judges nothing.
 
 The course: make the folder and its plan, start the nodes, wait for a leader, load and break,
-heal, wait for one mind, read finally, stop, collect, take down. A failure of the harness anywhere
-ends the load and goes on with healing and collecting, so that what is there can be judged; whatever
-happens, nothing is left running. Source: design, sections 5 and 7.
+heal, wait for one mind, read finally, stop, collect, take down. A failure anywhere, ours, the
+environment's or a defect, ends the load and goes on with healing and collecting, so that what is
+there can be judged; whatever happens, nothing is left running. Source: design, sections 5 and 7.
 """
 
-from collections.abc import Callable
+import time
 from contextlib import ExitStack
 
 import msgspec
@@ -14,13 +14,18 @@ from rich.console import Console
 
 from contracts.errors import HarnessError
 from contracts.fault import ScheduledFault
+from contracts.runtime import NodeSpec
 from harness import convergence
+from harness.attempts import Attempts
+from harness.ballast import Ballast
 from harness.down_nodes import DownNodes
+from harness.ending import ACT_TIMEOUT_S, Ending
 from harness.evidence import Observer
-from harness.interrupts import interrupting
+from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.live import LiveDisplay
+from harness.load.openers import SystemClients, fixed_endpoints
 from harness.load_phase import LoadPhase
-from harness.log_collection import collect_node
+from harness.manifest import write_manifest
 from harness.metrics import MetricsSampler
 from harness.nemesis_driver import NemesisDriver, Patience
 from harness.options import PreparedTest
@@ -29,14 +34,11 @@ from harness.plan_record import plan_of, write_plan
 from harness.progress import Progress
 from harness.run_clock import RunClock
 from harness.state_tailer import StateEventTailer
-from harness.stop import Stop, patiently
+from harness.stop import Stop, within
 from harness.store import LivingRun, create_run
 from harness.traffic import Traffic
 from history.run_folder import RunFolder
 from history.writer import HistoryWriter, LineWriter
-
-#: An engine under load may refuse for a moment to remove what it is still stopping.
-_TEARDOWN_PATIENCE_S = 30.0
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -57,24 +59,55 @@ class RunOutcome(msgspec.Struct, frozen=True):
     interrupted: bool
     #: Whether clients have worked, so that there is something to judge.
     loaded: bool
+    #: The user did not want to wait for the end in order.
+    hurried: bool = False
 
 
-def run_test(test: PreparedTest, console: Console, timing: Timing | None = None) -> RunOutcome:
+def run_test(
+    test: PreparedTest,
+    console: Console,
+    timing: Timing | None = None,
+    interrupts: Interrupts | None = None,
+) -> RunOutcome:
     """Run one prepared test.
+
+    Args:
+        test: what to run.
+        console: where its course is shown.
+        timing: how long to wait for the cluster.
+        interrupts: those of the command around it; by default the run takes the signals itself.
 
     Raises:
         HarnessError: not even the run folder could be made.
     """
     name = f"{test.system.name}-{test.options.workload}"
-    with create_run(test.options.runs_folder, name, test.options.seed) as living:
+    with ExitStack() as context:
+        if interrupts is None:
+            interrupts = context.enter_context(Interrupts(console.print))
+        living = context.enter_context(
+            create_run(test.options.runs_folder, name, test.options.seed)
+        )
         run = _Run(test, name, living, timing or Timing())
         title = f"splitbrain {name}, seed {test.options.seed}, {living.run_id}"
+        display = LiveDisplay(console, run.progress, title)
+
+        def farewell() -> tuple[str, int]:
+            display.abandon()
+            return run.farewell(), LEFT_EXIT_CODE
+
         try:
-            with interrupting(run.stop), LiveDisplay(console, run.progress, title):
+            with (
+                interrupts.during(run.interrupt, run.hurry, farewell=farewell),
+                run.attempts.watching_threads(),
+                display,
+            ):
                 run.carry_out()
         finally:
             run.close()
-        return RunOutcome(living.folder, run.stop.failure, run.stop.interrupted, run.loaded)
+        stop = run.stop
+        return RunOutcome(
+            living.folder, stop.failure, stop.interrupted, run.loaded, stop.haste.is_set()
+        )
 
 
 class _Run:
@@ -89,48 +122,100 @@ class _Run:
         self._clock = RunClock()
         self._files = ExitStack()
         self.stop = Stop()
+        self.attempts = Attempts(living.folder, self.stop)
         self.loaded = False
         self._is_deployed = False
+        self._node_specs: tuple[NodeSpec, ...] = ()
         self._plan = plan_of(test, name, living.run_id)
         write_plan(self._folder, self._plan)
+        self._ballast = Ballast(self._folder.root)
+        self._ballast.take()
         self._schedule = self._lines_of_schedule(test.schedule)
         self._history = HistoryWriter(self._folder.history, self._clock.now)
         self._files.callback(self._history.close)
         self._faults = self._files.enter_context(LineWriter(self._folder.faults))
         self._metrics = self._files.enter_context(LineWriter(self._folder.metrics))
         phases = self._files.enter_context(LineWriter(phases_path(self._folder.root)))
-        self.progress = Progress(self._clock, phases, Traffic())
+        self.progress = Progress(
+            self._clock,
+            phases,
+            Traffic(),
+            events=lambda: self._history.count,
+            failed=self.stop.fail,
+        )
         self._down = DownNodes()
         self._sampler: MetricsSampler | None = None
         self._tailer: StateEventTailer | None = None
 
+    def interrupt(self) -> str:
+        """The user wants to stop: heal, stop, collect."""
+        self.progress.say("interrupted: healing, stopping and collecting; once more to hurry")
+        self.stop.interrupt()
+        return ""
+
+    def hurry(self) -> str:
+        """The user wants to stop now: no more waiting, but the nodes are removed."""
+        self.progress.say(
+            "interrupted again: removing the nodes at once; once more to leave them to "
+            "`splitbrain clean`"
+        )
+        self.stop.hurry()
+        return ""
+
+    def farewell(self) -> str:
+        """The last sentence of a process that is left with nodes still there."""
+        return (
+            "left at once. The watchdog stops the nodes, `splitbrain clean` removes them; "
+            f"`splitbrain check {self._folder.root}` judges what was recorded."
+        )
+
     def close(self) -> None:
-        """Sync and close the files of the run."""
-        self._files.close()
+        """Sync and close the files of the run, and seal them."""
+        self._ballast.release()
+        try:
+            self._files.close()
+            # While nodes are left, more of their output may still be fetched.
+            if self.progress.phase == "torn-down":
+                write_manifest(self._folder)
+        except HarnessError as error:
+            self.stop.fail(error)
 
     def carry_out(self) -> None:
         """The whole course; failures of the harness are kept in ``stop``."""
         try:
-            self._start_nodes()
-            if not self.stop.is_set():
-                self._work()
-        except HarnessError as error:
-            self.stop.fail(error)
-        finally:
+            self.attempts.attempt(self._course)
             if self.stop.interrupted:
                 self.progress.reached("interrupted")
+        finally:
             self._end()
-            if self.stop.failure is not None:
-                self.progress.reached("failed", detail=str(self.stop.failure))
+        if self.stop.failure is not None:
+            self.progress.reached(
+                "failed", detail=str(self.stop.failure), since=self._failed_since()
+            )
+
+    def _failed_since(self) -> int | None:
+        """When the failure was noticed, ns since the run's start."""
+        if self.stop.failed_at is None:
+            return None
+        return self._clock.now() - (time.monotonic_ns() - self.stop.failed_at)
+
+    def _course(self) -> None:
+        self._start_nodes()
+        if not self.stop.is_set():
+            self._work()
 
     def _start_nodes(self) -> None:
         self.progress.reached("deploying")
-        spec = self._system.deployment(
-            self._living.run_id, self._folder.root, self._test.system_options
-        )
         for node in self._test.nodes:
             self._folder.node(node).mkdir(parents=True, exist_ok=True)
+        spec = self._system.deployment(
+            self._living.run_id,
+            self._folder.root,
+            self._test.system_options,
+            self._runtime.place,
+        )
         self._start_tailer()
+        self._node_specs = spec.nodes
         self._runtime.deploy(spec)
         self._is_deployed = True
         self._plan = msgspec.structs.replace(self._plan, runtime_versions=self._runtime.versions())
@@ -165,12 +250,15 @@ class _Run:
         phase = self._load_phase()
         self.loaded = True
         phase.run()
-        self.progress.reached("healed")
+        if self.stop.failure is None:
+            self.progress.reached("healed")
         in_order = not self.stop.is_set()
         missing = convergence.await_converged(
             self._system,
             self._runtime,
             self._timing.converged_s if in_order else self._timing.interrupted_s,
+            self.stop,
+            self._timing.interrupted_s,
         )
         self.progress.reached("converged" if missing is None else "not-converged", detail=missing)
         if in_order and not self.stop.is_set():
@@ -203,47 +291,46 @@ class _Run:
             clock=self._clock,
             progress=self.progress,
             stop=self.stop,
+            opener_for_workers=lambda: SystemClients(
+                system, fixed_endpoints(runtime, self._node_specs)
+            ),
         )
 
     def _end(self) -> None:
         """Stop the nodes, collect, take down; each step is tried whatever became of the others."""
-        if self._sampler is not None:
-            self._sampler.finish()
+        attempt, ending = self.attempts.attempt, self._ending()
         with ExitStack() as steps:
             # Last in, first out: collected before the nodes are removed.
-            steps.callback(self._attempt, self._take_down)
-            steps.callback(self._attempt, self._collect)
-            steps.callback(self._attempt, self._stop_nodes)
+            steps.callback(attempt, ending.take_down)
+            steps.callback(attempt, self._collect)
+            if self._is_deployed:
+                steps.callback(attempt, ending.stop_nodes)
+            if self._sampler is not None:
+                steps.callback(attempt, self._stop_sampling)
 
-    def _attempt(self, step: Callable[[], None]) -> None:
-        try:
-            step()
-        except HarnessError as error:
-            self.stop.fail(error)
-
-    def _stop_nodes(self) -> None:
-        if not self._is_deployed:
-            return
-        for node in self._test.nodes:
-            if self._runtime.status(node) in ("running", "paused"):
-                self._runtime.kill(node)
-        self.progress.reached("stopped")
+    def _stop_sampling(self) -> None:
+        assert self._sampler is not None
+        within(self._sampler.finish, ACT_TIMEOUT_S, "stop sampling", self._living.run_id)
 
     def _collect(self) -> None:
         if self._tailer is not None:
-            self._tailer.finish()
-        if not self._is_deployed:
-            return
-        problems = [
-            problem
-            for node in self._test.nodes
-            if (problem := collect_node(self._system, self._runtime, self._folder, node))
-        ]
-        self.progress.reached("collected", detail="; ".join(problems) or None)
+            self.attempts.attempt(self._tailer.finish)
+        if self._is_deployed:
+            self._ending().collect()
 
-    def _take_down(self) -> None:
-        patiently(self._runtime.teardown, _TEARDOWN_PATIENCE_S, 1.0, HarnessError)
-        self.progress.reached("torn-down")
+    def _ending(self) -> Ending:
+        return Ending(
+            run_id=self._living.run_id,
+            system=self._system,
+            runtime=self._runtime,
+            nodes=self._test.nodes,
+            folder=self._folder,
+            down=self._down,
+            progress=self.progress,
+            stop=self.stop,
+            attempts=self.attempts,
+            ballast=self._ballast,
+        )
 
     def _lines_of_schedule(self, schedule: tuple[ScheduledFault, ...]) -> LineWriter:
         lines = self._files.enter_context(LineWriter(self._folder.schedule))

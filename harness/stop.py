@@ -2,17 +2,23 @@
 
 Every thread of a run waits on this instead of sleeping, so that a run stops within a fraction of
 a second wherever it is. The first failure is kept, later ones are usually its consequences.
+What must be finished although the run is to end (healing, collecting) waits on ``haste`` instead,
+which is set only when the user asks a second time.
 """
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, wait_fixed
 from tenacity.stop import stop_after_delay, stop_when_event_set
 
 from contracts.errors import HarnessError
+
+_Result = TypeVar("_Result")
 
 
 class NotYetError(Exception):
@@ -30,6 +36,22 @@ class Stop:
         self.interrupted = False
         #: First failure of the harness or its environment.
         self.failure: HarnessError | None = None
+        #: When it was noticed, by the monotonic clock, ns.
+        self.failed_at: int | None = None
+        self._haste: Stop | None = None
+
+    @property
+    def haste(self) -> "Stop":
+        """Set when the user does not want to wait for the end in order either."""
+        with self._lock:
+            if self._haste is None:
+                self._haste = Stop()
+            return self._haste
+
+    def hurry(self) -> None:
+        """The user wants to stop and not to wait."""
+        self.interrupt()
+        self.haste.interrupt()
 
     def interrupt(self) -> None:
         """The user wants to stop."""
@@ -40,7 +62,7 @@ class Stop:
         """Something of ours or of the environment failed; the run ends."""
         with self._lock:
             if self.failure is None:
-                self.failure = error
+                self.failure, self.failed_at = error, time.monotonic_ns()
         self._set()
 
     def is_set(self) -> bool:
@@ -92,3 +114,36 @@ def patiently(
     """Like ``Stop.retrying`` for what must be finished even though the run is to end."""
     retrying = Stop().retrying(patience_s, interval_s, *errors)
     return retrying(action)
+
+
+def within(action: Callable[[], _Result], timeout_s: float, what: str, target: str) -> _Result:
+    """The action's result, on a thread of its own that is given up when time is over.
+
+    For the runtime's and the adapter's acts at the end of a run: one that hangs must not keep the
+    others from being done, nor the verdict from being told.
+
+    Raises:
+        HarnessError: it did not end in time.
+        Exception: what the action raises.
+    """
+    ended: Future[_Result] = Future()
+
+    def act() -> None:
+        try:
+            ended.set_result(action())
+        # Whatever it is, it is raised again in the thread that waits.
+        except BaseException as error:  # noqa: BLE001
+            ended.set_exception(error)
+
+    threading.Thread(target=act, name=what, daemon=True).start()
+    try:
+        return ended.result(timeout_s)
+    except TimeoutError:
+        if ended.done():
+            raise
+        raise HarnessError(
+            what,
+            target,
+            f"it did not end within {timeout_s:g} s and was left alone",
+            "Look at the engine's and the node's output; `splitbrain clean` removes what is left.",
+        ) from None

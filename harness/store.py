@@ -14,6 +14,7 @@ from typing import Self
 from contracts.errors import HarnessError, UsageError
 from contracts.names import RunId
 from history.run_folder import RunFolder
+from runtimes.dead_runs import is_living
 
 LATEST = "latest"
 #: Names tried when several runs of one seed start in the same second.
@@ -56,8 +57,7 @@ def create_run(runs_folder: Path, test: str, seed: int) -> LivingRun:
     try:
         root = _make_folder(runs_folder.absolute() / test, f"{stamp}-{seed}")
         folder = RunFolder(root)
-        descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = _locked(folder.lock)
         _point_latest(runs_folder.absolute() / LATEST, root)
     except OSError as error:
         raise HarnessError(
@@ -87,17 +87,27 @@ def find_run(path: Path) -> RunFolder:
 
 def is_alive(folder: RunFolder) -> bool:
     """Whether the run's own process still holds its lock."""
+    return is_living(folder.lock)
+
+
+def _locked(lock: Path) -> int:
+    """A descriptor that holds the lock, and that no child process gets."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        descriptor = os.open(folder.lock, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
+        # Somebody may be looking at it: that ends in a moment.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
         os.close(descriptor)
-    return False
+        lock.unlink()
+        lock.parent.rmdir()
+        raise HarnessError(
+            "lock the run folder",
+            str(lock.parent),
+            f"its file system keeps no locks ({error.strerror}), so that a living run could not "
+            "be told from a dead one",
+            "Choose another place with --runs-folder",
+        ) from error
+    return descriptor
 
 
 def _make_folder(parent: Path, name: str) -> Path:

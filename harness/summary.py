@@ -5,6 +5,10 @@ Markdown file, where it is when a page opens. Everything shown comes from ``resu
 is judged here.
 """
 
+import contextlib
+import io
+import os
+import sys
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -13,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.verdict import Verdict
+from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import markdown, printable
 from harness.results import FaultResult, Results, leading_sentence
 
@@ -25,24 +30,67 @@ _HEADLINE_STYLE = {
     "VALID": "bold black on green",
     "INVALID": "bold white on red",
 }
+#: Lines for programs and files are never wrapped.
+_PLAIN_WIDTH = 100_000
 #: Faults shown on a terminal before the rest is only counted.
 _FAULTS_SHOWN_MAX = 40
 #: Below a table of faults, for the mark behind a node.
 _LEADER_NOTE = "* led when the fault came"
 
 
+def show(results: Results, console: Console) -> None:
+    """Print the summary, or as much of it as can be printed; never raises for what is shown.
+
+    Where nobody draws a terminal, lines are neither wrapped nor filled up with blanks: the table
+    is read by programs and in files.
+    """
+    try:
+        if console.is_terminal:
+            render(results, console)
+        else:
+            _print_plainly(results, console)
+    except BrokenPipeError:
+        _nobody_reads()
+    # A reader who stopped reading, or text that this terminal cannot show: the verdict is the last
+    # thing that may be lost, so it goes out in plain letters.
+    except Exception as error:  # noqa: BLE001
+        plain = (
+            f"{results.headline} {leading_sentence(results)}\nRun folder  {results.run_folder}\n"
+            f"(The summary could not be shown: {type(error).__name__}: {error}.)\n"
+        )
+        sys.stderr.write(plain.encode("ascii", "backslashreplace").decode("ascii"))
+
+
+def _print_plainly(results: Results, console: Console) -> None:
+    drawn = io.StringIO()
+    render(results, Console(file=drawn, width=_PLAIN_WIDTH, color_system=None))
+    for line in drawn.getvalue().splitlines():
+        console.file.write(line.rstrip() + "\n")
+    console.file.flush()
+
+
+def _nobody_reads() -> None:
+    """Keep the interpreter from complaining, at its end, that its output is gone."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def render(results: Results, console: Console) -> None:
-    """Print the summary; reads well from 80 columns on and as plain text."""
+    """Print the summary; reads well from 80 columns on."""
     console.print()
     console.print(Text(_title(results), style="bold"))
     _print_block(console, "Operations", _operations_table(results))
+    reasons = list(failures(results))
+    if reasons:
+        _print_block(console, "Operations without success", _sentences_table(reasons))
     if results.faults:
         bitten = sum(fault.verified for fault in results.faults)
         title = f"Faults ({bitten} of {len(results.faults)} bit)"
         _print_block(console, title, _faults_table(results.faults))
         if _hit_a_leader(results.faults):
             console.print(Padding(Text(_LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
-    _print_block(console, "Cluster", _cluster_table(results))
+    if _cluster_rows(results):
+        _print_block(console, "Cluster", _cluster_table(results))
     _print_block(console, "Checkers", _checkers_table(results))
     if results.vacuous:
         _print_block(console, "Vacuous, because", _sentences_table(results.vacuous))
@@ -75,12 +123,15 @@ def to_markdown(results: Results) -> str:
     lines += [f"- {name}: {value}" for name, value in _cluster_rows(results)]
     lines += _markdown_table(
         "Operations",
-        ("operation", "ok", "fail", "info"),
+        outcome_columns(results),
         [
-            (kind, f"{counts.ok:,}", f"{counts.fail:,}", f"{counts.info:,}")
+            (kind, *outcome_cells(counts, outcome_columns(results)))
             for kind, counts in sorted(results.operations.items())
         ],
     )
+    reasons = list(failures(results))
+    if reasons:
+        lines += ["", *(f"- {markdown(sentence)}" for sentence in reasons)]
     if results.faults:
         lines += _markdown_table(
             "Faults",
@@ -101,10 +152,9 @@ def to_markdown(results: Results) -> str:
 
 
 def _title(results: Results) -> str:
-    seed = "" if results.seed is None else f", seed {results.seed}"
-    return printable(
-        f"{results.test}: {results.system}, {results.workload}{seed}, {results.runtime}"
-    )
+    seed = "" if results.seed is None else f"seed {results.seed}"
+    parts = (results.system, results.workload, seed, results.runtime)
+    return printable(f"{results.test}: {', '.join(part for part in parts if part)}")
 
 
 def _print_block(console: Console, title: str, table: Table) -> None:
@@ -121,13 +171,12 @@ def _plain_table(*, header: bool) -> Table:
 
 def _operations_table(results: Results) -> Table:
     table = _plain_table(header=True)
-    table.add_column("operation")
-    for outcome in ("ok", "fail", "info"):
-        table.add_column(outcome, justify="right")
+    columns = outcome_columns(results)
+    table.add_column(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
     for kind, counts in sorted(results.operations.items()):
-        table.add_row(
-            Text(printable(kind)), *(f"{n:,}" for n in (counts.ok, counts.fail, counts.info))
-        )
+        table.add_row(Text(printable(kind)), *outcome_cells(counts, columns))
     return table
 
 
@@ -172,7 +221,8 @@ def _cluster_rows(results: Results) -> list[tuple[str, str]]:
     if results.elections is not None:
         rows.append(("elections", f"{results.elections:,}{_epoch_range(results.epochs)}"))
     gap = results.longest_unavailability_ms
-    rows.append(("longest unavailability", "not known" if gap is None else f"{gap:,} ms"))
+    if gap is not None:
+        rows.append(("longest unavailability", f"{gap:,} ms without an acknowledged write"))
     return rows
 
 

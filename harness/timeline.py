@@ -4,11 +4,13 @@ Computed from the run folder's own records, so that a verdict never waits for an
 computes the finer ones; where both give a figure, a test holds them equal.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
 
+from checker.evidence import cas_succeeded
 from contracts.state_event import StateEvent
 from harness.fault_results import ENDING_KINDS, FaultWindow
 from harness.results import OutcomeCounts
@@ -16,6 +18,8 @@ from history.records import PairedOperation
 
 #: Operation kinds that commit nothing.
 PURE_KINDS = frozenset({"read"})
+#: Error class of an operation that says none.
+_NO_ERROR = "unnamed-error"
 
 
 class Reign(msgspec.Struct, frozen=True, order=True):
@@ -31,11 +35,27 @@ class Reign(msgspec.Struct, frozen=True, order=True):
 
 def outcome_counts(operations: Iterable[PairedOperation]) -> dict[str, OutcomeCounts]:
     """Operation kind to how many ended how, final reads included."""
-    counted: dict[str, dict[str, int]] = {}
+    counted: dict[str, Counter[str]] = {}
+    errors: dict[tuple[str, str], Counter[str]] = {}
     for operation in operations:
-        by_outcome = counted.setdefault(operation.f, {"ok": 0, "fail": 0, "info": 0})
-        by_outcome[operation.type] += 1
-    return {kind: OutcomeCounts(**by_outcome) for kind, by_outcome in sorted(counted.items())}
+        counts = counted.setdefault(operation.f, Counter())
+        counts[operation.type] += 1
+        if operation.type != "ok":
+            by_error = errors.setdefault((operation.f, operation.type), Counter())
+            by_error[operation.error or _NO_ERROR] += 1
+        elif operation.f == "cas" and not cas_succeeded(operation.result):
+            counts["refused"] += 1
+    return {
+        kind: OutcomeCounts(
+            ok=counts["ok"],
+            fail=counts["fail"],
+            info=counts["info"],
+            refused=counts["refused"],
+            fail_by_error=dict(errors.get((kind, "fail"), Counter()).most_common()),
+            info_by_error=dict(errors.get((kind, "info"), Counter()).most_common()),
+        )
+        for kind, counts in sorted(counted.items())
+    }
 
 
 def reigns(

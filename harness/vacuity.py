@@ -14,7 +14,7 @@ from checker.evidence import acknowledged_change
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.fault_results import FaultWindow, fault_windows
-from harness.results import FaultResult
+from harness.results import FaultResult, counted
 from history.records import PairedOperation
 
 #: Successful operations of each kind, final reads apart, below which a run proves nothing.
@@ -35,7 +35,7 @@ def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[s
     planned = record.plan.planned_faults if record.plan else 0
     if planned > len(faults):
         reasons.insert(
-            0, f"The plan has {planned} faults, the run folder knows of {len(faults)} only."
+            0, f"The plan has {counted(planned, 'fault')}, the run folder knows of {len(faults)}."
         )
     return tuple(reason for reason in reasons if reason is not None)
 
@@ -48,6 +48,8 @@ def too_few_faults_bit(faults: Sequence[FaultResult]) -> str | None:
     could_apply = [fault for fault in faults if fault.applied or fault.at_ms is None]
     bitten = sum(fault.verified for fault in could_apply)
     if not bitten:
+        if len(faults) == 1:
+            return "The only planned fault did not bite."
         return f"None of the {len(faults)} planned faults bit."
     if bitten * 2 < len(could_apply):
         return f"Only {bitten} of the {len(could_apply)} faults that could apply bit."
@@ -95,7 +97,8 @@ def kinds_without_results(operations: Sequence[PairedOperation]) -> list[str]:
         return ["The clients invoked no operation."]
     succeeded = Counter(operation.f for operation in load if operation.type == "ok")
     return [
-        f"Only {succeeded[kind]} operations of kind {kind} succeeded, {OK_COUNT_MIN} are needed."
+        f"Only {counted(succeeded[kind], 'operation')} of kind {kind} succeeded, "
+        f"{OK_COUNT_MIN} are needed."
         for kind in sorted({operation.f for operation in load})
         if succeeded[kind] < OK_COUNT_MIN
     ]

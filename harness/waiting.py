@@ -6,11 +6,13 @@ Several things may go on at a time, such as the checkers and the Spark analysis 
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
+
+from harness.terminal import without_control_echo
 
 _REFRESH_PER_SECOND = 4
 
@@ -37,6 +39,7 @@ class Waiting:
         #: When each thing that goes on began, in the order of their beginnings.
         self._began_s: dict[str, float] = {}
         self._live: Live | None = None
+        self._terminal = ExitStack()
 
     @contextmanager
     def during(self, what: str) -> Generator[None]:
@@ -55,6 +58,7 @@ class Waiting:
         with self._lock:
             self._began_s[what] = now_s
         if self._console.is_terminal and self._live is None:
+            self._terminal.enter_context(without_control_echo())
             self._live = Live(
                 get_renderable=self._line,
                 console=self._console,
@@ -69,6 +73,7 @@ class Waiting:
         if self._live is not None and not self._began_s:
             self._live.stop()
             self._live = None
+            self._terminal.close()
 
     def _line(self) -> Text:
         now_s = time.monotonic()
@@ -77,4 +82,6 @@ class Waiting:
         return Text("; ".join(parts))
 
     def _print(self, line: str) -> None:
-        self._console.print(Text(line, style="dim"), soft_wrap=True)
+        # Nobody may read any more; what is waited for goes on.
+        with suppress(OSError, SystemExit):
+            self._console.print(Text(line, style="dim"), soft_wrap=True)

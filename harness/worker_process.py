@@ -1,7 +1,7 @@
 """The child side of ``harness.workers``: performs parts of a judgement until its input ends.
 
 Started as ``python -m harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``. Frames in and out
-are a four-byte length and a pickle; both ends are the same program on the same machine. The child
+are an eight-byte length and a pickle; both ends are the same program on the same machine. The child
 must never outlive its parent: a thread reads the input and ends the process at its end, also while
 a part is computing. Nothing that a part prints may reach the frames.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 #: Length prefix of a frame.
-FRAME_HEADER = struct.Struct(">I")
+FRAME_HEADER = struct.Struct(">Q")
 #: Share of the memory budget at which a part is asked to give up by itself.
 _MEMORY_SHARE_SOFT = 0.9
 #: How often the budget looks at the memory, at most.
@@ -67,10 +67,15 @@ def resolve(function: str) -> Callable[[Any, ProcessBudget], Any]:
     return getattr(importlib.import_module(module), name)
 
 
+def frame(message: Any) -> bytes:
+    """One frame's bytes."""
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    return FRAME_HEADER.pack(len(body)) + body
+
+
 def write_frame(stream: IO[bytes], message: Any) -> None:
     """Write one frame and flush."""
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(FRAME_HEADER.pack(len(body)) + body)
+    stream.write(frame(message))
     stream.flush()
 
 
@@ -111,7 +116,8 @@ def main() -> None:
         answer = _perform(frames.get(), time_budget_s, memory_budget_mib)
         try:
             write_frame(outgoing, answer)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
+        # A result may fail to pickle in as many ways as there are results.
+        except Exception as error:  # noqa: BLE001
             write_frame(outgoing, ("failed", f"crashed: its result cannot be sent: {error}"))
 
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import msgspec
 
-from harness.worker_process import FRAME_HEADER, resident_mib, write_frame
+from harness.worker_process import FRAME_HEADER, frame, resident_mib
 
 #: How often running parts are looked at.
 _POLL_INTERVAL_S = 0.05
@@ -64,21 +64,33 @@ class _Worker:
         self._memory_budget_mib = memory_budget_mib
         # Closed with the worker, which outlives any one block.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-m", "harness.worker_process"),
-                *(str(time_budget_s), str(memory_budget_mib)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        )
+        try:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-m", "harness.worker_process"),
+                    *(str(time_budget_s), str(memory_budget_mib)),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+                },
+                # Ctrl-C is for the harness; it decides what becomes of its workers.
+                start_new_session=True,
+            )
+        except OSError:
+            self._errors.close()
+            raise
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin = self._process.stdin
         self.output = self._process.stdout
+        # A worker that is stopped takes nothing and gives nothing; the pool must not wait for it.
         os.set_blocking(self.output.fileno(), False)
+        os.set_blocking(self._stdin.fileno(), False)
+        self._unsent = memoryview(b"")
         self._buffer = bytearray()
         self._ready = False
         self._since = time.monotonic()
@@ -95,12 +107,27 @@ class _Worker:
         """Send it a part; an outcome comes back at once if the part cannot be sent."""
         self.part, self._since, self._memory_mib_max = position, time.monotonic(), 0.0
         try:
-            write_frame(self._stdin, (part.function, part.payload))
-        except BrokenPipeError:
-            return self._failed("crashed before it began")
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            self._unsent = memoryview(frame((part.function, part.payload)))
+        # A payload may fail to pickle in as many ways as there are payloads.
+        except Exception as error:  # noqa: BLE001
             return self._failed(f"cannot be sent to a worker: {error}")
+        return self.send()
+
+    def send(self) -> PartOutcome | None:
+        """Write as much of the part as the worker takes now; an outcome if it is gone."""
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent) :]
+        except BlockingIOError:
+            return None
+        except OSError:
+            return self._failed("crashed before it began")
         return None
+
+    @property
+    def sending(self) -> bool:
+        """Whether part of the part is still to be written."""
+        return bool(self._unsent)
 
     def receive(self) -> PartOutcome | None:
         """Take what the child wrote; an outcome if that completes the part's answer."""
@@ -108,15 +135,22 @@ class _Worker:
             self._buffer += chunk
         if chunk == b"":
             return self._failed(f"crashed: its worker {self._end()}")
-        while (message := self._next_message()) is not None:
-            state, value = message
+        while True:
+            try:
+                message = self._next_message()
+                if message is None:
+                    return None
+                state, value = message
+            # What a broken child writes need not be a frame of ours.
+            except Exception as error:  # noqa: BLE001
+                self._process.kill()
+                return self._failed(f"crashed: its answer cannot be read: {error}")
             if state == "ready":
                 self._ready, self._since = True, time.monotonic()
             elif state == "done":
                 return self._outcome(value, None)
             else:
                 return self._failed(value)
-        return None
 
     def overrun(self) -> PartOutcome | None:
         """An outcome if the part has left its budget; the caller then discards the worker."""
@@ -147,7 +181,7 @@ class _Worker:
         self.output.close()
         self._errors.close()
         # Bytes may be left for a child that is gone.
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             self._stdin.close()
 
     def _read(self) -> bytes | None:
@@ -191,7 +225,13 @@ class _Worker:
 class _Pool:
     """Slots for workers, and the outcomes so far."""
 
-    def __init__(self, parts: Sequence[Part], make_worker: Callable[[], _Worker]) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        make_worker: Callable[[], _Worker],
+        give_up: Callable[[], str | None],
+    ) -> None:
+        self._give_up = give_up
         self._parts = parts
         self._make_worker = make_worker
         order = sorted(range(len(parts)), key=lambda position: (-parts[position].weight, position))
@@ -200,13 +240,24 @@ class _Pool:
         self._selector = selectors.DefaultSelector()
         self.outcomes: dict[int, PartOutcome] = {}
 
+    def abandon(self, reason: str) -> None:
+        """Give every part that is still open this failure."""
+        for position in range(len(self._parts)):
+            self.outcomes.setdefault(position, PartOutcome(None, reason, 0.0, 0.0))
+
     def run(self, jobs: int) -> None:
         try:
             while len(self.outcomes) < len(self._parts):
+                if (reason := self._give_up()) is not None:
+                    self.abandon(reason)
+                    return
                 open_parts = len(self._parts) - len(self.outcomes)
                 while len(self._workers) < min(jobs, open_parts):
                     self._open()
                 self._feed()
+                for worker in list(self._workers):
+                    if worker.sending:
+                        self._settle(worker, worker.send(), discard=True)
                 for key, _ in self._selector.select(_POLL_INTERVAL_S):
                     self._settle(key.data, key.data.receive(), discard=False)
                 for worker in list(self._workers):
@@ -248,14 +299,28 @@ class _Pool:
         worker.close()
 
 
+def _never() -> str | None:
+    return None
+
+
 def run_parts(
-    parts: Sequence[Part], *, jobs: int, time_budget_s: float, memory_budget_mib: int
+    parts: Sequence[Part],
+    *,
+    jobs: int,
+    time_budget_s: float,
+    memory_budget_mib: int,
+    give_up: Callable[[], str | None] = _never,
 ) -> list[PartOutcome]:
     """Run all parts, at most ``jobs`` at a time, the heaviest first.
 
     Returns one outcome per part, in the order of ``parts``. Every started process has ended when
-    this returns or raises.
+    this returns or raises. Where workers cannot be had at all, or ``give_up`` gives a reason, what
+    is still open fails with that reason and what is done is kept.
     """
-    pool = _Pool(parts, lambda: _Worker(time_budget_s, memory_budget_mib))
-    pool.run(max(1, jobs))
+    pool = _Pool(parts, lambda: _Worker(time_budget_s, memory_budget_mib), give_up)
+    try:
+        pool.run(max(1, jobs))
+    # No process, no memory, no file descriptor, or a defect here: the verdict must survive it.
+    except Exception as error:  # noqa: BLE001
+        pool.abandon(f"could not be run: {type(error).__name__}: {error}")
     return [pool.outcomes[position] for position in range(len(parts))]

@@ -16,6 +16,7 @@ import msgspec
 from contracts.errors import UsageError
 from history.edn import EdnError, parse, parse_all
 from history.errors import HistoryError
+from history.json_problems import in_words
 from history.reader import BrokenLine, HistoryReader
 from history.records import Event, EventType
 from history.run_folder import RunFolder
@@ -33,6 +34,16 @@ _REFUSALS = frozenset(
 #: Names in the files of others for what we call by another.
 _FUNCTIONS = {"compare-and-set": "cas"}
 _GUESS_BYTES = 1 << 16
+#: What files begin with that hold a history and are not one, and what to do about it.
+_WRAPPED = (
+    (b"\x1f\x8b", "it is compressed with gzip", "Unpack it first: gunzip FILE"),
+    (b"PK\x03\x04", "it is a zip archive", "Unpack it first: unzip FILE"),
+    (b"(\xb5/\xfd", "it is compressed with zstd", "Unpack it first: unzstd FILE"),
+    (b"PAR1", "it is a Parquet table", "Name the history.jsonl that it was made from"),
+    (b"\xff\xfe", "it is UTF-16", "Save it as UTF-8"),
+    (b"\xfe\xff", "it is UTF-16", "Save it as UTF-8"),
+    (b"\xef\xbb\xbf", "it begins with a byte order mark", "Save it as UTF-8 without one"),
+)
 
 
 class LoadedHistory(msgspec.Struct, frozen=True):
@@ -61,6 +72,10 @@ def load(
         HistoryError: no such file, unknown format, or a broken history.
     """
     file = RunFolder(path).history if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        raise HistoryError(
+            str(path), f"the folder holds no {file.name}", "Name a run folder or a history file"
+        )
     chosen = _known_format(history_format) if history_format else guess_format(file)
     if chosen == "jsonl":
         reader = HistoryReader(file, skip_broken=skip_broken)
@@ -78,9 +93,13 @@ def guess_format(file: Path) -> Format:
     """
     try:
         with file.open("rb") as opened:
-            head = opened.read(_GUESS_BYTES).decode("utf-8", errors="replace")
+            begin = opened.read(_GUESS_BYTES)
     except OSError as error:
         raise _cannot_open(file, error) from error
+    for mark, problem, next_step in _WRAPPED:
+        if begin.startswith(mark):
+            raise HistoryError(str(file), problem, next_step)
+    head = begin.decode("utf-8", errors="replace")
     lines = [line.strip() for line in head.split("\n") if line.strip()]
     if not lines or re.match(r'\{\s*"', lines[0]):
         return "jsonl"
@@ -88,10 +107,16 @@ def guess_format(file: Path) -> Format:
         return "edn"
     if any(_LOG_LINE.search(line) for line in lines):
         return "jepsen-log"
+    if lines[0].startswith("["):
+        raise HistoryError(
+            str(file),
+            "it is one JSON list, not one event a line",
+            "Write one event a line: jq -c '.[]' FILE",
+        )
     raise HistoryError(
         str(file),
         "it looks like none of the known formats",
-        f"Name its format: {', '.join(get_args(Format))}.",
+        f"Name its format with --format: {', '.join(get_args(Format))}",
     )
 
 
@@ -100,7 +125,8 @@ def _known_format(name: str) -> Format:
         if name == known:
             return known
     raise UsageError(
-        f"there is no such format as {name!r}", f"Choose one of: {', '.join(get_args(Format))}"
+        f"there is no history format called {name!r}",
+        f"Choose one of: {', '.join(get_args(Format))}",
     )
 
 
@@ -108,7 +134,7 @@ def _cannot_open(file: Path, error: OSError) -> HistoryError:
     return HistoryError(
         str(file),
         error.strerror or str(error),
-        "Name a run folder or a history file that can be read.",
+        "Name a run folder or a history file that can be read",
     )
 
 
@@ -161,18 +187,27 @@ def _edn_operations(file: Path) -> Iterator[_RawOperation]:
         if text in ("", "]"):
             continue
         try:
-            operation: Any = parse(text)
-            raw = _edn_operation(number, operation)
-        except (EdnError, KeyError, AttributeError, msgspec.ValidationError) as error:
-            raise _broken(file, number, f"no operation: {error}") from error
+            raw = _edn_operation(number, parse(text))
+        except (EdnError, msgspec.ValidationError) as error:
+            raise _broken(file, number, f"it holds no operation: {in_words(error)}") from error
         if raw is not None:
             yield raw
 
 
-def _edn_operation(line: int, operation: dict[str, Any]) -> _RawOperation | None:
+def _edn_operation(line: int, parsed: object) -> _RawOperation | None:
+    """One event, None for lines of other processes than clients; raises EdnError."""
+    if not isinstance(parsed, dict):
+        raise EdnError("expected a map")
+    operation = cast("dict[Any, Any]", parsed)
+    for name in ("process", "type", "f"):
+        if name not in operation:
+            raise EdnError(f"the map has no :{name}")
     process = operation["process"]
     if not isinstance(process, int):
         return None
+    time = operation.get("time")
+    if not isinstance(time, int | None):
+        raise EdnError(":time is no whole number")
     error = operation.get("error")
     return _RawOperation(
         line=line,
@@ -182,7 +217,7 @@ def _edn_operation(line: int, operation: dict[str, Any]) -> _RawOperation | None
         value=operation.get("value"),
         key=operation.get("key"),
         error=None if error is None else _error_name(error),
-        time=operation.get("time"),
+        time=time,
     )
 
 
@@ -194,7 +229,12 @@ def _error_name(error: object) -> str:
 
 
 def _broken(file: Path, line: int, problem: str) -> HistoryError:
-    return HistoryError(f"{file}, line {line}", problem, "Repair or remove the line.", line=line)
+    return HistoryError(
+        f"{file}, line {line}",
+        problem,
+        "Repair the line, or remove it with its whole operation",
+        line=line,
+    )
 
 
 def _to_events(raw: Iterable[_RawOperation], file: Path) -> Iterator[Event]:

@@ -43,7 +43,7 @@ def pair(events: Iterable[Event]) -> list[PairedOperation]:
         current = open_by_process.get(process)
         if process in retired:
             raise PairingError(
-                f"process {process} has a {event.type} of {event.f} after an info retired it",
+                f"process {process} goes on with {event.type} of {event.f} after info retired it",
                 event.index,
             )
         if event.type == "invoke":
@@ -73,8 +73,8 @@ def _complete(invocation: Event, completion: Event) -> PairedOperation:
     """One operation from its two events; foreign completions may leave the key out."""
     if completion.f != invocation.f or completion.key not in (None, invocation.key):
         raise PairingError(
-            f"process {completion.process} completes {completion.f} of key {completion.key}, but "
-            f"invoked {invocation.f} of key {invocation.key} at index {invocation.index}",
+            f"process {completion.process} completes {_what(completion)}, but invoked "
+            f"{_what(invocation)} at index {invocation.index}",
             completion.index,
         )
     if completion.time < invocation.time:
@@ -98,6 +98,10 @@ def _complete(invocation: Event, completion: Event) -> PairedOperation:
         position=completion.position,
         final=invocation.final or completion.final,
     )
+
+
+def _what(event: Event) -> str:
+    return event.f if event.key is None else f"{event.f} of key {event.key}"
 
 
 def _never_completed(invocation: Event) -> PairedOperation:

@@ -37,6 +37,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     system_versions: dict[str, str] = {}
     #: Whether the adapter promises state events; the vacuity rules depend on it.
     declares_state_events: bool = False
+    declares_committed_logs: bool = True
     runtime: str
     #: Engine, kernel and image digests.
     runtime_versions: dict[str, str] = {}

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from history.errors import HistoryError
+from history.json_problems import in_words
 from history.records import Event, EventType
 
 _BLOCK_BYTES = 1 << 20
@@ -88,7 +89,7 @@ class HistoryReader:
             raise HistoryError(
                 str(self._path),
                 error.strerror or str(error),
-                "Name a run folder or a history file that can be read.",
+                "Name a run folder or a history file that can be read",
             ) from error
 
     def _decode(self, whole: bytes) -> Iterator[Event]:
@@ -97,7 +98,7 @@ class HistoryReader:
         if not self._is_foreign():
             try:
                 events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 pass  # told line by line below
             else:
                 # A line that holds two objects would slip through the joined form.
@@ -118,7 +119,7 @@ class HistoryReader:
         """The line without a line feed: torn unless it is whole JSON."""
         try:
             msgspec.json.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self.torn_bytes = len(line)
             return
         event = self._decode_line(line)
@@ -134,13 +135,13 @@ class HistoryReader:
             return None
         try:
             event = self._fill_in(line)
-        except (msgspec.DecodeError, ValueError) as error:
-            broken = BrokenLine(self._line, self._byte_offset, str(error))
+        except (ValueError, RecursionError) as error:
+            broken = BrokenLine(self._line, self._byte_offset, in_words(error))
             if not self._skip_broken:
                 raise HistoryError(
                     f"{self._path}, line {broken.line} at byte {broken.byte_offset}",
                     broken.problem,
-                    "Repair or remove the line, or skip broken lines.",
+                    "Repair the line, or remove it with its whole operation",
                     line=broken.line,
                     byte_offset=broken.byte_offset,
                 ) from error

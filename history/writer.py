@@ -3,14 +3,16 @@
 Each record is one ``write`` of one line before the caller goes on: an invocation is in the file
 before its operation is sent, and a completion before anything can depend on it. So the file is a
 prefix of the truth whenever the harness dies; only the machine's own death can lose what the last
-second's fsync has not covered, and only a torn last line. It must never reorder, rewrite or drop
-a record (design, section 5).
+second's fsync has not covered, and only a torn last line. Events that worker processes stamped
+come in batches that hold all of them up to a moment: a prefix too, which lags by some
+milliseconds. It must never reorder, rewrite or drop a record (design, section 5); where the disk
+refuses one, the history ends before it.
 """
 
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +24,14 @@ from history.records import Event, EventType
 
 #: Time between two fsyncs of one file.
 SYNC_INTERVAL_S = 1.0
+#: What the line of an event begins with that has no index yet.
+_UNINDEXED = b'{"index":0,'
+_ENCODER = msgspec.json.Encoder()
+
+
+def stamped_line(event: Event) -> bytes:
+    """The line of an event that has its time and not yet its index: what follows the index."""
+    return _ENCODER.encode(event)[len(_UNINDEXED) :]
 
 
 class LineWriter:
@@ -33,14 +43,16 @@ class LineWriter:
 
     def __init__(self, path: Path, *, sync_interval_s: float = SYNC_INTERVAL_S) -> None:
         self._path = path
-        self._encoder = msgspec.json.Encoder()
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._dirty = False
         self._closed = False
+        self._sync_failure: HarnessError | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            #: Bytes of whole lines in the file.
+            self._length = os.fstat(self._descriptor).st_size
         except OSError as error:
             raise self._failure("open the file", error) from error
         self._syncer = threading.Thread(
@@ -53,20 +65,29 @@ class LineWriter:
 
     def append(self, record: Any) -> None:
         """Write one record as one line; it is in the file when this returns."""
-        with self._lock:
-            self._write(record)
+        self.append_lines(_ENCODER.encode(record) + b"\n")
 
-    def _write(self, record: Any) -> None:
-        if self._closed:
-            message = f"{self._path} is closed"
-            raise RuntimeError(message)
-        line = memoryview(self._encoder.encode(record) + b"\n")
-        try:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
-        except OSError as error:
-            raise self._failure("write to the file", error) from error
-        self._dirty = True
+    def append_lines(self, lines: bytes) -> None:
+        """Write whole lines, each with its line feed; where the disk refuses, whole ones stay."""
+        with self._lock:
+            if self._closed:
+                message = f"{self._path} is closed"
+                raise RuntimeError(message)
+            if self._sync_failure is not None:
+                # Linux tells a failed write-back once; what comes after it proves nothing.
+                raise self._sync_failure
+            written = 0
+            try:
+                while written < len(lines):
+                    written += os.write(self._descriptor, memoryview(lines)[written:])
+            except OSError as error:
+                # Half a line would spoil whatever is appended once there is room again.
+                self._length += lines.rfind(b"\n", 0, written) + 1
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._descriptor, self._length)
+                raise self._failure("write to the file", error) from error
+            self._length += written
+            self._dirty = True
 
     def sync(self) -> None:
         """Make all that was appended durable."""
@@ -79,7 +100,8 @@ class LineWriter:
         try:
             os.fsync(descriptor)
         except OSError as error:
-            raise self._failure("sync the file", error) from error
+            self._sync_failure = self._failure("sync the file", error)
+            raise self._sync_failure from error
         finally:
             os.close(descriptor)
 
@@ -88,11 +110,13 @@ class LineWriter:
         self._closing.set()
         if threading.current_thread() is not self._syncer:
             self._syncer.join()
-        self.sync()
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                os.close(self._descriptor)
+        try:
+            self.sync()
+        finally:
+            with self._lock:
+                if not self._closed:
+                    self._closed = True
+                    os.close(self._descriptor)
 
     def __enter__(self) -> Self:
         return self
@@ -107,7 +131,7 @@ class LineWriter:
 
     def _sync_regularly(self, interval_s: float) -> None:
         while not self._closing.wait(interval_s):
-            # The next append or the close meets the same disk and reports it.
+            # The next append reports it.
             with contextlib.suppress(HarnessError):
                 self.sync()
 
@@ -126,16 +150,22 @@ class HistoryWriter:
     Because both are given under one lock, times never decrease with the index. An invocation is
     stamped before it is sent and a completion after it has arrived, so that an operation's
     interval in the history contains its real one.
+
+    Raises (from every method that appends):
+        HarnessError: the disk refuses, or has refused before: a history has no gaps.
     """
 
     def __init__(
         self, path: Path, clock: Callable[[], int], *, sync_interval_s: float = SYNC_INTERVAL_S
     ) -> None:
         """``clock`` gives nanoseconds since the run's start, monotonic."""
+        #: The file.
+        self.path = path
         self._lines = LineWriter(path, sync_interval_s=sync_interval_s)
         self._clock = clock
         self._lock = threading.Lock()
         self._next_index = 0
+        self._refused: HarnessError | None = None
 
     def append(
         self,
@@ -165,9 +195,33 @@ class HistoryWriter:
                 position=position,
                 final=final,
             )
-            self._lines.append(event)
-            self._next_index += 1
+            self._write(_ENCODER.encode(event) + b"\n", 1)
             return event
+
+    def append_stamped(self, lines: Sequence[bytes]) -> None:
+        """Write events that have their times, giving each its index.
+
+        Args:
+            lines: as ``stamped_line`` makes them, in the order of their times, none older than
+                what the history holds.
+        """
+        with self._lock:
+            indexed = [
+                b'{"index":%d,%b\n' % indexed_line
+                for indexed_line in enumerate(lines, self._next_index)
+            ]
+            if indexed:
+                self._write(b"".join(indexed), len(indexed))
+
+    def _write(self, lines: bytes, count: int) -> None:
+        if self._refused is not None:
+            raise self._refused
+        try:
+            self._lines.append_lines(lines)
+        except HarnessError as error:
+            self._refused = error
+            raise
+        self._next_index += count
 
     @property
     def count(self) -> int:

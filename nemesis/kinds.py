@@ -16,6 +16,7 @@ from nemesis.kill import Kill
 from nemesis.nearest import or_nearest
 from nemesis.partition import Partition
 from nemesis.pause import Pause
+from nemesis.power import Power
 from nemesis.targets import ClusterView
 
 
@@ -36,8 +37,12 @@ class FaultKind(Protocol):
         """What the scheduled fault means now; None where its target does not exist."""
         ...
 
-    def inject(self, runtime: Runtime, fault: ActualFault) -> None:
-        """Tell the runtime to do it; raises what the runtime raises."""
+    def inject(self, runtime: Runtime, fault: ActualFault) -> str | None:
+        """Tell the runtime to do it; raises what the runtime raises.
+
+        Returns:
+            What the runtime says of it beyond what can be seen from outside, None: nothing.
+        """
         ...
 
     def heal(self, runtime: Runtime, fault: ActualFault) -> None:
@@ -61,7 +66,7 @@ class FaultKind(Protocol):
         ...
 
 
-_KINDS: dict[str, FaultKind] = {kind.name: kind for kind in (Partition(), Pause(), Kill())}
+_KINDS: dict[str, FaultKind] = {kind.name: kind for kind in (Partition(), Pause(), Kill(), Power())}
 
 
 def kind_names() -> tuple[str, ...]:

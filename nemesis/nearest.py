@@ -16,4 +16,6 @@ def or_nearest(wrong: str, right: Iterable[str], plural: str) -> str:
     near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
     if near:
         return f"Did you mean {near[0]!r}?"
+    if len(names) == 1:
+        return f"There is only {names[0]!r}"
     return f"The {plural} are: {', '.join(names)}"

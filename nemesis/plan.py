@@ -53,16 +53,26 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> tuple[WantedFault, ...]:
-    """Read ``kind[:target],...``; ``none`` and the empty text give no fault.
+    """Read ``kind[:target],...``; ``none`` alone gives no fault.
 
     Raises:
-        UsageError: a kind or a target does not exist.
+        UsageError: a kind or a target does not exist, or a place in the list is empty.
     """
+    if text.strip() == NONE:
+        return ()
     wanted: list[WantedFault] = []
     for item in text.split(","):
-        name, _, target = item.strip().partition(":")
-        if name in ("", NONE):
-            continue
+        name, colon, target = item.strip().partition(":")
+        if name == NONE:
+            raise UsageError(
+                f"{NONE!r} stands beside other faults in {text!r}",
+                f"Name the faults, or {NONE} alone",
+            )
+        if not name or (colon and not target.strip()):
+            raise UsageError(
+                f"something is missing in the list of faults {text!r}",
+                "Write it as kind[:target],..., such as partition:leader,kill",
+            )
         kind = fault_kind(name)
         target = canonical(target.strip())
         if target in kind.refused_targets:
@@ -90,8 +100,7 @@ def schedule(
         return ()
     pace = pace or Pace()
     for item in wanted:
-        if item.target is not None:
-            check_target(item.target, nodes, leave_one=fault_kind(item.kind).leaves_one)
+        check_target(item.target or LEADER, nodes, leave_one=fault_kind(item.kind).leaves_one)
     windows = _windows(len(wanted), random, time_limit_ms, pace)
     if not windows:
         least_ms = pace.calm_min_ms + pace.fault_min_ms + pace.calm_end_ms

@@ -14,13 +14,18 @@ import msgspec
 from contracts.errors import UsageError
 from contracts.fault import Milliseconds, ScheduledFault
 from contracts.names import NodeName
+from history.json_problems import in_words
 from nemesis.kinds import fault_kind
-from nemesis.targets import canonical, check_target
+from nemesis.targets import canonical, check_options, check_target
 
 #: Before the first scripted fault: clients must have written something that can be lost.
 _START_MS = 3000
 #: After the last one: recovery must be seen.
 _END_MS = 4000
+
+
+#: How names of plan files end.
+PLAN_FILE_ENDINGS = (".json", ".toml")
 
 
 class FileFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +54,11 @@ def isolate_leader(time_limit_ms: Milliseconds) -> PlanFile:
     return PlanFile((fault,))
 
 
+def isolate_leader_8s(_time_limit_ms: Milliseconds) -> PlanFile:
+    """One isolation of the leader for 8 s, whatever the time limit; it needs 15 s at least."""
+    return PlanFile((FileFault("partition", "leader", _START_MS, 8000),))
+
+
 def isolate_leader_again(time_limit_ms: Milliseconds) -> PlanFile:
     """Isolations of whoever leads, 5 s each, with 3 s of calm between them."""
     return PlanFile(_repeated("partition", time_limit_ms, fault_ms=5000, calm_ms=3000))
@@ -66,24 +76,33 @@ def leader_pause(time_limit_ms: Milliseconds) -> PlanFile:
 
 SCRIPTED: dict[str, Callable[[Milliseconds], PlanFile]] = {
     "isolate-leader": isolate_leader,
+    "isolate-leader-8s": isolate_leader_8s,
     "isolate-leader-again": isolate_leader_again,
     "leader-kill": leader_kill,
     "leader-pause": leader_pause,
 }
 
 
-def parse_plan_file(text: str, file_format: str) -> PlanFile:
-    """Read a plan file; ``file_format`` is ``json`` or ``toml``.
+def parse_plan_file(content: bytes, name: str) -> PlanFile:
+    """Read a plan file.
+
+    Args:
+        content: of the file.
+        name: of the file; its ending, one of ``PLAN_FILE_ENDINGS``, tells the notation.
 
     Raises:
         UsageError: it is no plan file.
     """
     try:
-        data = tomllib.loads(text) if file_format == "toml" else msgspec.json.decode(text)
-        return msgspec.convert(data, PlanFile)
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        text = content.decode("utf-8")
+        if name.endswith(".toml"):
+            return msgspec.convert(tomllib.loads(text), PlanFile)
+        return msgspec.json.decode(text, type=PlanFile)
+    except (ValueError, RecursionError) as error:
+        is_toml = isinstance(error, tomllib.TOMLDecodeError)
+        problem = f"it is no TOML: {error}" if is_toml else in_words(error)
         raise UsageError(
-            f"the plan file cannot be read: {error}",
+            f"the plan file {name} cannot be read: {problem}",
             'It holds "faults", a list of objects with kind, target, at_ms and duration_ms',
         ) from error
 
@@ -107,11 +126,8 @@ def from_file_faults(
                 f"the fault {fault.kind!r} cannot have the target {target!r}",
                 f"Use one of: leader, {', '.join(kind.other_targets)}",
             )
-        if fault.at_ms < end_ms or fault.duration_ms <= 0:
-            raise UsageError(
-                f"the fault at {fault.at_ms} ms overlaps another or lasts no time",
-                "Give each fault a window of its own",
-            )
+        _check_window(fault, end_ms)
+        check_options(fault.options, nodes)
         end_ms = fault.at_ms + fault.duration_ms
         if end_ms > time_limit_ms:
             raise UsageError(
@@ -130,6 +146,30 @@ def from_file_faults(
             )
         )
     return tuple(scheduled)
+
+
+def _check_window(fault: FileFault, end_ms: Milliseconds) -> None:
+    """Refuse a window that cannot be, or that begins before the one before it is over."""
+    if fault.at_ms < 0:
+        raise UsageError(
+            f"the fault at {fault.at_ms} ms begins before the load",
+            "Give it an at_ms of at least 0",
+        )
+    if fault.duration_ms <= 0:
+        raise UsageError(
+            f"the fault at {fault.at_ms} ms lasts {fault.duration_ms} ms",
+            "Give it a duration_ms of at least 1",
+        )
+    if fault.at_ms < end_ms:
+        raise UsageError(
+            f"the fault at {fault.at_ms} ms begins before the one before it is over at {end_ms} ms",
+            "Give each fault a window of its own",
+        )
+    if fault.draw < 0:
+        raise UsageError(
+            f"the fault at {fault.at_ms} ms has the draw {fault.draw}",
+            "Give it a draw of at least 0",
+        )
 
 
 def _repeated(

@@ -6,13 +6,15 @@ and same cluster, same nodes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from contracts.errors import UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
+from nemesis.nearest import or_nearest
 
 #: Option of a scheduled fault: the nodes to hit, whatever the symbolic target means now.
 PINNED_NODES = "nodes"
@@ -72,6 +74,11 @@ def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> 
     Raises:
         UsageError: there is no such node, or there are not enough nodes.
     """
+    if len(nodes) == 1 and (leave_one or target in (FOLLOWER, HALVES)):
+        raise UsageError(
+            f"the target {target!r} needs another node beside it, and the cluster is one node",
+            "Choose at least --nodes 2, or another fault",
+        )
     if target in (LEADER, FOLLOWER, LAST_LEADER, ALL, HALVES) or target in nodes:
         return
     if is_random(target):
@@ -86,6 +93,27 @@ def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> 
         f"there is no target {target!r} in a cluster of {', '.join(nodes)}",
         "Use leader, follower, last-leader, random:K, halves, all or a node's name",
     )
+
+
+def check_options(options: Mapping[str, Any], nodes: Sequence[NodeName]) -> None:
+    """Refuse options of a fault that mean nothing.
+
+    Raises:
+        UsageError: one does not exist, or pins nodes that do not.
+    """
+    for name in options:
+        if name != PINNED_NODES:
+            raise UsageError(
+                f"a fault has no option {name!r}", or_nearest(name, (PINNED_NODES,), "options")
+            )
+    if PINNED_NODES not in options:
+        return
+    pinned = options[PINNED_NODES]
+    if not isinstance(pinned, list) or not pinned or any(node not in nodes for node in pinned):  # pyright: ignore[reportUnknownVariableType]
+        raise UsageError(
+            f"the option {PINNED_NODES!r} of a fault cannot be {pinned!r}",
+            f"It is a list of nodes, of {', '.join(nodes)}",
+        )
 
 
 def nodes_hit(fault: ScheduledFault, view: ClusterView) -> tuple[NodeName, ...] | None:

@@ -1,12 +1,17 @@
-"""``python -m spark_analysis RUN_FOLDER``: the analysis as a child process of the harness.
+"""``python -m spark_analysis RUN_FOLDER [OWNER]``: the analysis as a child process of the harness.
 
+When the process of the number OWNER ends, it ends in order too, Spark's JVM and files with it.
 Prints one JSON line at the end. Ends with 0, with 3 and one sentence on standard error where the
 analysis was not possible, with 64 where it was called wrongly; never with 1 or 2, which are
 verdicts.
 """
 
+import contextlib
+import os
+import select
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 
@@ -18,16 +23,25 @@ from spark_analysis.analyze import analyze
 
 _EXIT_USAGE = 64
 _EXIT_TERMINATED = 128 + signal.SIGTERM
+#: After the owner's death; ending a session takes a second or two.
+_TERMINATION_PATIENCE_S = 15.0
 
 
 def main(arguments: list[str]) -> int:
     """Analyse the run folder that the only argument names; returns the exit code."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m spark_analysis RUN_FOLDER\n")
-        return _EXIT_USAGE
+    match arguments:
+        case [folder]:
+            owner = None
+        case [folder, number] if number.isdecimal():
+            owner = int(number)
+        case _:
+            sys.stderr.write("usage: python -m spark_analysis RUN_FOLDER [OWNER]\n")
+            return _EXIT_USAGE
     # An exception, so that Spark's JVM and its files go too.
     signal.signal(signal.SIGTERM, _leave)
-    run_folder = Path(arguments[0])
+    if owner is not None:
+        threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
+    run_folder = Path(folder)
     try:
         summary = analyze(run_folder)
     except HarnessError as error:
@@ -48,6 +62,20 @@ def main(arguments: list[str]) -> int:
     }
     sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
     return 0
+
+
+def _end_with(owner: int) -> None:
+    """Terminate this process when another one ends, killed or not; first politely."""
+    with contextlib.suppress(ProcessLookupError):
+        process = os.pidfd_open(owner)
+        select.select([process], [], [])
+        os.close(process)
+    os.kill(os.getpid(), signal.SIGTERM)
+    # A Spark that hangs must not keep it.
+    threading.Event().wait(_TERMINATION_PATIENCE_S)
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(_EXIT_TERMINATED)
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

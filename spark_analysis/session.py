@@ -8,10 +8,11 @@ own temporary folder, and never change the environment of this process for longe
 import contextlib
 import logging
 import os
+import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from contracts.errors import HarnessError
+from history.scratch_folders import scratch_folder
 from spark_analysis.jdk import find_jdk
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -59,10 +61,7 @@ def spark_session(
     if (running := SparkSession.getActiveSession()) is not None:
         yield running
         return
-    with tempfile.TemporaryDirectory(
-        prefix="splitbrain-spark-", ignore_cleanup_errors=True
-    ) as name:
-        scratch = Path(name)
+    with scratch_folder("spark") as scratch:
         everything = _settings(scratch, memory_mib, short=short) | dict(settings or {})
         # The JVM runs before the session is whole: a failed or interrupted start ends it too.
         try:
@@ -120,8 +119,9 @@ def _start(
         builder = builder.config(key, value)
     # pyspark would print each failed query with its whole plan, besides raising it.
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    others = _children()
     try:
-        with _environment(environment), _standard_error_to(jvm_log):
+        with _environment(environment), _standard_error_to(jvm_log), _ending_strays(others):
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise HarnessError(
@@ -131,6 +131,35 @@ def _start(
             "Set JAVA_HOME to another JDK of version 17 or later, or free memory, and run "
             "splitbrain analyze again.",
         ) from error
+
+
+@contextlib.contextmanager
+def _ending_strays(others: AbstractSet[int]) -> Iterator[None]:
+    """Kill what a failed or interrupted start leaves running, children in ``others`` apart.
+
+    pyspark forgets a JVM that has not yet told its port. Such a JVM never ends by itself: it fails
+    to tell, and goes on listening.
+    """
+    try:
+        yield
+    except BaseException:
+        for child in _children() - others:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+        raise
+
+
+def _children() -> AbstractSet[int]:
+    """Process ids of this process's children; empty where there is no ``/proc``."""
+    found: set[int] = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        # It may end while it is looked at.
+        with contextlib.suppress(OSError):
+            # The program's name stands in parentheses and may hold anything.
+            if int(status.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(status.parent.name))
+    return found
 
 
 def _end_jvm() -> None:

@@ -16,10 +16,16 @@ def _kraft() -> System:
     return KraftSystem()
 
 
+def _redis() -> System:
+    from systems.redis.adapter import RedisSystem
+
+    return RedisSystem()
+
+
 #: The system that is tested when none is named.
 DEFAULT_SYSTEM = "kraft"
 
-_FACTORIES: dict[str, Callable[[], System]] = {"kraft": _kraft}
+_FACTORIES: dict[str, Callable[[], System]] = {"kraft": _kraft, "redis": _redis}
 
 
 def names() -> tuple[str, ...]:

@@ -6,6 +6,7 @@ seconds; the same seed makes the same bytes. ``flaw`` plants what a checker must
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,6 +73,7 @@ class SyntheticRun:
         self._write_state_events()
         self._write_history()
         self._write_logs()
+        self._write_phases()
         return self.folder.root
 
     def _write_plan(self) -> None:
@@ -175,10 +177,11 @@ class SyntheticRun:
             ),
         }
         for node in NODES:
+            numbers = Counter[int]()
             events = [
                 StateEvent(
                     node=node,
-                    sequence=sequence,
+                    sequence=_next(numbers, incarnation),
                     incarnation=incarnation,
                     kind=kind,
                     epoch=epoch,
@@ -186,7 +189,7 @@ class SyntheticRun:
                     leader=leader,
                     time=at * MS,
                 )
-                for sequence, (at, incarnation, kind, epoch, role, leader) in enumerate(story[node])
+                for at, incarnation, kind, epoch, role, leader in story[node]
                 if not (self.flaw == "dead" and at > 15_000)
             ]
             data = b"".join(msgspec.json.encode(event) + b"\n" for event in events)
@@ -290,6 +293,23 @@ class SyntheticRun:
         fields = {"process": process, "type": type_, "f": f, "key": key, "value": value, **more}
         self.lines.append((at, len(self.lines), fields))
 
+    def _write_phases(self) -> None:
+        end_ms = self.load_ms
+        course = (
+            *(("deploying", 0), ("deployed", 40), ("ready", 280), ("load-started", 290)),
+            *(("load-ended", end_ms + 100), ("healed", end_ms + 100)),
+            *(("converged", end_ms + 900), ("final-reads-ended", end_ms + 2_000)),
+            *(("stopped", end_ms + 2_100), ("collected", end_ms + 2_500)),
+            ("torn-down", end_ms + 3_000),
+        )
+        events = len(self.lines)
+        lines = [
+            json.dumps({"time": at * MS, "phase": name} | ({"events": events} if at > 290 else {}))
+            for name, at in course
+            if not (self.flaw == "dead" and at > 15_000)
+        ]
+        (self.folder.root / "phases.jsonl").write_text("\n".join(lines) + "\n")
+
     def _write_logs(self) -> None:
         if self.flaw == "dead":
             return
@@ -303,6 +323,11 @@ class SyntheticRun:
                 )
                 lines.append(json.dumps({"offset": offset, **shown, "digest": f"d{offset}"}))
             self.folder.committed_log(node).write_text("\n".join(lines) + "\n")
+
+
+def _next(numbers: Counter[int], incarnation: int) -> int:
+    numbers[incarnation] += 1
+    return numbers[incarnation] - 1
 
 
 def write_run(root: Path, **options: Any) -> Path:

@@ -41,24 +41,29 @@ class KeyRotation:
         self._span = max(1, operations_per_key * lanes // slots)
         self._info: Counter[str] = Counter()
         self._early: Counter[KeyPlace] = Counter()
-        self._places: dict[str, KeyPlace] = {}
+        #: Keys in the order of their first use; the values mean nothing.
+        self._used: dict[str, None] = {}
 
     def key(self, lane: int, n: int) -> str:
         """The key of the n-th operation of any slot in this lane."""
-        place = KeyPlace(lane, n // self._span)
-        early = self._early[place]
-        name = f"{self._prefix}{place.lane}-{place.generation}"
-        if early:
+        generation = n // self._span
+        name = f"{self._prefix}{lane}-{generation}"
+        if self._early and (early := self._early[KeyPlace(lane, generation)]):
             name += f"-{early}"
-        self._places[name] = place
+        self._used[name] = None
         return name
 
     def saw_info(self, key: str) -> None:
-        """Count an operation of unknown outcome; the key is given up at its limit."""
+        """Count an unknown outcome, here or elsewhere; at its limit a key is given up."""
         self._info[key] += 1
         if self._info[key] == self._info_per_key:
-            self._early[self._places[key]] += 1
+            self._early[self._place(key)] += 1
+
+    def _place(self, key: str) -> KeyPlace:
+        """The place that a key's name tells, also of one that only another copy has named yet."""
+        lane, generation, *_ = key.removeprefix(self._prefix).split("-")
+        return KeyPlace(int(lane), int(generation))
 
     def used(self) -> tuple[str, ...]:
         """Every key named so far, in the order of their first use."""
-        return tuple(self._places)
+        return tuple(self._used)

@@ -9,7 +9,10 @@ from workloads.set import SetWorkload
 
 
 class Workload(Protocol):
-    """Operations for one run; one instance per run, used from one thread."""
+    """Operations for one run; one instance per run, used from one thread.
+
+    Where worker processes share the slots, each has a copy, pickled before the first operation.
+    """
 
     name: str
     #: Checkers that judge its histories, by the names that ``harness.judge`` knows.
@@ -23,7 +26,10 @@ class Workload(Protocol):
         ...
 
     def completed(self, operation: Operation, completion: Completion) -> None:
-        """Told each outcome; must only ever move keys on, never change kinds or values."""
+        """Told each outcome; must only ever move keys on, never change kinds or values.
+
+        Of what other copies performed, a copy is told ``info`` alone, some milliseconds later.
+        """
         ...
 
     def final_reads(self) -> tuple[Operation, ...]:

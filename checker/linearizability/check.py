@@ -53,7 +53,7 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
             key=part.key,
             verdict=Verdict.VALID,
             algorithm=algorithm,
-            reason=f"All {len(part.operations)} operations{_of(part)} fit one order.",
+            reason=_fitting(part),
             operations=len(part.operations),
             figures=figures,
         )
@@ -111,6 +111,13 @@ def _figures(problem: Problem, outcome: Outcome) -> dict[str, int]:
         "open": sum(len(group.starts) for group in problem.groups),
         "open-dropped": problem.open_dropped,
     }
+
+
+def _fitting(part: Part) -> str:
+    count = len(part.operations)
+    if count == 1:
+        return f"The only operation{_of(part)} fits."
+    return f"All {count} operations{_of(part)} fit one order."
 
 
 def _of(part: Part) -> str:

@@ -81,7 +81,8 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     elif unknown:
         reason = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
     else:
-        reason = f"All {total} operations of {_parts(len(results))} can be put in one order each."
+        which = "The only operation" if total == 1 else f"All {total} operations"
+        reason = f"{which} of {_parts(len(results))} can be put in one order each."
     return CheckResult(
         checker=f"linearizability:{model_name}",
         verdict=merge(result.verdict for result in results),

@@ -22,5 +22,7 @@ def model_named(name: str) -> Model:
     """
     model = MODELS.get(name)
     if model is None:
-        raise UsageError(f"there is no model {name!r}", f"Choose one of {', '.join(MODELS)}.")
+        raise UsageError(
+            f"there is no model called {name!r}", f"Choose one of: {', '.join(MODELS)}"
+        )
     return model

@@ -55,7 +55,8 @@ def _windows(summary: Mapping[str, Any]) -> AnalysisTable | None:
             "Availability is the share of 100 ms slots in which a write was acknowledged. Failover "
             "is the time from the fault to the acknowledgement of a write that was invoked after "
             "it, in a new epoch; none where the fault moved no leader. Recovery is the time from "
-            "the heal to the next acknowledged write."
+            "the heal to the next acknowledged write. The longest unavailability at the top is "
+            "another figure: the longest time without any acknowledged write, whoever leads."
         ),
         header=["#", "fault", "before", "during", "after", "failover", "recovery", "new epoch"],
         rows=[

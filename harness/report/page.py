@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from harness.evidence_loader import RunRecord
 from harness.fault_results import fault_windows
+from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import printable, value_text
 from harness.report.analysis_tables import analysis_tables
 from harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
@@ -98,6 +99,12 @@ def report_page(
         observations=_observations(results),
         analysis=analysis_tables(analysis),
         overlaps=_overlap_note(charts.reigns),
+        outcome_columns=outcome_columns(results),
+        outcome_rows=[
+            (kind, *outcome_cells(counts, outcome_columns(results)))
+            for kind, counts in sorted(results.operations.items())
+        ],
+        failures=list(failures(results)),
     )
 
 

@@ -17,7 +17,8 @@ class PlantedBugs(msgspec.Struct, frozen=True):
 
     #: A voter answers a vote without making it durable; a restart forgets it.
     vote_not_persisted: bool = False
-    #: Appended records count as flushed at once, on leaders and followers.
+    #: Appended records count as flushed at once, on leaders and followers; ``nodes.server`` asks
+    #: the disk once a second, since nobody waits for it.
     ack_before_fsync: bool = False
     #: A leader commits records of earlier epochs by counting copies alone.
     prior_epoch_commit: bool = False

@@ -53,8 +53,12 @@ class Candidate(Role):
             self.context.requests.back_off(peer, self.context.now)
         self._go_on()
 
-    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
-        super().request_failed(peer, outstanding)
+    def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
+        super().request_failed(peer, outstanding, refused=refused)
+        if refused:
+            # No vote will come from a node that does not run: a split vote is known for one at
+            # once, and the next attempt need not wait for this one to time out.
+            self._round.record(peer, granted=False)
         self._go_on()
 
     def _go_on(self) -> None:

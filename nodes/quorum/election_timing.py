@@ -32,6 +32,15 @@ class ElectionTiming:
         """A leader was found: the next lost election is the first again."""
         self._defeats = 0
 
+    def yield_time(self) -> Microseconds:
+        """A new wait, how long a preferred voter goes first; half an election timeout.
+
+        That one has to write its vote to its disk meanwhile. How long messages take need not be
+        covered: after the wait the others are asked again, and by then its request for a vote is
+        here. At random, so that two that yield to the same one do not stand together after it.
+        """
+        return Microseconds(self.election_timeout() // 2)
+
     def succession_delay(self, position: int | None) -> Microseconds:
         """How long the preferred successor at this position, from 0, lets others go first.
 

@@ -68,6 +68,8 @@ class RequestFailed(msgspec.Struct, frozen=True, tag=True):
     incarnation: Incarnation
     #: In words, for the trace; the replica does not look into it.
     reason: str
+    #: The connection was refused: nobody listens there, so the peer's process does not run.
+    refused: bool = False
 
 
 class QuorumStatePersisted(msgspec.Struct, frozen=True, tag=True):

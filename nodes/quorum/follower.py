@@ -4,6 +4,7 @@ One fetch at a time, and only while everything appended is flushed: the fetch of
 durability (INV-07). The high watermark is the leader's, no higher than what is flushed here. A
 truncation below the high watermark stops the node: it would take back a commit (INV-08). A good
 answer puts off the fetch timeout; after it a voter becomes prospective, an observer unattached.
+Where the leader's process is known to be gone a voter does not wait so long.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
@@ -90,9 +91,26 @@ class Follower(Role):
             self.context.requests.back_off(peer, self.context.now)
         self._go_on()
 
-    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
-        super().request_failed(peer, outstanding)
+    def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
+        super().request_failed(peer, outstanding, refused=refused)
+        if refused and self._hears_leader:
+            self._leader_is_gone()
         self._go_on()
+
+    def _leader_is_gone(self) -> None:
+        """Stands soon: this leader's process ended, and no later life of it leads this epoch.
+
+        If only this node cannot reach it the others refuse the pre-vote. Then the next follower
+        of this leader waits for the fetch timeout, since it has not heard of it before.
+        """
+        context = self.context
+        if not (context.settings.stands_when_leader_is_gone and context.voters.includes_me):
+            return
+        self._hears_leader = False
+        self._end_reason = f"nobody listens at leader {self._leader_id}"
+        rank = context.voters.rank_without(self._leader_id)
+        turn = context.moment(context.timing.succession_delay(rank))
+        self._times_out_at = min(self._times_out_at, turn)
 
     def _take(self, answer: FetchAnswer, asked: FetchRequest) -> bool:
         """Acts on an answer; False if it was an error or makes no sense."""
@@ -157,6 +175,7 @@ class Follower(Role):
         """Fetches if it may, and sets the next deadline."""
         context = self.context
         if context.log.settled and context.requests.may_send(self._leader_id, context.now):
-            context.requests.send(self._leader_id, fetch_request(context))
+            wait_ms = context.settings.fetch_max_wait_ms
+            context.requests.send(self._leader_id, fetch_request(context), wait_ms)
         attempt = context.requests.next_attempt(self._leader_id) if context.log.settled else None
         self.deadline = earliest(self._times_out_at, attempt)

@@ -181,8 +181,8 @@ class Leader(Role):
         self.context.requests.back_off(peer, self.context.now, duration)
         self._go_on()
 
-    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
-        super().request_failed(peer, outstanding)
+    def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
+        super().request_failed(peer, outstanding, refused=refused)
         self._go_on()
 
     def describe_requested(self, event: RequestReceived) -> None:

@@ -306,10 +306,11 @@ class Replica:
             self._context.durable.vote(
                 ReplicaKey(request.candidate_id, request.candidate_directory_id)
             )
-        self._role.answer(
-            event, VoteAnswer(ErrorCode.NONE, self.leader_id, self.epoch, granted=granted)
-        )
-        if granted and not request.pre_vote:
+        answer = VoteAnswer(ErrorCode.NONE, self.leader_id, self.epoch, granted=granted)
+        self._role.answer(event, answer)
+        if request.pre_vote:
+            self._role.pre_vote_requested(request, granted=granted)
+        elif granted:
             self._role.vote_granted()
 
     def _handle_begin(self, event: RequestReceived, request: BeginQuorumEpochRequest) -> None:
@@ -358,7 +359,7 @@ class Replica:
                 role.end_answered(event.peer, answer)
             case _:
                 # An answer to something else than we asked: as good as none.
-                role.request_failed(event.peer, outstanding)
+                role.request_failed(event.peer, outstanding, refused=False)
 
     def _learn_from_answer(self, peer: NodeId, answer: Answer) -> None:
         """Takes a higher epoch, or a leader that was not known, from an answer.
@@ -396,4 +397,4 @@ class Replica:
             event.peer, event.correlation, event.incarnation
         )
         if outstanding is not None and not outstanding.orphaned:
-            self._role.request_failed(event.peer, outstanding)
+            self._role.request_failed(event.peer, outstanding, refused=event.refused)

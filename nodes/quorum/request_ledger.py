@@ -53,13 +53,17 @@ class RequestLedger:
         attempt = self.next_attempt(peer)
         return attempt is not None and attempt <= now
 
-    def send(self, peer: NodeId, request: Request) -> None:
-        """Sends, and abandons what is still outstanding to that peer."""
+    def send(self, peer: NodeId, request: Request, wait_ms: int = 0) -> None:
+        """Sends, and abandons what is still outstanding to that peer.
+
+        ``wait_ms``: how long the peer itself may take over the answer; added to the timeout.
+        """
         self._abandon(peer)
         correlation = CorrelationId(self._next_correlation)
         self._next_correlation += 1
         self._outstanding[peer] = Outstanding(correlation, request)
-        self._outbox.send(SendRequest(peer, correlation, request, self._request_timeout_ms))
+        timeout_ms = self._request_timeout_ms + wait_ms
+        self._outbox.send(SendRequest(peer, correlation, request, timeout_ms))
 
     def back_off(self, peer: NodeId, now: Microseconds, duration: int | None = None) -> None:
         """Sends nothing to the peer for a while (default: the retry back-off), in microseconds."""

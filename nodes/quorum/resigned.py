@@ -42,8 +42,8 @@ class Resigned(Role):
             self.context.requests.back_off(peer, self.context.now)
         self._go_on()
 
-    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
-        super().request_failed(peer, outstanding)
+    def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
+        super().request_failed(peer, outstanding, refused=refused)
         self._go_on()
 
     def _go_on(self) -> None:

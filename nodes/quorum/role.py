@@ -37,6 +37,7 @@ from nodes.quorum.messages import (
     FetchAnswer,
     FetchRequest,
     VoteAnswer,
+    VoteRequest,
 )
 from nodes.quorum.outbox import Outbox
 from nodes.quorum.request_ledger import Outstanding, RequestLedger
@@ -160,6 +161,9 @@ class Role:
     def vote_granted(self) -> None:
         """This node has just voted, in the present epoch, for somebody else."""
 
+    def pre_vote_requested(self, request: VoteRequest, *, granted: bool) -> None:
+        """A peer of this epoch asked whether it would be elected, and was answered."""
+
     def epoch_begun(self) -> None:
         """The leader that this role names has announced itself."""
 
@@ -190,9 +194,9 @@ class Role:
     def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
         """A fetch of this role is answered, in the present epoch."""
 
-    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
-        """A request of this role will not be answered."""
-        del outstanding
+    def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
+        """A request of this role will not be answered; refused: the peer does not run."""
+        del outstanding, refused
         self.context.requests.back_off(peer, self.context.now)
 
     def records_proposed(self, event: RecordsProposed) -> None:

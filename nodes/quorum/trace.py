@@ -12,6 +12,8 @@ from nodes.quorum.messages import ErrorCode
 
 #: Fields that carry no news in a trace.
 _SILENT = ("cluster_id", "max_bytes", "max_wait_ms", "log_start_offset", "incarnation")
+#: Fields that are news only when they are true.
+_SILENT_WHEN_FALSE = ("refused",)
 
 
 def describe(thing: msgspec.Struct) -> str:
@@ -19,7 +21,9 @@ def describe(thing: msgspec.Struct) -> str:
     fields = [
         f"{name}={_value(getattr(thing, name))}"
         for name in thing.__struct_fields__
-        if name not in _SILENT and not _is_empty(getattr(thing, name))
+        if name not in _SILENT
+        and not _is_empty(getattr(thing, name))
+        and not (name in _SILENT_WHEN_FALSE and getattr(thing, name) is False)
     ]
     return " ".join((type(thing).__name__, *fields))
 

@@ -44,7 +44,7 @@ TRANSITIONS: Final[dict[tuple[RoleName, RoleName], tuple[EpochChange, str]]] = {
     (RoleName.FOLLOWER, RoleName.FOLLOWER): (EpochChange.HIGHER, "a newer leader is known"),
     (RoleName.FOLLOWER, RoleName.PROSPECTIVE): (
         EpochChange.SAME,
-        "fetch timeout, or the leader resigned and it is this voter's turn",
+        "fetch timeout, or the leader is gone or resigned and it is this voter's turn",
     ),
     (RoleName.PROSPECTIVE, RoleName.UNATTACHED): (
         EpochChange.SAME_OR_HIGHER,

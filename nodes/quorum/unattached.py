@@ -47,8 +47,8 @@ class Unattached(Role):
         self.context.requests.back_off(peer, self.context.now)
         self._ask_a_voter()
 
-    def request_failed(self, peer: NodeId, outstanding: Outstanding) -> None:
-        super().request_failed(peer, outstanding)
+    def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
+        super().request_failed(peer, outstanding, refused=refused)
         self._ask_a_voter()
 
     def _ask_a_voter(self) -> None:
@@ -65,7 +65,8 @@ class Unattached(Role):
             peer = peers[(self._asked_count + step) % len(peers)]
             if context.requests.may_send(peer, context.now):
                 self._asked_count += step + 1
-                context.requests.send(peer, fetch_request(context))
+                wait_ms = context.settings.fetch_max_wait_ms
+                context.requests.send(peer, fetch_request(context), wait_ms)
                 self.deadline = None
                 return
         self.deadline = min(

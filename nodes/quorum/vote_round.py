@@ -47,6 +47,11 @@ class VoteRound:
             if self._context.requests.may_send(peer, self._context.now):
                 self._context.requests.send(peer, self._request(peer))
 
+    def forget_refusal(self, peer: NodeId) -> None:
+        """The peer's refusal is out of date: it is asked again."""
+        if peer in self.refused:
+            self.refused.remove(peer)
+
     def record(self, voter: NodeId, *, granted: bool) -> None:
         """Counts an answer, once per voter."""
         if voter not in self.granted and voter not in self.refused:

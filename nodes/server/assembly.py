@@ -23,11 +23,11 @@ from nodes.server.applier import Applier
 from nodes.server.client_service import ClientService
 from nodes.server.configuration import NodeConfiguration
 from nodes.server.disk import Disk
+from nodes.server.filesystems import open_filesystem
 from nodes.server.incarnation import next_incarnation
 from nodes.server.log_lines import LogLines
 from nodes.server.node import Node, NodeParts, monotonic_now
-from nodes.server.state_events import StateEventFile
-from nodes.storage.disk import DiskFileSystem
+from nodes.server.state_events import StateEventFile, last_incarnation
 from nodes.storage.errors import StorageError
 from nodes.storage.identity import load_identity
 from nodes.storage.log import LogStore
@@ -50,19 +50,21 @@ def build_parts(configuration: NodeConfiguration, settings: QuorumSettings) -> N
         IncarnationError: the incarnation's counter is unreadable.
         OSError: a file cannot be opened.
     """
-    filesystem = DiskFileSystem()
     folder = Path(configuration.data_folder)
+    filesystem, lengths = open_filesystem(configuration)
     identity = load_identity(
         filesystem,
         folder,
         cluster_id=configuration.cluster_id,
         node_id=NodeId(configuration.node_id),
     )
-    incarnation = Incarnation(next_incarnation(folder))
-    events_path = configuration.state_event_file
-    state_events = StateEventFile(
-        None if events_path is None else Path(events_path), configuration.name, incarnation
-    )
+    events_path = None
+    if configuration.state_event_file is not None:
+        events_path = Path(configuration.state_event_file)
+    # A wiped disk has no counter, and the node's earlier lives are in its state events.
+    last = None if events_path is None else last_incarnation(events_path)
+    incarnation = Incarnation(next_incarnation(folder, 0 if last is None else last + 1))
+    state_events = StateEventFile(events_path, configuration.name, incarnation)
     quorum_state = QuorumStateFile(filesystem, folder)
     state = _EMPTY_STATE
     try:
@@ -82,9 +84,16 @@ def build_parts(configuration: NodeConfiguration, settings: QuorumSettings) -> N
     except (StorageError, StorageMismatch) as error:
         state_events.write("fatal", state.epoch, reason=str(error))
         raise
-    disk = Disk(asyncio.get_running_loop(), log, quorum_state)
+    disk = Disk(
+        asyncio.get_running_loop(),
+        log,
+        quorum_state,
+        lengths,
+        is_lazy=settings.bugs.ack_before_fsync,
+    )
     return NodeParts(
         node_id=identity.node_id,
+        directory_id=identity.directory_id,
         incarnation=incarnation,
         voters=identity.voters,
         replica=replica,

@@ -39,6 +39,9 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     data_folder: str
     #: File that state events are appended to; None to write none.
     state_event_file: str | None = None
+    #: File that durable lengths are told in, for recovery tooling; None to keep none. See
+    #: ``nodes.storage.durable_lengths``.
+    durable_length_file: str | None = None
     #: Settings by our names or by Kafka's, values as text, milliseconds where a time is meant.
     settings: dict[str, str] = {}
     #: Planted bugs to switch on, kebab-case.

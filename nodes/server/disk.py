@@ -10,6 +10,7 @@ nothing is reported any more. Source: the contracts of ``nodes.storage.log`` and
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from nodes.quorum.effects import (
     AppendBatches,
@@ -21,20 +22,35 @@ from nodes.quorum.effects import (
 from nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
 from nodes.quorum.identifiers import NO_DIRECTORY, Offset
 from nodes.server.disk_thread import DiskThread
+from nodes.storage.durable_lengths import DurableLengths
 from nodes.storage.log import LogStore
 from nodes.storage.quorum_state import QuorumStateFile
 from nodes.wire.batches import RecordBatch
 from nodes.wire.control import LeaderChange
+
+#: How often the planted bug ``ack-before-fsync`` asks for a flush, as systems do that write behind.
+_LAZY_FLUSH_INTERVAL_S: Final = 1.0
 
 
 class Disk:
     """Log and quorum state of one node."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, log: LogStore, quorum_state: QuorumStateFile
+        self,
+        loop: asyncio.AbstractEventLoop,
+        log: LogStore,
+        quorum_state: QuorumStateFile,
+        lengths: DurableLengths | None = None,
+        *,
+        is_lazy: bool = False,
     ) -> None:
+        """``is_lazy`` is the planted bug ``ack-before-fsync``: nobody waits for a flush."""
+        self._loop = loop
         self._log = log
         self._quorum_state = quorum_state
+        self._lengths = lengths
+        self._is_lazy = is_lazy
+        self._timer: asyncio.TimerHandle | None = None
         self._thread = DiskThread(loop, "disk")
         self._feed: Callable[[Event], None] = _nobody
         self._failed: Callable[[Exception], None] = _nobody
@@ -107,12 +123,28 @@ class Disk:
     def close(self) -> None:
         """Finish what was submitted and close the files."""
         self._feed = self._failed = _nobody
+        if self._timer is not None:
+            self._timer.cancel()
         self._thread.stop()
         self._log.close()
+        if self._lengths is not None:
+            self._lengths.close()
 
     def _appended(self, submission: int) -> None:
         self._submitted = submission
         if self._flushing is None:
+            self._ask_for_flush()
+
+    def _ask_for_flush(self) -> None:
+        if not self._is_lazy:
+            self._flush()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(_LAZY_FLUSH_INTERVAL_S, self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._timer = None
+        # A truncation makes durable all that it leaves.
+        if self._flushing is None and not self._truncating:
             self._flush()
 
     def _flush(self) -> None:
@@ -127,7 +159,7 @@ class Disk:
             self._complete(failure, LogFlushed(submission))
             more = self._submitted > submission and self._flushing is None
             if failure is None and more and not self._truncating:
-                self._flush()
+                self._ask_for_flush()
 
         self._thread.submit(flush, done)
         self._thread.submit(self._log.persist_mark, self._mark_persisted)

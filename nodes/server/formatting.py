@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.server.configuration import NodeConfiguration
-from nodes.storage.disk import DiskFileSystem
+from nodes.server.filesystems import open_filesystem
 from nodes.storage.errors import AlreadyFormattedError
 from nodes.storage.identity import StorageIdentity, format_storage
 from nodes.storage.layout import LOG_FOLDER, META_PROPERTIES, VOTERS
@@ -36,16 +36,21 @@ def format_node(configuration: NodeConfiguration) -> DirectoryId:
     directory_id = DirectoryId(configuration.directory_id)
     if has_lived(configuration):
         directory_id = DirectoryId(secrets.token_hex(16))
-    format_storage(
-        DiskFileSystem(),
-        folder,
-        StorageIdentity(
-            cluster_id=configuration.cluster_id,
-            node_id=NodeId(configuration.node_id),
-            directory_id=directory_id,
-            voters=configuration.voters,
-        ),
-    )
+    filesystem, lengths = open_filesystem(configuration)
+    try:
+        format_storage(
+            filesystem,
+            folder,
+            StorageIdentity(
+                cluster_id=configuration.cluster_id,
+                node_id=NodeId(configuration.node_id),
+                directory_id=directory_id,
+                voters=configuration.voters,
+            ),
+        )
+    finally:
+        if lengths is not None:
+            lengths.close()
     return directory_id
 
 

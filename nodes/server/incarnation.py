@@ -2,7 +2,7 @@
 
 Late answers to an earlier life must never match a request of this one; correlation ids, state
 events and the replica all carry the number. Must never give the same number twice for one data
-folder.
+folder, nor, where state events outlive the folder, for one node.
 """
 
 import os
@@ -17,8 +17,8 @@ class IncarnationError(Exception):
     """The counter is unreadable; going on could reuse a number."""
 
 
-def next_incarnation(data_folder: Path) -> int:
-    """Take the next number, from 0.
+def next_incarnation(data_folder: Path, lowest: int = 0) -> int:
+    """Take the next number, not below ``lowest``: one past what earlier lives are known to have.
 
     Returns when the following number is on the disk.
 
@@ -35,7 +35,7 @@ def next_incarnation(data_folder: Path) -> int:
         text = ""
     if not text.strip().isdecimal():
         raise IncarnationError(f"{path} holds no number; restore the data folder or format anew")
-    incarnation = int(text)
+    incarnation = max(int(text), lowest)
     temporary = path.with_suffix(".tmp")
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:

@@ -48,6 +48,7 @@ from nodes.quorum.events import (
 from nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
+    DirectoryId,
     Incarnation,
     Microseconds,
     NodeId,
@@ -80,6 +81,8 @@ class NodeParts(msgspec.Struct, frozen=True):
     """What a node is made of; built by ``nodes.server.assembly``."""
 
     node_id: NodeId
+    #: Of the disk that it lives on now.
+    directory_id: DirectoryId
     incarnation: Incarnation
     voters: tuple[Voter, ...]
     replica: Replica
@@ -239,12 +242,15 @@ class Node:
         self.feed(AnswerReceived(peer, correlation, self.parts.incarnation, answer))
         self._settled.set()
 
-    def failed(self, peer: NodeId, correlation: CorrelationId, reason: str) -> None:
+    def failed(
+        self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
+    ) -> None:
         """A peer will not answer."""
         if self._troubles.get(peer) != reason:
             self._troubles[peer] = reason
             self.parts.log_lines.write("warning", "peer unreachable", peer=peer, reason=reason)
-        self.feed(RequestFailed(peer, correlation, self.parts.incarnation, reason))
+        incarnation = self.parts.incarnation
+        self.feed(RequestFailed(peer, correlation, incarnation, reason, refused=refused))
         self._settled.set()
 
     # How effects are performed.
@@ -273,6 +279,11 @@ class Node:
         self._service.reads.answer_applied()
 
     def _report(self, effect: ReportState) -> None:
+        detail: dict[str, Any] | None = None
+        if effect.kind == "role":
+            detail = {"cause": effect.cause}
+        elif effect.kind == "started":
+            detail = {"directory_id": self.parts.directory_id}
         self.parts.state_events.write(
             effect.kind,
             effect.epoch,
@@ -281,7 +292,7 @@ class Node:
             offset=effect.offset,
             base_offset=effect.base_offset,
             reason=effect.reason,
-            detail={"cause": effect.cause} if effect.kind == "role" else None,
+            detail=detail,
         )
         if effect.kind in {"started", "role", "truncate"}:
             self.parts.log_lines.write(

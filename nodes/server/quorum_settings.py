@@ -4,7 +4,7 @@ Ours are the field names of ``QuorumSettings``. Source of the others: Kafka's Qu
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,6 +12,8 @@ from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.settings import QuorumSettings
 
 _OURS: Final = frozenset(QuorumSettings.__struct_fields__) - {"bugs"}
+#: Settings that are on or off.
+_SWITCHES: Final = frozenset({"stands_when_leader_is_gone"})
 #: Kafka's name to ours; the election timeout is the lower end of a range twice as high.
 _KAFKA: Final = {
     "controller.quorum.fetch.timeout.ms": "fetch_timeout_ms",
@@ -25,13 +27,13 @@ _KAFKA: Final = {
 def quorum_settings(settings: Mapping[str, str], bugs: PlantedBugs) -> QuorumSettings:
     """Defaults, overridden by what is given.
 
-    A fetch that has nothing to tell is parked for less than the timeouts that it serves, unless
+    A fetch that has nothing to tell is parked for at most half the fetch timeout, unless
     ``fetch_max_wait_ms`` itself is given.
 
     Raises:
         ValueError: names a setting that is unknown, no whole number, or contradicts another.
     """
-    chosen: dict[str, int] = {}
+    chosen: dict[str, Any] = {}
     for name, text in settings.items():
         field = _KAFKA.get(name, name)
         if field not in _OURS:
@@ -39,14 +41,23 @@ def quorum_settings(settings: Mapping[str, str], bugs: PlantedBugs) -> QuorumSet
             raise ValueError(f"unknown setting {name!r}; known are {known}")
         if field in chosen:
             raise ValueError(f"setting {name!r} is given twice, by Kafka's name and by ours")
-        if not text.strip().isdecimal():
-            raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
-        chosen[field] = int(text)
+        chosen[field] = _value(name, field, text)
     if "election_timeout_ms_min" in chosen and "election_timeout_ms_max" not in chosen:
         chosen["election_timeout_ms_max"] = 2 * chosen["election_timeout_ms_min"]
     defaults = msgspec.structs.asdict(QuorumSettings())
     merged = {name: value for name, value in defaults.items() if name != "bugs"} | chosen
     if "fetch_max_wait_ms" not in chosen:
-        shortest = min(merged["request_timeout_ms"], merged["fetch_timeout_ms"])
-        merged["fetch_max_wait_ms"] = max(1, min(merged["fetch_max_wait_ms"], shortest // 2))
+        longest_ms = merged["fetch_timeout_ms"] // 2
+        merged["fetch_max_wait_ms"] = max(1, min(merged["fetch_max_wait_ms"], longest_ms))
     return QuorumSettings(**merged, bugs=bugs)
+
+
+def _value(name: str, field: str, text: str) -> int | bool:
+    """The setting's value; raises ValueError."""
+    if field in _SWITCHES:
+        if text not in ("true", "false"):
+            raise ValueError(f"setting {name!r} is {text!r}, not true or false")
+        return text == "true"
+    if not text.strip().isdecimal():
+        raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
+    return int(text)

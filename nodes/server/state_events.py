@@ -12,6 +12,8 @@ from typing import Any, Final
 import msgspec
 
 _ENCODER: Final = msgspec.json.Encoder()
+#: What is read of a file's end to find its last whole line.
+_TAIL_BYTES: Final = 1024 * 1024
 
 
 class StateEvent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -94,3 +96,25 @@ class StateEventFile:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def last_incarnation(path: Path) -> int | None:
+    """Number of the last life that wrote to a state-event file, None where there is none.
+
+    Numbers only grow, so the last line that can be read has the highest.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
+        return None
+    for line in reversed(lines):
+        try:
+            return msgspec.json.decode(line, type=StateEvent).incarnation
+        except msgspec.DecodeError:  # empty, torn, or cut where reading began
+            continue
+    return None

@@ -31,8 +31,10 @@ class LinkOwner(Protocol):
         """The peer answered."""
         ...
 
-    def failed(self, peer: NodeId, correlation: CorrelationId, reason: str) -> None:
-        """No answer will come; the connection is closed."""
+    def failed(
+        self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
+    ) -> None:
+        """No answer will come; the connection is closed. Refused: nobody listens there."""
         ...
 
 
@@ -141,10 +143,10 @@ class PeerLink:
             self._connection = None
         return outstanding
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, *, refused: bool = False) -> None:
         outstanding = self._drop()
         if outstanding is not None:
-            self._owner.failed(self._peer.node_id, outstanding.correlation, reason)
+            self._owner.failed(self._peer.node_id, outstanding.correlation, reason, refused=refused)
 
     async def _connect(self) -> None:
         """Open the connection and send what waits for it; ended by cancellation at a timeout."""
@@ -161,7 +163,10 @@ class PeerLink:
             raise
         except OSError as error:
             self._connecting = None
-            self._fail(f"cannot connect to {self._peer.host}:{self._peer.port}: {error}")
+            self._fail(
+                f"cannot connect to {self._peer.host}:{self._peer.port}: {error}",
+                refused=isinstance(error, ConnectionRefusedError),
+            )
             return
         self._connecting = None
         self._failed_attempts_count = 0

@@ -51,9 +51,13 @@ def copy_data(container: Container, path: str, folder: Path) -> None:
         for chunk in stream:
             spool.write(chunk)
         spool.seek(0)
-        shutil.rmtree(target, ignore_errors=True)
+        # Renamed at its end: a folder of that name is whole, whoever is killed while unpacking.
+        unfinished = target.with_name(f".{DATA}.part")
         try:
-            unpack(spool, target)
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unpack(spool, unfinished)
+            shutil.rmtree(target, ignore_errors=True)
+            unfinished.rename(target)
         except (OSError, tarfile.TarError) as error:
             raise HarnessError(
                 "unpack the data folder", str(target), str(error), "Look at the disk's free space"

@@ -24,6 +24,21 @@ ENGINE_TIMEOUT_S = 60
 
 _USUAL_SOCKET = "unix:///var/run/docker.sock"
 
+#: What the library's message holds, and what it means to a user; the first that fits.
+_SIGNS = (
+    ("Read timed out", "it takes the connection and does not answer"),
+    ("RemoteDisconnected", "it hangs up instead of answering"),
+    ("BadStatusLine", "what answers there is no engine"),
+    ("Expecting value", "what answers there is no engine"),
+    ("404 Client Error", "what answers there is no engine"),
+    ("list indices", "what answers there is no engine"),
+    ("Connection refused", "nobody answers at the address in DOCKER_HOST"),
+    ("Invalid bind", "DOCKER_HOST is no address such as unix:///var/run/docker.sock"),
+    ("TLSParameterError", "the certificates that DOCKER_CERT_PATH names cannot be used"),
+    ("InvalidVersion", "it is older than the oldest that can be talked to"),
+    ("500 Server Error", "it answers that it has failed itself"),
+)
+
 _GET_ENGINE = (
     "Start the engine or point DOCKER_HOST to one; `make engine` says how to get one on this "
     "machine"
@@ -81,7 +96,11 @@ def _why_unreachable(error: Exception) -> str:
         return "there is no engine's socket on this machine"
     if "ConnectionRefusedError" in text:
         return "its socket is there but nobody answers"
-    return str(error)
+    for sign, words in _SIGNS:
+        if sign in text:
+            return words
+    # What the library says before the reason tells users nothing.
+    return str(error).removeprefix("Error while fetching server API version: ").rstrip(".")
 
 
 @contextmanager
@@ -118,6 +137,8 @@ def _next_step(error: docker.errors.APIError) -> str:
     text = _explain(error)
     if "already in use" in text and "name" in text:
         return "Another run has the same id, or a dead one left it: run `splitbrain clean`"
+    if "port is already allocated" in text or "address already in use" in text:
+        return "Another program took the port meanwhile: start the run again, ports are drawn anew"
     if "no space left" in text:
         return "Free disk space where the engine keeps its data"
     return "The engine's own log says more"

@@ -11,9 +11,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import requests.exceptions
 from docker import DockerClient
 
 from contracts.errors import HarnessError
+from history.scratch_folders import scratch_folder
 from runtimes.docker.engine import engine_action
 
 #: What the base is made of where a registry answers.
@@ -66,15 +66,35 @@ def registry_answers(client: DockerClient) -> bool:
     return bool(outcome)
 
 
-def import_base(client: DockerClient, tag: str, script: Path) -> None:
+def build_base(client: DockerClient, tag: str, folder: Path, packages: Sequence[Path]) -> None:
+    """Build ``folder/Dockerfile`` on the public base, with the packages of further lists.
+
+    Raises:
+        HarnessError: with the last lines that the build printed.
+    """
+    with scratch_folder("base") as temporary:
+        context = temporary / folder.name
+        shutil.copytree(folder, context)
+        with (context / "packages.txt").open("a") as listed:
+            listed.writelines(further.read_text() for further in packages)
+        build(client, tag, None, context, {})
+
+
+def import_base(client: DockerClient, tag: str, script: Path, packages: Sequence[Path]) -> None:
     """Make the base's file system with ``script`` and import it as ``tag``.
+
+    Args:
+        client: of the engine.
+        tag: of the result.
+        script: makes an archive, given its path and lists of further packages.
+        packages: lists of Debian packages besides the base's own.
 
     Raises:
         HarnessError: the script or the import failed.
     """
-    with tempfile.TemporaryDirectory(prefix="splitbrain-base-") as folder:
-        archive = Path(folder) / "base.tar"
-        _run(["bash", str(script), str(archive)], "make the base image", tag)
+    with scratch_folder("base") as folder:
+        archive = folder / "base.tar"
+        _run(["bash", str(script), str(archive), *map(str, packages)], "make the base image", tag)
         repository, version = tag.split(":")
         with engine_action("import the base image", tag), archive.open("rb") as stream:
             api: Any = client.api

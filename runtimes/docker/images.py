@@ -1,8 +1,7 @@
 """The images that runs need: found by the digest of what they are made from, else built.
 
-An image's tag is the digest of its inputs, so a changed source makes a new image and an unchanged
-one is found in a moment. ``:current`` is a second tag on the newest; adapters name that one.
-``python -m runtimes.docker.images`` makes all of them sure.
+An image's tag is the digest of its inputs, so a changed source makes a new image, an unchanged one
+is found in a moment, and two checkouts on one engine never take each other's.
 
 It needs the project's source tree beside it and never pushes anything anywhere.
 """
@@ -10,28 +9,25 @@ It needs the project's source tree beside it and never pushes anything anywhere.
 import fcntl
 import hashlib
 import platform
-import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import docker.errors
 from docker import DockerClient
 
 from contracts.errors import HarnessError
+from contracts.image import ImageSource
 from runtimes.docker import image_builds
-from runtimes.docker.engine import connect, engine_action
+from runtimes.docker.engine import engine_action
 
 ROOT = Path(__file__).resolve().parents[2]
 
 BASE = "splitbrain-base"
-POD = "splitbrain-pod"
-KRAFT = "splitbrain-kraft"
-
-#: Tag of the newest build of an image, for those who do not care which.
-CURRENT = "current"
-POD_IMAGE = f"{POD}:{CURRENT}"
-KRAFT_IMAGE = f"{KRAFT}:{CURRENT}"
+#: The pause container of a pod, with the nemesis' tools.
+POD = ImageSource("splitbrain-pod", "pod")
+#: Lists the Debian packages that an image gets besides the base's own.
+PACKAGES = "packages.txt"
 
 _DIGEST_LENGTH = 16
 
@@ -81,86 +77,77 @@ class Images:
                 "Run from a clone of the project",
             )
 
-    def tags(self) -> Mapping[str, str]:
-        """Image name to full tag, derived from the sources as they are now."""
-        base = f"{BASE}:" + digest(
-            [platform.machine(), self._docker / "base.sh", self._docker / "base"]
-        )
-        pod = f"{POD}:" + digest([base, self._docker / "pod"])
-        kraft = f"{KRAFT}:" + digest([base, self._docker / "kraft", self._root / "nodes"])
-        return {BASE: base, POD: pod, KRAFT: kraft}
+    def tags(self, sources: Sequence[ImageSource]) -> Mapping[str, str]:
+        """Image name to full tag, of these and the pod's, from the sources as they are now."""
+        return {source.name: self._tag(source) for source in (POD, *sources)}
 
-    def ensure(self) -> Mapping[str, str]:
-        """Make sure of all images and of their ``:current`` tags; image name to full tag.
+    def ensure(self, sources: Sequence[ImageSource]) -> Mapping[str, str]:
+        """Make sure of these images and of the pod's; image name to full tag.
 
         Raises:
             HarnessError: one of them could be neither found nor built.
         """
-        tags = self.tags()
-        if all(self._found(name, tags[name]) for name in (POD, KRAFT)):
+        tags = self.tags(sources)
+        if all(self.is_there(tag) for tag in tags.values()):
             return tags
         cache = self._root / ".cache"
         cache.mkdir(exist_ok=True)
         with (cache / "images.lock").open("w") as lock:
             # Whoever comes second waits, and finds what the first one made.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return self._build_missing()
+            tags = {source.name: self._made(source) for source in (POD, *sources)}
+            for name in (BASE, *tags):
+                image_builds.prune(self._client, name, keep=_BUILDS_KEPT)
+            return tags
 
-    def _build_missing(self) -> Mapping[str, str]:
-        tags = self.tags()
-        if not self._found(BASE, tags[BASE]):
-            self._build_base(tags[BASE])
-            tags = self.tags()  # that took a while, and the sources may have changed
-        if not self._found(POD, tags[POD]):
-            with _told(tags[POD]):
-                image_builds.build(self._client, tags[POD], tags[BASE], self._docker / "pod", {})
-            self._found(POD, tags[POD])
-        if not self._found(KRAFT, tags[KRAFT]):
-            with _told(tags[KRAFT]):
-                self._build_kraft(tags)
-            self._found(KRAFT, tags[KRAFT])
-        for name in (BASE, POD, KRAFT):
-            image_builds.prune(self._client, name, keep=_BUILDS_KEPT)
-        return tags
+    def _tag(self, source: ImageSource) -> str:
+        folders = [self._root / folder for folder in source.sources]
+        inputs = [self._base_tag(source), self._docker / source.folder, *folders]
+        return f"{source.name}:{digest(inputs)}"
 
-    def _found(self, name: str, tag: str) -> bool:
-        """Whether the engine has it; if so it is now the current one."""
+    def _base_tag(self, source: ImageSource) -> str:
+        inputs = [platform.machine(), self._docker / "base.sh", self._docker / "base"]
+        return f"{BASE}:{digest([*inputs, *self._packages(source)])}"
+
+    def _packages(self, source: ImageSource) -> list[Path]:
+        return [self._docker / source.folder / PACKAGES] if source.has_packages else []
+
+    def is_there(self, tag: str) -> bool:
+        """Whether the engine has an image of this tag."""
         with engine_action("look for an image", tag):
             try:
-                image = self._client.images.get(tag)
+                self._client.images.get(tag)
             except docker.errors.ImageNotFound:
                 return False
-            if f"{name}:{CURRENT}" not in image.tags:
-                image.tag(name, CURRENT)
         return True
 
-    def _build_base(self, tag: str) -> None:
+    def _made(self, source: ImageSource) -> str:
+        """Tag of the image, which is there when this returns."""
+        tag, base = self._tag(source), self._base_tag(source)
+        if self.is_there(tag):
+            return tag
+        if not self.is_there(base):
+            with _told(base):
+                self._make_base(base, self._packages(source))
         with _told(tag):
-            if not self._built_from_public_base(tag):
-                image_builds.import_base(self._client, tag, self._docker / "base.sh")
-        self._found(BASE, tag)
+            folder = self._docker / source.folder
+            extra = {name: self._root / name for name in source.sources}
+            if source.has_wheels:
+                lock = folder / "requirements.lock"
+                extra["wheels"] = image_builds.fetch_wheels(lock, self._root / ".cache")
+            image_builds.build(self._client, tag, base, folder, extra)
+        return tag
 
-    def _built_from_public_base(self, tag: str) -> bool:
-        """Whether a registry gave the public base and a build could add packages to it."""
-        if not image_builds.registry_answers(self._client):
-            return False
-        try:
-            image_builds.build(self._client, tag, None, self._docker / "base", {})
-        except HarnessError as error:
-            print(f"{error}; making the base image on this machine instead", flush=True)
-            return False
-        return True
-
-    def _build_kraft(self, tags: Mapping[str, str]) -> None:
-        cache = self._root / ".cache"
-        wheels = image_builds.fetch_wheels(self._docker / "kraft" / "requirements.lock", cache)
-        image_builds.build(
-            self._client,
-            tags[KRAFT],
-            tags[BASE],
-            self._docker / "kraft",
-            {"wheels": wheels, "nodes": self._root / "nodes"},
-        )
+    def _make_base(self, tag: str, packages: Sequence[Path]) -> None:
+        folder = self._docker / "base"
+        if image_builds.registry_answers(self._client):
+            try:
+                image_builds.build_base(self._client, tag, folder, packages)
+            except HarnessError as error:
+                print(f"{error}; making the base image on this machine instead", flush=True)
+            else:
+                return
+        image_builds.import_base(self._client, tag, self._docker / "base.sh", packages)
 
 
 class _told:  # noqa: N801 - reads as a statement
@@ -176,22 +163,3 @@ class _told:  # noqa: N801 - reads as a statement
 
     def __exit__(self, *_: object) -> None:
         print(f"image {self._tag}: {time.monotonic() - self._began:.1f} s", flush=True)
-
-
-def main() -> int:
-    """Make sure of all images; prints their tags."""
-    try:
-        client = connect()
-        try:
-            tags = Images(client).ensure()
-        finally:
-            client.close()
-    except HarnessError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    print("images: " + ", ".join(tags.values()))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

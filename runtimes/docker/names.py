@@ -1,11 +1,17 @@
 """Labels and names of everything made in the engine: the one place that knows them. Pure.
 
-Labels decide what is ours; names are for people. Whoever removes something asks the labels.
+Labels decide what is ours; names are for people. Whoever removes something asks the labels. A run
+is known by its lock file, not by its id alone: two runs of one seed that start in the same second
+in different folders have the same id.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from contracts.names import NodeName, RunId
 
@@ -13,6 +19,8 @@ from contracts.names import NodeName, RunId
 RUN_LABEL = "splitbrain.run"
 #: Absolute path of the run folder's lock file; the run lives while somebody holds its flock.
 LOCK_LABEL = "splitbrain.lock"
+#: Process that made it, for the case that the lock file is gone.
+OWNER_LABEL = "splitbrain.owner"
 #: Node that it belongs to.
 NODE_LABEL = "splitbrain.node"
 #: ``pod`` (pause container) or ``node`` (the system's own).
@@ -23,45 +31,61 @@ DATA_LABEL = "splitbrain.data"
 Role = Literal["pod", "node"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+_DIGEST_LENGTH = 6
 
 
-def readable(run_id: RunId) -> str:
-    """The run's id with what engines refuse in names replaced."""
-    return _NOT_IN_NAMES.sub("-", run_id)
+class RunMark(msgspec.Struct, frozen=True, order=True):
+    """How one run's things are known in the engine."""
+
+    run_id: RunId
+    #: Absolute path of the run folder's lock file.
+    lock: str
+    #: Word of the process that made them (``runtimes.owners``); empty: unknown.
+    owner: str = ""
+
+    def labels(self) -> dict[str, str]:
+        """Of everything that the run makes."""
+        return {RUN_LABEL: self.run_id, LOCK_LABEL: self.lock, OWNER_LABEL: self.owner}
+
+    def node_labels(self, node: NodeName, role: Role, data_path: str) -> dict[str, str]:
+        """Of what belongs to one node."""
+        return {**self.labels(), NODE_LABEL: node, ROLE_LABEL: role, DATA_LABEL: data_path}
+
+    def filters(self, *labels: str) -> dict[str, list[str]]:
+        """The engine's filter for what is this run's and carries further labels as well."""
+        return {"label": [f"{RUN_LABEL}={self.run_id}", f"{LOCK_LABEL}={self.lock}", *labels]}
+
+    def network(self) -> str:
+        """Name of the run's network."""
+        digest = hashlib.sha256(self.lock.encode()).hexdigest()[:_DIGEST_LENGTH]
+        return f"splitbrain-{_NOT_IN_NAMES.sub('-', self.run_id)}-{digest}"
+
+    def node(self, node: NodeName) -> str:
+        """Name of a node's own container."""
+        return f"{self.network()}-{node}"
+
+    def pod(self, node: NodeName) -> str:
+        """Name of a node's pause container."""
+        return f"{self.network()}-{node}-pod"
+
+    def volume(self, node: NodeName) -> str:
+        """Name of the volume with a node's data."""
+        return f"{self.network()}-{node}-data"
 
 
-def network_name(run_id: RunId) -> str:
-    """Name of the run's network."""
-    return f"splitbrain-{readable(run_id)}"
+def mark_of_labels(labels: Mapping[str, str]) -> RunMark:
+    """The run that something with these labels belongs to; a run whose lock is unknown is dead.
+
+    Raises:
+        KeyError: it is not ours.
+    """
+    return RunMark(
+        RunId(labels[RUN_LABEL]),
+        labels.get(LOCK_LABEL, "/nonexistent/lock"),
+        labels.get(OWNER_LABEL, ""),
+    )
 
 
-def pod_name(run_id: RunId, node: NodeName) -> str:
-    """Name of a node's pause container."""
-    return f"splitbrain-{readable(run_id)}-{node}-pod"
-
-
-def node_name(run_id: RunId, node: NodeName) -> str:
-    """Name of a node's own container."""
-    return f"splitbrain-{readable(run_id)}-{node}"
-
-
-def volume_name(run_id: RunId, node: NodeName) -> str:
-    """Name of the volume with a node's data."""
-    return f"splitbrain-{readable(run_id)}-{node}-data"
-
-
-def run_labels(run_id: RunId, lock: Path) -> dict[str, str]:
-    """Labels of everything that a run makes."""
-    return {RUN_LABEL: run_id, LOCK_LABEL: str(lock.resolve())}
-
-
-def node_labels(
-    run_id: RunId, lock: Path, node: NodeName, role: Role, data_path: str
-) -> dict[str, str]:
-    """Labels of what belongs to one node."""
-    return {
-        **run_labels(run_id, lock),
-        NODE_LABEL: node,
-        ROLE_LABEL: role,
-        DATA_LABEL: data_path,
-    }
+def mark_of_run(run_id: RunId, lock: Path, owner: str = "") -> RunMark:
+    """The mark of a run by its lock file, which need not be absolute."""
+    return RunMark(run_id, str(lock.resolve()), owner)

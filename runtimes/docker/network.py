@@ -18,7 +18,7 @@ from docker.types import IPAMConfig, IPAMPool
 from contracts.errors import HarnessError
 from contracts.names import RunId
 from runtimes.docker.engine import engine_action
-from runtimes.docker.names import network_name
+from runtimes.docker.names import RunMark
 
 #: Private addresses that neither engines nor clouds hand out by default.
 POOL = ipaddress.IPv4Network("10.211.0.0/16")
@@ -60,24 +60,22 @@ def routed(text: str) -> list[ipaddress.IPv4Network]:
     return found
 
 
-def create_network(
-    client: DockerClient, run_id: RunId, labels: dict[str, str]
-) -> tuple[Network, ipaddress.IPv4Network]:
+def create_network(client: DockerClient, mark: RunMark) -> tuple[Network, ipaddress.IPv4Network]:
     """Make the run's network.
 
     Raises:
         HarnessError: the engine refuses, or no subnet of the pool is free.
     """
-    name = network_name(run_id)
+    name = mark.network()
     with engine_action("make the network", name):
-        for subnet in candidates(run_id, _taken(client)):
+        for subnet in candidates(mark.run_id, _taken(client)):
             pool = IPAMPool(subnet=str(subnet), gateway=str(subnet.network_address + 1))
             try:
                 network = client.networks.create(
                     name,
                     driver="bridge",
                     ipam=IPAMConfig(pool_configs=[pool]),
-                    labels=labels,
+                    labels=mark.labels(),
                     check_duplicate=True,
                     options={
                         # Nodes have no business outside their network.

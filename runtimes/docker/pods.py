@@ -6,7 +6,6 @@ tools; nothing is asked of the node's image.
 """
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import docker.errors
@@ -15,11 +14,9 @@ from docker.models.containers import Container
 from docker.types import LogConfig
 
 from contracts.errors import HarnessError
-from contracts.names import RunId
 from contracts.runtime import Address, NodeSpec, NodeStatus
-from runtimes.docker import names
 from runtimes.docker.engine import engine_action
-from runtimes.docker.images import POD_IMAGE
+from runtimes.docker.names import Role, RunMark
 
 _TOOLS = "/opt/splitbrain"
 _BYTES_PER_MIB = 1024 * 1024
@@ -40,29 +37,28 @@ class Pod:
 
     Args:
         client: of the engine.
-        run_id: of the run that owns it.
-        lock: the run folder's lock file, for the labels.
+        mark: of the run that owns it.
         spec: of the node.
         address: its fixed address in the run's network.
     """
 
-    def __init__(
-        self, client: DockerClient, run_id: RunId, lock: Path, spec: NodeSpec, address: str
-    ) -> None:
+    def __init__(self, client: DockerClient, mark: RunMark, spec: NodeSpec, address: str) -> None:
         self._client = client
-        self._run_id = run_id
-        self._lock = lock
+        self._mark = mark
         self.spec = spec
         self.address = address
         self.ports: dict[str, Address] = {}
         self._pause: Container | None = None
         self._node: Container | None = None
 
-    def create(self, network: str, image_id: str, hosts: Mapping[str, str]) -> None:
+    def create(
+        self, network: str, pod_image_id: str, image_id: str, hosts: Mapping[str, str]
+    ) -> None:
         """Make and start both containers.
 
         Args:
             network: name of the run's network.
+            pod_image_id: of the pause container's image.
             image_id: of the node's image, resolved once for all nodes of a run.
             hosts: every node's name to its address.
 
@@ -70,22 +66,20 @@ class Pod:
             HarnessError: the engine refuses; what was made so far stays for the teardown.
         """
         spec = self.spec
-        with engine_action(
-            f"start the pod of {spec.name}", names.pod_name(self._run_id, spec.name)
-        ):
-            self._pause = self._create_pause(network, hosts)
+        with engine_action(f"start the pod of {spec.name}", self._mark.pod(spec.name)):
+            self._pause = self._create_pause(network, pod_image_id, hosts)
             self._pause.start()
             self._read_ports()
-        with engine_action(f"start {spec.name}", names.node_name(self._run_id, spec.name)):
+        with engine_action(f"start {spec.name}", self._mark.node(spec.name)):
             self._node = self._create_node(image_id)
             self._node.start()
 
-    def _create_pause(self, network: str, hosts: Mapping[str, str]) -> Container:
+    def _create_pause(self, network: str, image_id: str, hosts: Mapping[str, str]) -> Container:
         spec = self.spec
         client: Any = self._client
         container: Container = client.containers.create(
-            POD_IMAGE,
-            name=names.pod_name(self._run_id, spec.name),
+            image_id,
+            name=self._mark.pod(spec.name),
             hostname=spec.name,
             labels=self._labels("pod"),
             network=network,
@@ -103,7 +97,7 @@ class Pod:
     def _create_node(self, image_id: str) -> Container:
         spec = self.spec
         client: Any = self._client
-        volume = names.volume_name(self._run_id, spec.name)
+        volume = self._mark.volume(spec.name)
         client.volumes.create(name=volume, labels=self._labels("node"))
         volumes = {volume: {"bind": spec.data_path, "mode": "rw"}}
         for mount in spec.mounts:
@@ -116,8 +110,9 @@ class Pod:
         assert self._pause is not None
         container: Container = client.containers.create(
             image_id,
-            command=list(spec.command),
-            name=names.node_name(self._run_id, spec.name),
+            # Program and arguments, whatever the image would start by itself.
+            entrypoint=list(spec.command),
+            name=self._mark.node(spec.name),
             labels=self._labels("node"),
             environment=spec.environment,
             network_mode=f"container:{self._pause.id}",
@@ -128,10 +123,8 @@ class Pod:
         )
         return container
 
-    def _labels(self, role: names.Role) -> dict[str, str]:
-        return names.node_labels(
-            self._run_id, self._lock, self.spec.name, role, self.spec.data_path
-        )
+    def _labels(self, role: Role) -> dict[str, str]:
+        return self._mark.node_labels(self.spec.name, role, self.spec.data_path)
 
     def _read_ports(self) -> None:
         assert self._pause is not None
@@ -143,7 +136,7 @@ class Pod:
             if not bindings:
                 raise HarnessError(
                     f"publish port {name} of {self.spec.name}",
-                    names.pod_name(self._run_id, self.spec.name),
+                    self._mark.pod(self.spec.name),
                     f"the engine published no host port for {port}",
                     "The engine's own log says more",
                 )
@@ -240,7 +233,7 @@ class Pod:
         if code != 0:
             raise HarnessError(
                 f"{action} links into {self.spec.name}",
-                names.pod_name(self._run_id, self.spec.name),
+                self._mark.pod(self.spec.name),
                 output.strip().replace("\n", " | ") or f"exit code {code}",
                 "`splitbrain doctor` says what this kernel can do",
             )

@@ -7,24 +7,34 @@ nemesis' business, judging what came of it the checkers'.
 import ipaddress
 import platform
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from docker import DockerClient
 
-from contracts.errors import HarnessError
+from contracts.errors import CapabilityError, HarnessError
 from contracts.fault import Link
+from contracts.image import ImageSource
 from contracts.names import NodeName
-from contracts.runtime import Address, Capability, DeploymentSpec, NodeSample, NodeStatus
+from contracts.runtime import (
+    Address,
+    Capability,
+    DeploymentSpec,
+    NodeSample,
+    NodeStatus,
+    Placement,
+)
 from history.run_folder import RunFolder
 from runtimes.docker import archives, names, sampling, sweep
 from runtimes.docker.engine import connect, engine_action
-from runtimes.docker.images import POD_IMAGE
+from runtimes.docker.images import POD, Images
 from runtimes.docker.network import create_network, pod_address
 from runtimes.docker.pods import Pod
-from runtimes.docker.watchdog import Watchdog
+from runtimes.owners import this_process
+from runtimes.watchdog import Watchdog
 
 #: Datagrams that see one direction of a link go to this port of the destination's pod.
 _ONE_WAY_PORT = 47_999
@@ -51,10 +61,12 @@ class DockerRuntime:
     def __init__(self, client: DockerClient | None = None, *, watched: bool = True) -> None:
         self._client = client if client is not None else connect()
         self._watched = watched
-        self._spec: DeploymentSpec | None = None
+        self._mark: names.RunMark | None = None
         self._pods: dict[NodeName, Pod] = {}
         self._gauges: dict[NodeName, sampling.Gauge] = {}
         self._watchdog: Watchdog | None = None
+        #: Names of prepared images to their tags, and images in use to their ids.
+        self._tags: dict[str, str] = {}
         self._images: dict[str, str] = {}
 
     def capabilities(self) -> frozenset[Capability]:
@@ -62,6 +74,26 @@ class DockerRuntime:
         return frozenset({"partition", "kill", "pause"})
 
     # --- deployment ---------------------------------------------------------------------------
+
+    def prepare(self, images: Sequence[ImageSource]) -> None:
+        """Find or build the images, from the sources as they are now.
+
+        Raises:
+            HarnessError: one of them could be neither found nor built.
+        """
+        self._tags |= Images(self._client).ensure(images)
+
+    def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
+        """A pod: the wanted ports and fixed paths, reached by its name."""
+        del host_folder  # its subfolders are mounted into the pod
+        return Placement(
+            listen_host="0.0.0.0",  # noqa: S104 - all of the pod's own network, nothing else
+            peer_host=node,
+            ports=dict(ports),
+            config_path="/config",
+            state_path="/state",
+            data_path="/data",
+        )
 
     def deploy(self, spec: DeploymentSpec) -> None:
         """Make network and pods and start all nodes side by side; on failure leave nothing.
@@ -73,7 +105,10 @@ class DockerRuntime:
             HarnessError: an image is missing, the engine refuses, a name is taken.
         """
         sweep.sweep(self._client)
-        if spec.run_id in sweep.runs(self._client):
+        mark = names.mark_of_run(
+            spec.run_id, RunFolder(spec.run_folder).lock, this_process().word()
+        )
+        if (mark.run_id, mark.lock) in {(m.run_id, m.lock) for m in sweep.runs(self._client)}:
             raise HarnessError(
                 "deploy the cluster",
                 spec.run_id,
@@ -81,37 +116,45 @@ class DockerRuntime:
                 "Start it again: ids come from the clock and the seed",
             )
         spec.run_folder.mkdir(parents=True, exist_ok=True)
-        lock = RunFolder(spec.run_folder).lock
-        self._spec = spec
+        self._mark = mark
         try:
             self._images = self._resolve_images(spec)
             if self._watched:
-                self._watchdog = Watchdog(spec.run_id, spec.run_folder / "watchdog.log")
-            network, subnet = create_network(
-                self._client, spec.run_id, names.run_labels(spec.run_id, lock)
-            )
-            self._make_pods(spec, lock, str(network.name), subnet)
+                self._watchdog = Watchdog(self.name, spec.run_id, spec.run_folder)
+            network, subnet = create_network(self._client, mark)
+            self._make_pods(spec, mark, str(network.name), subnet)
         except BaseException:
-            self.teardown()
+            # What it cannot remove now is left to a second teardown, or to the watchdog.
+            with suppress(HarnessError):
+                self.teardown()
             raise
 
     def _resolve_images(self, spec: DeploymentSpec) -> dict[str, str]:
         resolved: dict[str, str] = {}
-        for image in dict.fromkeys([POD_IMAGE, *(node.image for node in spec.nodes)]):
-            with engine_action("find an image", image):
-                resolved[image] = str(self._client.images.get(image).id)
+        if POD.name not in self._tags:
+            self._tags |= Images(self._client).tags(())
+        for image in dict.fromkeys([POD.name, *(node.image for node in spec.nodes)]):
+            tag = self._tags.get(image, image)
+            with engine_action("find an image", tag):
+                resolved[image] = str(self._client.images.get(tag).id)
         return resolved
 
     def _make_pods(
-        self, spec: DeploymentSpec, lock: Path, network: str, subnet: ipaddress.IPv4Network
+        self,
+        spec: DeploymentSpec,
+        mark: names.RunMark,
+        network: str,
+        subnet: ipaddress.IPv4Network,
     ) -> None:
         for position, node in enumerate(spec.nodes):
             address = pod_address(subnet, position)
-            self._pods[node.name] = Pod(self._client, spec.run_id, lock, node, address)
+            self._pods[node.name] = Pod(self._client, mark, node, address)
         hosts = {str(name): pod.address for name, pod in self._pods.items()}
         _on_all(
             self._pods.values(),
-            lambda pod: pod.create(network, self._images[pod.spec.image], hosts),
+            lambda pod: pod.create(
+                network, self._images[POD.name], self._images[pod.spec.image], hosts
+            ),
         )
 
     def nodes(self) -> Sequence[NodeName]:
@@ -120,16 +163,15 @@ class DockerRuntime:
 
     def teardown(self) -> None:
         """Remove all that deploy made. Safe to call twice and after a failed deploy."""
-        spec, self._spec = self._spec, None
-        try:
-            if spec is not None:
-                sweep.remove_run(self._client, spec.run_id, RunFolder(spec.run_folder).lock)
-        finally:
-            # Only now: should this process die in the middle, the watchdog still stops the nodes.
-            if self._watchdog is not None:
-                self._watchdog.dismiss()
-            self._pods.clear()
-            self._client.close()
+        if self._mark is not None:
+            sweep.remove_run(self._client, self._mark)
+            self._mark = None
+        # Only now: should this process die before all is removed, the watchdog stops the nodes.
+        if self._watchdog is not None:
+            self._watchdog.dismiss()
+            self._watchdog = None
+        self._pods.clear()
+        self._client.close()
 
     # --- nodes --------------------------------------------------------------------------------
 
@@ -164,6 +206,16 @@ class DockerRuntime:
     def resume(self, node: NodeName) -> None:
         """Undo pause."""
         self._pod(node).resume()
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
+        """Refused: a container's disk is the host's."""
+        del draw
+        raise CapabilityError(
+            "cut the power",
+            ", ".join(nodes),
+            "this runtime cannot make a node's disk forget",
+            "Use --runtime local",
+        )
 
     def status(self, node: NodeName) -> NodeStatus:
         """What the engine says of the node's process."""

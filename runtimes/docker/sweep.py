@@ -1,10 +1,9 @@
 """Removing what dead runs left in the engine: containers, networks, volumes.
 
-A run lives while somebody holds the flock of its run folder's lock file, whose path every resource
-carries as a label. What lives is never touched, nor what lacks our labels.
+What lives is never touched, nor what lacks our labels. :mod:`runtimes.dead_runs` tells the dead
+from the living.
 """
 
-import fcntl
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,51 +11,56 @@ from pathlib import Path
 from typing import Any
 
 import docker.errors
-import msgspec
 from docker import DockerClient
 from docker.models.containers import Container
+from tenacity import Retrying, retry_if_not_result, stop_after_delay
 
 from contracts.errors import HarnessError
-from contracts.names import RunId
+from runtimes.dead_runs import Swept, claimed
 from runtimes.docker import archives
-from runtimes.docker.engine import engine_action
-from runtimes.docker.names import DATA_LABEL, LOCK_LABEL, NODE_LABEL, ROLE_LABEL, RUN_LABEL
+from runtimes.docker.engine import connect, engine_action
+from runtimes.docker.names import (
+    DATA_LABEL,
+    NODE_LABEL,
+    ROLE_LABEL,
+    RUN_LABEL,
+    RunMark,
+    mark_of_labels,
+)
 
 _REMOVALS_AT_ONCE = 8
+#: A loaded engine may still be making what a dead harness asked for, or be removing it for another
+#: sweep.
+_REMOVAL_PATIENCE_S = 20.0
+_REMOVAL_INTERVAL_S = 0.2
+#: What a harness had asked for when it was killed arrives within this time.
+_SETTLING_S = 0.5
+#: How long ``splitbrain clean`` waits for another sweep to end with a dead run.
+_OTHER_SWEEP_PATIENCE_S = 120.0
 
 
-class Swept(msgspec.Struct, frozen=True):
-    """What was removed of one dead run."""
+def sweep_engine(lock: Path | None = None) -> list[Swept]:
+    """Sweep the engine that the environment names; waits for other sweeps.
 
-    run_id: RunId
-    #: Its lock file; the run folder is the folder that holds it.
-    lock: Path
-    containers: int
-    networks: int
-    volumes: int
-    #: Why something of it is still there; None: nothing is.
-    problem: str | None = None
+    Args:
+        lock: of the only run to be swept; None: all that are dead.
 
-
-def is_living(lock: Path) -> bool:
-    """Whether somebody holds the lock; a lock file that is gone is held by nobody.
-
-    The look itself takes a shared lock for a moment: two lookers do not disturb each other.
+    Raises:
+        HarnessError: no engine answers.
     """
+    client = connect()
     try:
-        file = lock.open("rb")
-    except OSError:
-        return False
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return sweep(client, lock=lock, patience_s=_OTHER_SWEEP_PATIENCE_S)
+    finally:
+        client.close()
 
 
-def runs(client: DockerClient) -> dict[RunId, Path]:
-    """Runs that have anything in the engine, with their lock files."""
+def runs(client: DockerClient) -> list[RunMark]:
+    """Runs that have anything in the engine, living ones too, sorted.
+
+    Raises:
+        HarnessError: the engine does not answer.
+    """
     api: Any = client.api
     marked = {"label": RUN_LABEL}
     with engine_action("list what runs left", "docker"):
@@ -65,70 +69,110 @@ def runs(client: DockerClient) -> dict[RunId, Path]:
             *api.networks(filters=marked),
             *(api.volumes(filters=marked).get("Volumes") or []),
         ]
-    found: dict[RunId, Path] = {}
-    for thing in things:
-        labels: dict[str, str] = thing.get("Labels") or {}
-        found[RunId(labels[RUN_LABEL])] = Path(labels.get(LOCK_LABEL, "/nonexistent"))
-    return found
+    return sorted({mark_of_labels(thing["Labels"]) for thing in things})
 
 
-def sweep(client: DockerClient, *, salvage: bool = True) -> list[Swept]:
+def sweep(
+    client: DockerClient, *, lock: Path | None = None, patience_s: float = 0.0
+) -> list[Swept]:
     """Remove what dead runs left, and nothing else.
+
+    The nodes' output and data are first copied into the run folder, where it still exists and has
+    none.
 
     Args:
         client: of the engine.
-        salvage: first copy the nodes' output and data into the run folder, where it still exists
-            and has none.
+        lock: of the only run to be swept; None: all that are dead.
+        patience_s: how long to wait for another sweep that is at the same dead run; 0 leaves it
+            to that one.
 
     Raises:
         HarnessError: the engine does not answer.
     """
     swept: list[Swept] = []
-    for run_id, lock in sorted(runs(client).items()):
-        if is_living(lock):
+    for mark in runs(client):
+        held = Path(mark.lock)
+        if lock is not None and held != lock.resolve():
             continue
-        if salvage and lock.parent.is_dir():
-            _salvage(client, run_id, lock.parent)
-        try:
-            swept.append(remove_run(client, run_id, lock))
-        except HarnessError as error:
-            # Another sweep may be at it; a dead run's rest must not keep a new one from starting.
-            swept.append(Swept(run_id, lock, 0, 0, 0, problem=str(error)))
+        with claimed(held, mark.owner, patience_s) as dead:
+            if not dead:
+                continue
+            try:
+                if held.parent.is_dir():
+                    _salvage(client, mark)
+                swept.append(Swept(mark.run_id, held, remove_run(client, mark, _SETTLING_S)))
+            except HarnessError as error:
+                # A dead run's rest must not keep a new one from starting.
+                swept.append(Swept(mark.run_id, held, {}, problem=str(error)))
     return swept
 
 
-def remove_run(client: DockerClient, run_id: RunId, lock: Path) -> Swept:
-    """Remove everything that carries the run's label. Safe to call twice.
+def remove_run(client: DockerClient, mark: RunMark, settling_s: float = 0.0) -> dict[str, int]:
+    """Remove everything that is the run's; kind of thing to how many. Safe to call twice.
+
+    Args:
+        client: of the engine.
+        mark: of the run.
+        settling_s: how long nothing more must have come after a removal.
 
     Raises:
         HarnessError: the engine refuses to remove something that is still there.
     """
+    removed: dict[str, set[str]] = {"containers": set(), "networks": set(), "volumes": set()}
+    refusals: list[docker.errors.APIError] = []
+
+    def is_all_gone() -> bool:
+        refusals.clear()
+        found = _remove_once(client, mark, refusals)
+        for kind, identifiers in found.items():
+            removed[kind].update(identifiers)
+        return not any(found.values())
+
+    def give_up(_: object) -> bool:
+        if refusals:
+            raise refusals[0]
+        return False
+
+    with engine_action("remove what a run made", mark.run_id):
+        Retrying(
+            retry=retry_if_not_result(bool),
+            stop=stop_after_delay(_REMOVAL_PATIENCE_S),
+            # What was refused wants time; what was removed wants one more look.
+            wait=lambda _: max(settling_s, _REMOVAL_INTERVAL_S if refusals else 0.0),
+            retry_error_callback=give_up,
+        )(is_all_gone)
+    return {kind: len(identifiers) for kind, identifiers in removed.items()}
+
+
+def _remove_once(
+    client: DockerClient, mark: RunMark, refusals: list[docker.errors.APIError]
+) -> dict[str, list[str]]:
+    """Try to remove what is there now; by kind, what that was."""
     api: Any = client.api
-    mine = {"label": f"{RUN_LABEL}={run_id}"}
-    with engine_action("remove what a run made", run_id):
-        containers: list[dict[str, Any]] = api.containers(all=True, filters=mine)
-        # Nodes before the pods whose network they share.
-        nodes = [c for c in containers if c["Labels"].get(ROLE_LABEL) != "pod"]
-        pods = [c for c in containers if c["Labels"].get(ROLE_LABEL) == "pod"]
-        for group in (nodes, pods):
-            _each(
-                lambda identifier: api.remove_container(identifier, force=True, v=True),
-                [container["Id"] for container in group],
-            )
-        networks: list[dict[str, Any]] = api.networks(filters=mine)
-        _each(api.remove_network, [network["Id"] for network in networks])
-        volumes: list[dict[str, Any]] = api.volumes(filters=mine).get("Volumes") or []
-        _each(api.remove_volume, [volume["Name"] for volume in volumes])
-    return Swept(
-        run_id=run_id,
-        lock=lock,
-        containers=len(containers),
-        networks=len(networks),
-        volumes=len(volumes),
-    )
+    mine = mark.filters()
+    containers: list[dict[str, Any]] = api.containers(all=True, filters=mine)
+    # Nodes before the pods whose network they share.
+    nodes = [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL) != "pod"]
+    pods = [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL) == "pod"]
+    for group in (nodes, pods):
+        _each(
+            lambda identifier: api.remove_container(identifier, force=True, v=True),
+            group,
+            refusals,
+        )
+    networks = [network["Id"] for network in api.networks(filters=mine)]
+    _each(api.remove_network, networks, refusals)
+    listing: list[dict[str, Any]] = api.volumes(filters=mine).get("Volumes") or []
+    volumes = [volume["Name"] for volume in listing]
+    _each(api.remove_volume, volumes, refusals)
+    return {"containers": nodes + pods, "networks": networks, "volumes": volumes}
 
 
-def _each(remove: Callable[[str], object], identifiers: Iterable[str]) -> None:
+def _each(
+    remove: Callable[[str], object],
+    identifiers: Iterable[str],
+    refusals: list[docker.errors.APIError],
+) -> None:
     """Remove side by side; what is gone already, or going, is as good as removed."""
 
     def attempt(identifier: str) -> None:
@@ -137,21 +181,21 @@ def _each(remove: Callable[[str], object], identifiers: Iterable[str]) -> None:
         except docker.errors.NotFound:
             return
         except docker.errors.APIError as error:
-            if "already in progress" not in str(error):
-                raise
+            refusals.append(error)
 
     with ThreadPoolExecutor(_REMOVALS_AT_ONCE, thread_name_prefix="remove") as pool:
         list(pool.map(attempt, identifiers))
 
 
-def _salvage(client: DockerClient, run_id: RunId, run_folder: Path) -> None:
+def _salvage(client: DockerClient, mark: RunMark) -> None:
     """Copy output and data of a dead run's nodes into its folder, as far as that can be done."""
     handles: Any = client.containers
-    nodes: list[Container] = handles.list(
-        all=True, filters={"label": [f"{RUN_LABEL}={run_id}", f"{ROLE_LABEL}=node"]}
-    )
+    with engine_action("list a dead run's nodes", mark.run_id):
+        nodes: list[Container] = handles.list(
+            all=True, filters=mark.filters(f"{ROLE_LABEL}=node"), ignore_removed=True
+        )
     for container in nodes:
-        folder = run_folder / "nodes" / container.labels[NODE_LABEL]
+        folder = Path(mark.lock).parent / "nodes" / container.labels[NODE_LABEL]
         if (folder / archives.DATA).exists():
             continue
         # A dead run's evidence is worth an attempt; that it cannot be had must not keep its

@@ -1,137 +1,91 @@
-"""A process of its own that heals and stops a run's nodes when its harness dies.
+"""What the watchdog does in the engine when a harness died: heal and stop the run's nodes.
 
-It is started beside every run and waits for one of two things: the word ``done`` on its standard
-input, which says that the run ended in order, or the death of its owner. On death it removes every
-firewall rule, thaws and kills the run's nodes, and leaves everything else as evidence for
-``splitbrain check`` and ``splitbrain clean``.
-
-It must never act while its owner lives, and never on another run.
-
-Usage: ``python -m runtimes.docker.watchdog RUN_ID OWNER_PROCESS``. Exit codes: 0 the run ended in
-order, 1 its nodes were stopped, 3 the engine refused, 64 bad usage.
+It removes nothing: containers and volumes are evidence until ``splitbrain clean`` has saved it.
+See :mod:`runtimes.watchdog` for the process that waits for the death.
 """
 
-import os
-import selectors
-import subprocess
-import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import docker.errors
 from docker import DockerClient
+from docker.models.containers import Container
+from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
-from contracts.errors import HarnessError
 from contracts.names import RunId
+from history.run_folder import RunFolder
 from runtimes.docker.engine import connect, engine_action
-from runtimes.docker.names import ROLE_LABEL, RUN_LABEL
+from runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
 
-#: What the owner writes when the run ended in order.
-DONE = b"done\n"
+_AT_ONCE = 16
+#: What the dead harness had asked for may still be under way in the engine: looks go on until
+#: this many in a row found nothing to stop.
+_QUIET_LOOKS = 3
+_LOOK_INTERVAL_S = 0.5
+_LOOKING_S_MAX = 120.0
 
-_READ_BYTES = 64
 
+def stop_run(run_id: RunId, run_folder: Path) -> None:
+    """Heal and stop the nodes of a dead run, those that its last requests still make included.
 
-def owner_died(owner: int, words: int) -> bool:
-    """Wait for the owner's word or death; whether it died without the word.
-
-    Args:
-        owner: process id of the harness.
-        words: file descriptor on which it may say ``done``.
+    Raises:
+        HarnessError: the engine does not answer.
     """
+    client = connect()
     try:
-        process = os.pidfd_open(owner)
-    except ProcessLookupError:
-        return True
-    selector = selectors.DefaultSelector()
-    with selector:
-        selector.register(words, selectors.EVENT_READ)
-        # Pipes may be inherited by other children of the owner, who then keep them open: so its
-        # death is also watched directly.
-        selector.register(process, selectors.EVENT_READ)
-        try:
-            ready = {key.fd for key, _ in selector.select()}
-            if words in ready or process in ready:
-                os.set_blocking(words, False)
-                with suppress(BlockingIOError):
-                    return os.read(words, _READ_BYTES) != DONE
-            return True
-        finally:
-            os.close(process)
+        mark = mark_of_run(run_id, RunFolder(run_folder).lock)
+        quiet = 0
+
+        def look() -> bool:
+            nonlocal quiet
+            quiet = 0 if stop_nodes(client, mark) else quiet + 1
+            return quiet >= _QUIET_LOOKS
+
+        Retrying(
+            retry=retry_if_not_result(bool),
+            stop=stop_after_delay(_LOOKING_S_MAX),
+            wait=wait_fixed(_LOOK_INTERVAL_S),
+            retry_error_callback=lambda _: False,
+        )(look)
+    finally:
+        client.close()
 
 
-def stop_nodes(client: DockerClient, run_id: RunId) -> None:
-    """Heal the run's network, thaw and kill its nodes; removes nothing.
+def stop_nodes(client: DockerClient, mark: RunMark) -> int:
+    """Heal the run's network, thaw and kill its nodes, once; how many nodes ran.
 
     Raises:
         HarnessError: the engine does not answer.
     """
     containers: Any = client.containers
-    mine = f"{RUN_LABEL}={run_id}"
-    with engine_action("stop the nodes of a dead run", run_id):
-        for pod in containers.list(filters={"label": [mine, f"{ROLE_LABEL}=pod"]}):
-            with suppress(docker.errors.APIError):
-                pod.exec_run(["/opt/splitbrain/firewall.sh", "heal"])
-        for node in containers.list(filters={"label": [mine, f"{ROLE_LABEL}=node"]}):
-            with suppress(docker.errors.APIError):
-                node.kill("SIGKILL")
+
+    def running(role: str) -> list[Container]:
+        filters = {**mark.filters(f"{ROLE_LABEL}={role}"), "status": ["running", "paused"]}
+        found: list[Container] = containers.list(filters=filters, ignore_removed=True)
+        return found
+
+    with engine_action("stop the nodes of a dead run", mark.run_id):
+        nodes = running("node")
+        tasks: list[Callable[[], None]] = [
+            *(lambda node=node: _kill(node) for node in nodes),
+            *(lambda pod=pod: _heal(pod) for pod in running("pod")),
+        ]
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="stop") as pool:
+            for task in [pool.submit(task) for task in tasks]:
+                task.result()
+    return len(nodes)
 
 
-class Watchdog:
-    """The owner's end: starts the process, and dismisses it when the run ends in order."""
-
-    def __init__(self, run_id: RunId, log: Path) -> None:
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "runtimes.docker.watchdog", run_id, str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                # A keyboard interrupt of the harness must not reach it.
-                start_new_session=True,
-            )
-
-    @property
-    def process_id(self) -> int:
-        """Of the watching process."""
-        return self._process.pid
-
-    def dismiss(self, patience_s: float = 5.0) -> None:
-        """Say that the run ended in order. Safe to call twice."""
-        words = self._process.stdin
-        if words is not None and not words.closed:
-            with suppress(BrokenPipeError):
-                words.write(DONE)
-                words.close()
-        try:
-            self._process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+def _kill(node: Container) -> None:
+    # A paused one dies too. It may have exited, or be removed by a sweep, in between.
+    with suppress(docker.errors.APIError):
+        node.kill("SIGKILL")
 
 
-def main(arguments: list[str], connected: Callable[[], DockerClient] = connect) -> int:
-    """Watch, and act if the owner dies."""
-    match arguments:
-        case [run_id, owner]:
-            pass
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 64
-    if not owner_died(int(owner), sys.stdin.fileno()):
-        return 0
-    print(f"the harness of {run_id} is gone; healing and stopping its nodes", flush=True)
-    try:
-        client = connected()
-        stop_nodes(client, RunId(run_id))
-        client.close()
-    except HarnessError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _heal(pod: Container) -> None:
+    engine: Any = pod
+    with suppress(docker.errors.APIError):
+        engine.exec_run(["/opt/splitbrain/firewall.sh", "heal"])

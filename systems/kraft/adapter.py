@@ -4,22 +4,22 @@ Finds the leader by asking the nodes, describes the cluster, opens clients, and 
 never start or stop a node: the runtime does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 from contracts.committed import CommittedLog
 from contracts.errors import HarnessError
+from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import Address, DeploymentSpec
-from contracts.system import CLIENT_PORT, LeaderView, Route, SystemOptions
-from nodes.quorum.bugs import PlantedBugs
+from contracts.system import CLIENT_PORT, LeaderView, Place, Route, SystemOptions
 from nodes.transport.client_protocol import NodeState
 from systems.kraft import committed_log as committed
 from systems.kraft import deployment as deploy
 from systems.kraft.client import KraftClient
-from systems.kraft.layout import Layout, pod_layout
+from systems.kraft.planted_bugs import PLANTED_BUGS
 from systems.kraft.status import Endpoints, ask, ask_all
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
@@ -31,22 +31,33 @@ class KraftSystem:
 
     name = "kraft"
     declares_state_events = True
-    planted_bugs = frozenset(field.replace("_", "-") for field in PlantedBugs.__struct_fields__)
+    declares_committed_logs = True
+    declares_durable_lengths = True
+    planted_bugs: Mapping[str, str] = PLANTED_BUGS
 
-    def __init__(self, layout: Layout = pod_layout) -> None:
-        """An adapter for one run.
-
-        Args:
-            layout: where nodes are, as they see themselves; by default one pod for each.
-        """
-        self._layout = layout
+    def __init__(self) -> None:
+        """An adapter for one run."""
         self._run_folder: Path | None = None
         self._converged_ends: dict[NodeName, int] = {}
 
-    def deployment(self, run_id: RunId, run_folder: Path, options: SystemOptions) -> DeploymentSpec:
+    def images(self) -> Sequence[ImageSource]:
+        """One image, made from the source of ``nodes``."""
+        return (deploy.IMAGE,)
+
+    def check_options(self, options: SystemOptions) -> None:
+        """Refuse a number of nodes, a bug or a setting that does not exist.
+
+        Raises:
+            UsageError: says which.
+        """
+        deploy.check_options(options)
+
+    def deployment(
+        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+    ) -> DeploymentSpec:
         """Write the nodes' configuration and describe the cluster."""
         self._run_folder = run_folder
-        return deploy.deployment(run_id, run_folder, options, self._layout)
+        return deploy.deployment(run_id, run_folder, options, place)
 
     def ready(self, runtime: Endpoints) -> None:
         """Return when all nodes answer and follow one leader that can commit.

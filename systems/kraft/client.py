@@ -29,8 +29,11 @@ from systems.kraft.outcomes import (
     unanswered,
 )
 
-#: Longest wait for one node's greeting while others could be asked instead.
-CONNECT_TIMEOUT_S: Final = 0.5
+#: Longest wait for one node's greeting while others could be asked instead; a frozen node's kernel
+#: takes connections.
+CONNECT_TIMEOUT_S: Final = 0.2
+#: A node that took so long and did not greet is not asked for a while, whoever names it the leader.
+AVOIDANCE_S: Final = 0.5
 #: Pause after every node was asked in vain; an election takes some hundred milliseconds.
 ROUND_PAUSE_S: Final = 0.02
 #: The node gives up this much earlier than the client, so that its answer still arrives.
@@ -59,6 +62,8 @@ class KraftClient:
         self._connected_to: NodeName | None = None
         self._name = secrets.token_hex(6)
         self._sent_count = 0
+        #: Until when a node is not asked while there are others.
+        self._avoided: dict[NodeName, float] = {}
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
@@ -87,35 +92,52 @@ class KraftClient:
                 return completion
             asked.add(self._target)
             await self.close()
-            if loop.time() + ROUND_PAUSE_S >= deadline:
+            pause_s = self._aim_elsewhere(hint, asked)
+            if loop.time() + max(pause_s, ROUND_PAUSE_S) >= deadline:
                 # Too late for an answer: sent now, all that could be known would be lost.
                 return certainly_not(NO_LEADER, completion.node)
-            if hint is not None and hint not in asked:
-                self._target = hint
-                continue
-            rest = [node for node in self._nodes if node not in asked]
-            if rest:
-                self._target = rest[0]
-                continue
-            await asyncio.sleep(ROUND_PAUSE_S)  # back-off: no node can be waited on here
-            asked.clear()
-            self._target = hint or self._next_after(self._target)
+            if pause_s:
+                await asyncio.sleep(pause_s)  # back-off: no node can be waited on here
 
-    def _next_after(self, node: NodeName) -> NodeName:
+    def _aim_elsewhere(self, hint: NodeName | None, asked: set[NodeName]) -> float:
+        """Choose whom to ask next, in this operation or the next one; the pause before it."""
+        now = asyncio.get_running_loop().time()
+        # The others name a frozen leader until they have elected another.
+        choice = [node for node in self._nodes if self._avoided.get(node, 0.0) <= now]
+        choice = choice or list(self._nodes)
+        rest = [node for node in choice if node not in asked]
+        if hint is not None and hint in rest:
+            self._target = hint
+        elif rest:
+            self._target = rest[0]
+        else:
+            asked.clear()
+            if hint is not None and hint in choice:
+                self._target = hint
+            else:
+                self._target = self._next_after(self._target, choice)
+            return ROUND_PAUSE_S
+        return 0.0
+
+    def _next_after(self, node: NodeName, choice: list[NodeName]) -> NodeName:
         position = self._nodes.index(node)
-        return self._nodes[(position + 1) % len(self._nodes)]
+        turned = self._nodes[position + 1 :] + self._nodes[: position + 1]
+        return next(other for other in turned if other in choice)
 
     async def _attempt(
         self, operation: Operation, node: NodeName, deadline: float
     ) -> tuple[Completion, NodeName | None]:
         """Ask one node once; the second value is the leader that it names."""
         loop = asyncio.get_running_loop()
+        began = loop.time()
         try:
             connection = await self._connect(node, deadline)
             answer = await connection.ask(
                 self._request(operation, deadline - loop.time()), deadline - loop.time()
             )
         except NotSentError:
+            if loop.time() - began >= CONNECT_TIMEOUT_S:
+                self._avoided[node] = loop.time() + AVOIDANCE_S
             await self.close()
             return certainly_not(NOT_SENT, node), None
         except LostError:

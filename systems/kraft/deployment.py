@@ -10,22 +10,25 @@ from pathlib import Path
 from typing import Final
 
 from contracts.errors import HarnessError, UsageError
+from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, Mount, NodeSpec
-from contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
+from contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
+from contracts.system import CLIENT_PORT, PEER_PORT, Place, SystemOptions
 from history.run_folder import RunFolder
 from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
 from nodes.server.quorum_settings import quorum_settings
-from systems.kraft.layout import Layout, Placement
 
-#: Image that container runtimes start; built by the scripts in ``docker/``.
-IMAGE: Final = "splitbrain-kraft:current"
+#: What runtimes that have images start.
+IMAGE: Final = ImageSource("splitbrain-kraft", "kraft", sources=("nodes",), has_wheels=True)
+#: Ports that the listeners get where each node has a network of its own.
+PORTS: Final = {CLIENT_PORT: 9190, PEER_PORT: 9193}
 #: Names of the files in the configuration and state folders.
 CONFIGURATION_FILE: Final = "node.json"
 STATE_EVENT_FILE: Final = "state_events.jsonl"
+DURABLE_LENGTH_FILE: Final = "durable_lengths.jsonl"
 #: Folders below a node's folder in the run folder.
 CONFIGURATION_FOLDER: Final = "config"
 STATE_FOLDER: Final = "state"
@@ -56,14 +59,11 @@ def state_folder(run_folder: Path, node: NodeName) -> Path:
     return RunFolder(run_folder).node(node) / STATE_FOLDER
 
 
-def deployment(
-    run_id: RunId, run_folder: Path, options: SystemOptions, layout: Layout
-) -> DeploymentSpec:
-    """Write every node's configuration below the run folder and describe the cluster.
+def check_options(options: SystemOptions) -> None:
+    """Refuse what the nodes would refuse, before anything is made.
 
     Raises:
         UsageError: the number of nodes, a bug or a setting is unknown.
-        HarnessError: the run folder cannot be written.
     """
     if not 1 <= options.nodes <= NODE_COUNT_MAX:
         raise UsageError(
@@ -73,9 +73,21 @@ def deployment(
         quorum_settings(options.settings, PlantedBugs.from_names(options.bugs))
     except ValueError as error:
         raise UsageError(str(error), "Correct the bug or the setting") from error
+
+
+def deployment(
+    run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+) -> DeploymentSpec:
+    """Write every node's configuration below the run folder and describe the cluster.
+
+    Raises:
+        UsageError: the number of nodes, a bug or a setting is unknown.
+        HarnessError: the run folder cannot be written.
+    """
+    check_options(options)
     ids = range(1, options.nodes + 1)
     placements = {
-        node_id: layout(node_name(node_id), RunFolder(run_folder).node(node_name(node_id)))
+        node_id: place(node_name(node_id), RunFolder(run_folder).node(node_name(node_id)), PORTS)
         for node_id in ids
     }
     voters = tuple(
@@ -83,7 +95,7 @@ def deployment(
             NodeId(node_id),
             directory_id(run_id, node_id),
             placements[node_id].peer_host,
-            placements[node_id].peer_port,
+            placements[node_id].ports[PEER_PORT],
         )
         for node_id in ids
     )
@@ -109,10 +121,11 @@ def _node(
         directory_id=directory_id(run_id, node_id),
         cluster_id=cluster_id(run_id),
         voters=voters,
-        quorum_listener=Listener(placement.listen_host, placement.peer_port),
-        client_listener=Listener(placement.listen_host, placement.client_port),
+        quorum_listener=Listener(placement.listen_host, placement.ports[PEER_PORT]),
+        client_listener=Listener(placement.listen_host, placement.ports[CLIENT_PORT]),
         data_folder=placement.data_path,
         state_event_file=f"{placement.state_path}/{STATE_EVENT_FILE}",
+        durable_length_file=f"{placement.state_path}/{DURABLE_LENGTH_FILE}",
         settings=options.settings,
         bugs=options.bugs,
     )
@@ -131,7 +144,7 @@ def _node(
         ) from error
     return NodeSpec(
         name=name,
-        image=IMAGE,
+        image=IMAGE.name,
         command=(
             placement.python,
             "-m",
@@ -142,12 +155,13 @@ def _node(
             "--format-if-empty",
         ),
         environment={"PYTHONUNBUFFERED": "1"},
-        ports={CLIENT_PORT: placement.client_port, PEER_PORT: placement.peer_port},
+        ports=placement.ports,
         data_path=placement.data_path,
         mounts=(
             Mount(configuration_folder, placement.config_path, read_only=True),
             Mount(state, placement.state_path),
         ),
+        durable_lengths_path=configuration.durable_length_file,
     )
 
 

@@ -9,11 +9,13 @@ from docker import DockerClient
 from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.fault import Link
+from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, NodeSpec
-from runtimes.docker.images import KRAFT_IMAGE
-from runtimes.docker.names import RUN_LABEL, node_name
+from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
 
+#: The base has all that a web server needs.
+WEB_SERVER = ImageSource("splitbrain-pod", "pod")
 NAMES = (NodeName("n1"), NodeName("n2"), NodeName("n3"))
 
 #: Counts its starts in its data folder, then serves it.
@@ -34,7 +36,7 @@ def await_true(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
 def specification(
     run_folder: Path,
     *names: NodeName,
-    image: str = KRAFT_IMAGE,
+    image: str = WEB_SERVER.name,
     command: tuple[str, ...] = ("sh", "-c", SERVER),
 ) -> DeploymentSpec:
     return DeploymentSpec(
@@ -76,5 +78,7 @@ def states(engine: DockerClient, run_id: RunId) -> list[str]:
 
 def in_node(engine: DockerClient, run_id: RunId, node: NodeName, command: list[str]) -> str:
     """What a program prints that is started beside a node's own."""
-    container: Any = engine.containers.get(node_name(run_id, node))
+    labels = [f"{RUN_LABEL}={run_id}", f"{NODE_LABEL}={node}", f"{ROLE_LABEL}=node"]
+    containers: Any = engine.containers
+    (container,) = containers.list(all=True, filters={"label": labels})
     return bytes(container.exec_run(command).output).decode()

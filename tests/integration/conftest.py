@@ -16,8 +16,7 @@ def make_cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     def make(*bugs: str) -> Cluster:
         cluster = Cluster(tmp_path / str(len(clusters)), bugs)
         clusters.append(cluster)
-        for node in cluster.runtime.nodes():
-            cluster.runtime.start(node)
+        cluster.runtime.deploy(cluster.spec)
         cluster.await_ready()
         return cluster
 

@@ -10,10 +10,9 @@ import tenacity
 from contracts.names import NodeName, RunId
 from contracts.operations import Completion, Operation
 from contracts.system import Route, SystemOptions
+from runtimes.local.runtime import LocalRuntime
 from systems.kraft.adapter import KraftSystem
-from systems.kraft.loopback import LoopbackCluster, loopback_layout
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
 
 Result = TypeVar("Result")
@@ -24,10 +23,23 @@ class Cluster:
 
     def __init__(self, folder: Path, bugs: tuple[str, ...]) -> None:
         self.folder = folder
-        self.system = KraftSystem(loopback_layout)
+        self.system = KraftSystem()
         options = SystemOptions(nodes=3, bugs=bugs)
-        self.spec = self.system.deployment(RunId("integration"), folder, options)
-        self.runtime = LoopbackCluster(self.spec, ROOT)
+        self.runtime = LocalRuntime("processes")
+        self.spec = self.system.deployment(
+            RunId("integration"), folder, options, self.runtime.place
+        )
+
+    def terminate(self, node: NodeName) -> int:
+        """SIGTERM, as an operator stops a node; its exit code."""
+        self.runtime.terminate(node)
+
+        def ended() -> int:
+            code = self.runtime.exit_code(node)
+            assert code is not None, "it runs on"
+            return code
+
+        return awaited(ended)
 
     def await_ready(self) -> None:
         """All three follow one leader."""

@@ -189,8 +189,8 @@ class Host:
 
         self._later(take)
 
-    def lose_connection(self, connection: Connection) -> None:
-        """The client's end of a connection was reset."""
+    def lose_connection(self, connection: Connection, *, refused: bool) -> None:
+        """The client's end of a connection was reset, or nobody took it in the first place."""
 
         def take() -> None:
             peer = connection.server.node_id
@@ -200,7 +200,9 @@ class Host:
             busy = self._outbound.get(peer)
             if busy is not None and busy[0] is connection:
                 self._outbound[peer] = None
-                self.step(RequestFailed(peer, busy[1], self.incarnation, "reset"))
+                reason = "refused" if refused else "reset"
+                failed = RequestFailed(peer, busy[1], self.incarnation, reason, refused=refused)
+                self.step(failed)
 
         self._later(take)
 

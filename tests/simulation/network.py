@@ -89,10 +89,11 @@ class Network:
 
         def arrive() -> None:
             server = connection.server
+            refused = connection.server_life is None and not server.is_up
             if connection.server_life is None:
                 connection.server_life = server.incarnation
             if not server.is_up or not connection.server_listens:
-                self.reset(connection)
+                self.reset(connection, refused=refused)
                 return
             server.receive_request(connection, correlation, request)
 
@@ -121,11 +122,13 @@ class Network:
             connection, connection.client.node_id, connection.server.node_id, arrive, reset=False
         )
 
-    def reset(self, connection: Connection) -> None:
-        """Both ends hear of it, each on its own time."""
+    def reset(self, connection: Connection, *, refused: bool = False) -> None:
+        """Both ends hear of it, each on its own time. Refused: nobody listens there."""
         client = connection.client
         if connection.client_listens and client.is_up:
-            self._world.after(self._delay(), lambda: client.lose_connection(connection))
+            self._world.after(
+                self._delay(), lambda: client.lose_connection(connection, refused=refused)
+            )
         self._world.after(self._delay(), lambda: self._drop(connection))
 
     def crash(self, host: Host) -> None:

@@ -37,6 +37,7 @@ class World:
         swarm: Swarm,
         bugs: PlantedBugs = NO_BUGS,
         muted: frozenset[str] = frozenset(),
+        settings: QuorumSettings | None = None,
     ) -> None:
         self.seed = seed
         #: Ids of invariants that do not watch.
@@ -51,14 +52,14 @@ class World:
         self._streams: dict[str, random.Random] = {}
         #: What happened, for the story of a failure; cheap lines only.
         self.trace: list[str] | None = None
-        self.settings = QuorumSettings(
+        self.settings = settings or QuorumSettings(
             fetch_timeout_ms=swarm.fetch_timeout_ms,
-            election_timeout_ms_min=swarm.fetch_timeout_ms * 2 // 3,
-            election_timeout_ms_max=swarm.fetch_timeout_ms * 4 // 3,
-            election_back_off_ms_max=swarm.fetch_timeout_ms * 4 // 3,
-            request_timeout_ms=swarm.fetch_timeout_ms * 2 // 3,
+            election_timeout_ms_min=swarm.fetch_timeout_ms // 2,
+            election_timeout_ms_max=swarm.fetch_timeout_ms,
+            election_back_off_ms_max=swarm.fetch_timeout_ms,
+            request_timeout_ms=swarm.fetch_timeout_ms * 3 // 5,
             retry_back_off_ms=swarm.fetch_timeout_ms // 15,
-            fetch_max_wait_ms=swarm.fetch_timeout_ms // 3,
+            fetch_max_wait_ms=swarm.fetch_timeout_ms // 5,
             bugs=bugs,
         )
         voter_ids = [NodeId(number) for number in range(1, swarm.voter_count + 1)]

@@ -67,6 +67,15 @@ from tests.transcripts import message_defaults
 Entry = tuple[Epoch, bytes]
 
 
+#: The scenarios' waits are written for these.
+SETTINGS = QuorumSettings(
+    fetch_timeout_ms=300,
+    election_timeout_ms_min=200,
+    election_timeout_ms_max=400,
+    request_timeout_ms=200,
+)
+
+
 class Middle:
     """The random source of the stage."""
 
@@ -192,7 +201,7 @@ class Stage:
             player.outbound.clear()
             player.connections.clear()
             player.replica = Replica(
-                settings=QuorumSettings(bugs=self._bugs),
+                settings=msgspec.structs.replace(SETTINGS, bugs=self._bugs),
                 voters=self._voters,
                 me=player.key,
                 cluster_id="stage",
@@ -263,6 +272,13 @@ class Stage:
 
     def do_fail(self, link: str) -> None:
         """fail 1>2: the outstanding request of 1 to 2 fails, its connection closes."""
+        self._fail(link, "timeout", refused=False)
+
+    def do_refuse(self, link: str) -> None:
+        """refuse 1>2: as fail, since nobody listens at 2's address."""
+        self._fail(link, "refused", refused=True)
+
+    def _fail(self, link: str, reason: str, *, refused: bool) -> None:
         source, target = (NodeId(int(node)) for node in link.split(">"))
         player = self._players[source]
         if target not in player.outbound:
@@ -273,7 +289,7 @@ class Stage:
         other = self._players[target]
         if other.replica is not None:
             self._step(other, ConnectionClosed(connection))
-        failed = RequestFailed(target, correlation, player.incarnation, "timeout")
+        failed = RequestFailed(target, correlation, player.incarnation, reason, refused=refused)
         self._step(player, failed)
 
     def do_settle(self) -> None:

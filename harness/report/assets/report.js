@@ -21,20 +21,33 @@
     const frame = last.closest(".scroll");
     const box = last.getBoundingClientRect();
     const room = frame.getBoundingClientRect();
-    if (box.right > room.right) frame.scrollLeft += box.right - room.right + 24;
+    if (box.right <= room.right) continue;
+    frame.scrollLeft += box.right - room.right + 24;
+    // A box that the left edge would cut in two is left out whole.
+    const cut = [...frame.querySelectorAll(".call")]
+      .map((call) => call.getBoundingClientRect())
+      .filter((call) => call.left < room.left && call.right > room.left && call.width < room.width / 2);
+    if (cut.length) frame.scrollLeft += Math.max(...cut.map((call) => call.right - room.left)) + 6;
   }
 
   const holder = document.getElementById("chart-data");
   if (!holder || typeof uPlot === "undefined") return;
   const data = JSON.parse(holder.textContent);
   const whole = { min: 0, max: data.end_s };
-  const AXIS_PX = 62;
+  const AXIS_PX = 72;
   let charts = [];
   let zoomed = whole;
   let passingOn = false;
 
   const color = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  // A mark of the latency axis, short enough for its room.
+  const short = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+  const duration = (value_ms) => {
+    if (value_ms == null) return "";
+    if (value_ms >= 1000) return short(value_ms / 1000) + " s";
+    return value_ms < 1 ? short(value_ms * 1000) + " µs" : short(value_ms) + " ms";
+  };
   const seconds = (value) => (value == null ? "" : value.toFixed(3) + " s");
   const font = () => "12px system-ui, sans-serif";
 
@@ -183,7 +196,8 @@
     }
     rows.forEach((row, place) => { columns[row[1] + 1][place] = row[2]; });
     const kinds = [...new Set(dots.map((series) => series.kind))].sort();
-    const milliseconds = (_, value) => (value == null ? "–" : value.toLocaleString("en") + " ms");
+    // Before anything is pointed at there is no value: the legend then shows names alone.
+    const milliseconds = (_, value) => (value == null ? "" : value.toLocaleString("en") + " ms");
     const series = dots.map((item) => {
       const own = item.outcome === "ok"
         ? color("kind-" + ((kinds.indexOf(item.kind) % 5) + 1)) : color(item.outcome);
@@ -200,15 +214,14 @@
     }
     return new uPlot(options(element, 300, {
       series, y: { distr: 3, range: (_, low, high) => [low * 0.7, high * 2.2] }, cursor: { dataIdx: nearest },
-      yAxis: { values: (_, marks) => marks.map((mark) =>
-        mark == null ? "" : mark >= 1000 ? mark / 1000 + " s" : mark + " ms") },
+      yAxis: { values: (_, marks) => marks.map(duration) },
       draw: [drawBandLabels],
     }), columns, element);
   }
 
   function throughputChart(element) {
     const stepped = uPlot.paths.stepped({ align: 1 });
-    const rate = (_, value) => (value == null ? "–" : value.toLocaleString("en") + " /s");
+    const rate = (_, value) => (value == null ? "" : value.toLocaleString("en") + " /s");
     const series = ["ok", "fail", "info"].map((outcome) => ({
       label: outcome, stroke: color(outcome), width: 1.6, paths: stepped, value: rate,
       fill: outcome === "ok" ? color("ok") + "22" : undefined, points: { show: false },

@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from runtimes.docker.images import KRAFT_IMAGE, POD_IMAGE, Images
+from contracts.image import ImageSource
+from runtimes.docker.images import POD, Images
+from systems.registry import names, system
 
 pytestmark = pytest.mark.containers
+
+SOURCES = [source for name in names() for source in system(name).images()]
+KRAFT = system("kraft").images()
 
 BYTES_MAX = 250_000_000
 
@@ -17,35 +22,32 @@ def test_images_that_are_there_are_found_and_not_made_again(
     engine: DockerClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     images = Images(engine)
-    tags = images.ensure()
+    tags = images.ensure(SOURCES)
     capsys.readouterr()
-    assert images.ensure() == tags
+    assert images.ensure(SOURCES) == tags
     assert capsys.readouterr().out == ""
 
 
-def test_the_current_image_is_the_one_made_from_the_sources(engine: DockerClient) -> None:
-    tags = Images(engine).ensure()
-    for tag in tags.values():
-        name = tag.split(":")[0]
-        assert engine.images.get(f"{name}:current").id == engine.images.get(tag).id
-
-
-@pytest.mark.parametrize("image", [KRAFT_IMAGE, POD_IMAGE])
-def test_an_image_is_smaller_than_250_megabytes(engine: DockerClient, image: str) -> None:
-    attributes: Any = engine.images.get(image).attrs
+@pytest.mark.parametrize("source", [POD, *SOURCES], ids=lambda source: source.name)
+def test_an_image_is_smaller_than_250_megabytes(engine: DockerClient, source: ImageSource) -> None:
+    tag = Images(engine).ensure([source])[source.name]
+    attributes: Any = engine.images.get(tag).attrs
     assert attributes["Size"] < BYTES_MAX
 
 
 def test_the_node_image_runs_the_node_with_its_native_packages(engine: DockerClient) -> None:
     program = "import crc32c, msgspec, uvloop, nodes.server.node; print('complete')"
+    (tag,) = (tag for name, tag in Images(engine).ensure(KRAFT).items() if name != POD.name)
     output = engine.containers.run(
-        KRAFT_IMAGE, ["python3", "-c", program], remove=True, network_mode="none"
+        tag, ["python3", "-c", program], remove=True, network_mode="none"
     )
     assert output == b"complete\n"
 
 
 def test_a_pause_container_leaves_at_once_when_asked(engine: DockerClient) -> None:
-    container = engine.containers.run(POD_IMAGE, detach=True, network_mode="none")
+    container = engine.containers.run(
+        Images(engine).ensure(())[POD.name], detach=True, network_mode="none"
+    )
     try:
         began = time.monotonic()
         container.stop(timeout=30)

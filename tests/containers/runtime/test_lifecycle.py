@@ -16,8 +16,8 @@ from contracts.errors import HarnessError
 from contracts.names import RunId
 from history.run_folder import RunFolder
 from runtimes.docker import sweep
-from runtimes.docker.images import POD_IMAGE
-from runtimes.docker.names import RUN_LABEL
+from runtimes.docker.images import POD, Images
+from runtimes.docker.names import RUN_LABEL, mark_of_run
 from runtimes.docker.runtime import DockerRuntime
 from tests.containers.web_servers import (
     NAMES,
@@ -74,7 +74,7 @@ def dead_run(
         harness.wait()
     assert run_id
     yield run_id, folder
-    sweep.remove_run(engine, run_id, RunFolder(folder).lock)
+    sweep.remove_run(engine, mark_of_run(run_id, RunFolder(folder).lock))
 
 
 def test_teardown_leaves_nothing_behind(run_folder: Path, engine: DockerClient) -> None:
@@ -153,7 +153,9 @@ def test_a_taken_name_is_refused_with_the_way_out(run_folder: Path) -> None:
 def test_a_sweep_spares_living_runs_and_foreign_things(
     run_folder: Path, engine: DockerClient
 ) -> None:
-    foreign = engine.containers.create(POD_IMAGE, labels={"somebody": "else"})
+    foreign = engine.containers.create(
+        Images(engine).ensure(())[POD.name], labels={"somebody": "else"}
+    )
     runtime = DockerRuntime()
     spec = specification(run_folder)
     runtime.deploy(spec)
@@ -175,7 +177,7 @@ def test_a_sweep_removes_a_dead_run_and_salvages_its_data(
     # Another run's start may sweep it first; what counts is what is left.
     sweep.sweep(engine)
     assert states(engine, run_id) == []
-    assert sweep.runs(engine).get(run_id) is None
+    assert run_id not in {mark.run_id for mark in sweep.runs(engine)}
     for name in NAMES:
         assert (RunFolder(folder).node(name) / "data" / "starts").read_text() == "started\n"
 

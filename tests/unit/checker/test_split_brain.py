@@ -78,11 +78,12 @@ def test_overlapping_beliefs_in_different_epochs_are_an_observation_with_their_d
     assert result.figures["longest-overlap-ms"] == 5.0
 
 
-def test_a_killed_leader_believes_no_longer() -> None:
+@pytest.mark.parametrize("kind", ["kill", "power"])
+def test_a_killed_leader_believes_no_longer(kind: str) -> None:
     killed = FaultEvent(
         time=2_000_000,
         index=0,
-        kind="kill",
+        kind=kind,
         phase="verified",
         target="leader",
         nodes=(NodeName("n1"),),

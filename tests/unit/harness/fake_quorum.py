@@ -1,4 +1,4 @@
-"""A quorum in memory, with the runtime and the system adapter around it, for tests of the runner.
+"""A quorum in memory, with the system adapter around it, for tests of the runner.
 
 No process, no engine: nodes are records under one lock, elections take a tenth of a second. It is
 correct, so a run against it must come out valid, unless a planted bug is switched on:
@@ -11,20 +11,25 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import HarnessError
+from contracts.errors import UsageError
 from contracts.fault import Link
+from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.operations import Completion, Operation
-from contracts.runtime import Address, Capability, DeploymentSpec, NodeSample, NodeSpec, NodeStatus
+from contracts.runtime import (
+    DeploymentSpec,
+    NodeSpec,
+    NodeStatus,
+)
 from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Route, SystemOptions
+from contracts.system import LeaderView, Place, Route, SystemOptions
 from history.run_folder import RunFolder
 
 ELECTION_S = 0.1
@@ -176,130 +181,15 @@ class FakeQuorum:
         ]
 
 
-class FakeRuntime:
-    name = "fake"
-
-    def __init__(self, quorum: FakeQuorum) -> None:
-        self.quorum = quorum
-        self.can: frozenset[Capability] = frozenset({"partition", "kill", "pause"})
-        self.injects = True
-        self.heals = True
-        self.fails_at: str | None = None
-        self.torn_down = 0
-        self.deployed = False
-        self.calls: list[str] = []
-
-    def _called(self, name: str) -> None:
-        self.calls.append(name)
-        if self.fails_at == name:
-            raise HarnessError(name, "fake", "it was told to fail", "Tell it otherwise.")
-
-    def capabilities(self) -> frozenset[Capability]:
-        return self.can
-
-    def deploy(self, spec: DeploymentSpec) -> None:
-        self._called("deploy")
-        for number, node in enumerate(spec.nodes, start=1):
-            fake = FakeNode(node.name, number)
-            fake.events = spec.run_folder / "nodes" / node.name / "raw.jsonl"
-            self.quorum.nodes[node.name] = fake
-            self.quorum.tell(fake, "started")
-        self.deployed = True
-
-    def nodes(self) -> Sequence[NodeName]:
-        return tuple(self.quorum.nodes)
-
-    def endpoint(self, node: NodeName, port: str) -> Address:
-        return Address("127.0.0.1", 1)
-
-    def start(self, node: NodeName) -> None:
-        self._called("start")
-        fake = self.quorum.nodes[node]
-        with self.quorum.lock:
-            if self.heals and fake.status == "exited":
-                fake.status = "running"
-                fake.incarnation, fake.sequence, fake.leads_epoch = fake.incarnation + 1, 0, 0
-                self.quorum.tell(fake, "started")
-
-    def kill(self, node: NodeName) -> None:
-        self._called("kill")
-        with self.quorum.lock:
-            if self.injects:
-                self.quorum.nodes[node].status = "exited"
-                self.quorum.nodes[node].exit_code = 137
-
-    def pause(self, node: NodeName) -> None:
-        self._called("pause")
-        with self.quorum.lock:
-            if self.injects:
-                self.quorum.nodes[node].status = "paused"
-
-    def resume(self, node: NodeName) -> None:
-        self._called("resume")
-        with self.quorum.lock:
-            if self.heals and self.quorum.nodes[node].status == "paused":
-                self.quorum.nodes[node].status = "running"
-
-    def cut(self, links: Iterable[Link]) -> None:
-        self._called("cut")
-        with self.quorum.lock:
-            if self.injects:
-                self.quorum.cut |= set(links)
-                self.quorum.settle()
-
-    def restore(self, links: Iterable[Link]) -> None:
-        self._called("restore")
-        with self.quorum.lock:
-            if self.heals:
-                self.quorum.cut -= set(links)
-                self.quorum.settle()
-
-    def heal_all(self) -> None:
-        self._called("heal_all")
-        with self.quorum.lock:
-            self.quorum.cut.clear()
-            for node in self.quorum.nodes.values():
-                if node.status == "paused":
-                    node.status = "running"
-
-    def status(self, node: NodeName) -> NodeStatus:
-        return self.quorum.nodes[node].status
-
-    def exit_code(self, node: NodeName) -> int | None:
-        return self.quorum.nodes[node].exit_code
-
-    def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
-        return not {link, Link(link.destination, link.source)} & self.quorum.cut
-
-    def sample(self, node: NodeName) -> NodeSample | None:
-        if self.quorum.nodes[node].status == "exited":
-            return None
-        return NodeSample(node, 0.5, 1 << 20)
-
-    def log_tail(self, node: NodeName, lines: int) -> str:
-        return "ImportError\n"
-
-    def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
-        self._called("collect")
-        (folder / "node.log").write_text("started\n")
-        data = folder / "data"
-        data.mkdir()
-        entries = msgspec.json.encode(self.quorum.nodes[node].log)
-        (data / "log.json").write_bytes(entries)
-
-    def versions(self) -> dict[str, str]:
-        return {"fake": "1"}
-
-    def teardown(self) -> None:
-        self._called("teardown")
-        self.torn_down += 1
-        self.deployed = False
-
-
 class FakeSystem:
     name = "fake"
     declares_state_events = True
-    planted_bugs = frozenset({"stale-leader-reads", "ack-before-commit"})
+    declares_committed_logs = True
+    declares_durable_lengths = True
+    planted_bugs: Mapping[str, str] = {
+        "stale-leader-reads": "A deposed leader answers reads from its own log.",
+        "ack-before-commit": "A leader acknowledges what only it holds.",
+    }
 
     def __init__(self, quorum: FakeQuorum) -> None:
         self.quorum = quorum
@@ -307,7 +197,17 @@ class FakeSystem:
         #: Nodes that run and yet answer nothing.
         self.silent: set[NodeName] = set()
 
-    def deployment(self, run_id: RunId, run_folder: Path, options: SystemOptions) -> DeploymentSpec:
+    def images(self) -> Sequence[ImageSource]:
+        return ()
+
+    def check_options(self, options: SystemOptions) -> None:
+        for name in options.settings:
+            if not name.endswith("_ms"):
+                raise UsageError(f"the fake has no setting {name!r}", "Leave it out.")
+
+    def deployment(
+        self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
+    ) -> DeploymentSpec:
         self.quorum.bugs = options.bugs
         names = [NodeName(f"n{number}") for number in range(1, options.nodes + 1)]
         nodes = tuple(

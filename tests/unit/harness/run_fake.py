@@ -10,7 +10,8 @@ from harness.evidence_loader import read_json_lines
 from harness.nemesis_driver import Patience
 from harness.options import TestOptions, prepare
 from harness.runner import RunOutcome, Timing, run_test
-from tests.unit.harness.fake_quorum import FakeQuorum, FakeRuntime, FakeSystem
+from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
+from tests.unit.harness.fake_runtime import FakeRuntime
 
 TIMING = Timing(
     ready_s=2.0,

@@ -17,12 +17,14 @@ from tests.synthetic_runs import write_run
 S = 1_000_000_000
 
 
-def test_a_torn_last_line_is_dropped_in_silence(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_dropped_and_told(tmp_path: Path) -> None:
     path = tmp_path / "faults.jsonl"
     path.write_text('{"a": 1}\n{"a": 2}\n{"a": ')
     problems: list[str] = []
     assert read_json_lines(path, dict, problems) == [{"a": 1}, {"a": 2}]
-    assert problems == []
+    assert [problem.split("/")[-1] for problem in problems] == [
+        "faults.jsonl is torn (6 bytes left out)."
+    ]
 
 
 def test_broken_lines_in_the_middle_are_told_once_per_file(tmp_path: Path) -> None:

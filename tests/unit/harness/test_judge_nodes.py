@@ -68,6 +68,17 @@ def test_a_killed_node_may_start_again(tmp_path: Path) -> None:
     assert kinds(record(tmp_path, restarted, faults=kill(10, 20))) == []
 
 
+def test_a_killed_node_may_take_its_time_to_start_again(tmp_path: Path) -> None:
+    # Seen on a busy machine: its first event came 2.1 s after it was seen to run.
+    restarted = [event("started", 1), event("role", 9), event("started", 30, 1)]
+    assert kinds(record(tmp_path, restarted, faults=kill(10, 20))) == []
+
+
+def test_a_restart_long_after_a_fault_that_it_outlived_is_a_violation(tmp_path: Path) -> None:
+    restarted = [event("started", 1), event("role", 25), event("started", 30, 1)]
+    assert kinds(record(tmp_path, restarted, faults=kill(10, 20))) == ["node-exited"]
+
+
 def test_a_restart_without_a_fault_is_a_violation(tmp_path: Path) -> None:
     restarted = [event("started", 1), event("started", 20, 1)]
     assert kinds(record(tmp_path, restarted)) == ["node-exited"]
@@ -94,9 +105,90 @@ def test_a_fatal_error_is_a_violation_whenever_it_comes(tmp_path: Path) -> None:
 
 
 def test_the_watch_over_the_nodes_is_believed(tmp_path: Path) -> None:
+    loaded = Phase(S, "load-started")
     exited = Phase(30 * S, "node-exited", node="n1", exit_code=3)
-    result = judge_nodes(record(tmp_path, [event("started", 1)], phases=(exited,)))
+    result = judge_nodes(record(tmp_path, [event("started", 1)], phases=(loaded, exited)))
     assert result.reason == "Node n1 ended by itself with exit code 3 30.000 s into the run."
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "expected"),
+    [
+        ("disk-full", "cannot append: No space left on device", []),
+        ("fsync-error", "fsync of segment 0 failed", []),
+        ("corruption", "bad checksum at offset 7", []),
+        ("memory-limit", "out of memory", []),
+        ("disk-full", "invariant broken", ["node-fatal"]),  # another reason than the fault's
+        ("disk-full", None, ["node-fatal"]),  # no reason at all
+        ("pause", "no space left on device", ["node-fatal"]),  # a fault that does not ask for it
+    ],
+)
+def test_a_node_may_stop_for_the_reason_that_a_fault_gives_it(
+    tmp_path: Path, kind: str, reason: str | None, expected: list[str]
+) -> None:
+    events = [event("started", 1), event("fatal", 15, reason=reason), event("started", 20, 1)]
+    assert kinds(record(tmp_path, events, faults=kill(10, 20, kind=kind))) == expected
+
+
+def test_a_reason_that_does_not_fit_is_said_beside_the_fault(tmp_path: Path) -> None:
+    events = [event("started", 1), event("stopped", 15, reason="bored")]
+    result = judge_nodes(record(tmp_path, events, faults=kill(10, 20, kind="disk-full")))
+    assert "bored, which is not the reason that disk-full gives" in result.reason
+
+
+@pytest.mark.parametrize(("start", "end"), [(30, 40), (1, 5)])
+def test_a_fault_that_is_not_in_force_asks_for_nothing(
+    tmp_path: Path, start: int, end: int
+) -> None:
+    events = [event("started", 1), event("fatal", 15, reason="disk full")]
+    fault = kill(start, end, kind="disk-full")
+    assert kinds(record(tmp_path, events, faults=fault)) == ["node-fatal"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "exit_code", "expected"),
+    [
+        ("memory-limit", 137, []),  # the kernel killed it: it could state no reason
+        ("memory-limit", 1, ["node-exited"]),
+        ("disk-full", 137, ["node-exited"]),
+    ],
+)
+def test_a_watched_exit_is_judged_by_the_same_rule(
+    tmp_path: Path, kind: str, exit_code: int, expected: list[str]
+) -> None:
+    course = (
+        Phase(S, "load-started"),
+        Phase(15 * S, "node-exited", node="n1", exit_code=exit_code),
+    )
+    found = record(tmp_path, [event("started", 1)], faults=kill(10, 20, kind=kind), phases=course)
+    assert kinds(found) == expected
+
+
+def test_a_traceback_is_a_violation_whatever_a_fault_asks_for(tmp_path: Path) -> None:
+    found = record(tmp_path, [event("started", 1)], faults=kill(10, 20, kind="disk-full"))
+    log = tmp_path / "nodes" / "n1" / "container.log"
+    log.write_text("Traceback (most recent call last):\nOSError: No space left on device\n")
+    assert kinds(found) == ["traceback"]
+
+
+def test_a_restart_is_blamed_on_nobody_where_the_faults_are_not_known(tmp_path: Path) -> None:
+    restarted = [event("started", 1), event("started", 20, 1)]
+    found = msgspec.structs.replace(
+        record(tmp_path, restarted), problems=("The last line of run/faults.jsonl is torn.",)
+    )
+    result = judge_nodes(found)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "faults.jsonl is damaged" in result.reason
+
+
+def test_a_traceback_far_inside_a_log_without_lines_is_found(tmp_path: Path) -> None:
+    log = tmp_path / "node.log"
+    text = b"Traceback (most recent call last):\n  File x\nKeyError: 7\n"
+    # Across the border between two blocks that are read.
+    log.write_bytes(b"." * ((1 << 22) - 10) + b"\n" + text)
+    excerpt = first_traceback(log)
+    assert excerpt is not None
+    assert excerpt[-1] == "KeyError: 7"
 
 
 def test_a_traceback_in_a_log_is_a_violation(tmp_path: Path) -> None:
@@ -143,3 +235,16 @@ def test_data_folders_are_not_searched(tmp_path: Path) -> None:
     data.mkdir()
     (data / "00.log").write_text("Traceback (most recent call last):\nKeyError: 7\n")
     assert kinds(found) == []
+
+
+@pytest.mark.parametrize(("at", "verdict"), [(14, Verdict.INVALID), (16, Verdict.UNKNOWN)])
+def test_nobody_is_blamed_for_ending_after_the_environment_has_failed(
+    tmp_path: Path, at: int, verdict: Verdict
+) -> None:
+    """A full disk of ours ends the nodes too, since they write their events to it."""
+    course = (
+        Phase(S, "load-started"),
+        Phase(at * S, "node-exited", node="n1", exit_code=74),
+        Phase(30 * S, "failed", detail="No space left on device", since=15 * S),
+    )
+    assert judge_nodes(record(tmp_path, [event("started", 1)], phases=course)).verdict is verdict

@@ -38,7 +38,7 @@ def test_a_plan_without_faults_is_not_vacuous_for_want_of_them() -> None:
 
 
 def test_no_fault_that_bit_is_vacuous() -> None:
-    assert too_few_faults_bit([fault(0, verified=False)]) == "None of the 1 planned faults bit."
+    assert too_few_faults_bit([fault(0, verified=False)]) == "The only planned fault did not bite."
 
 
 def test_faults_of_which_none_could_apply_are_vacuous() -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from checker.verdict import Verdict
 from contracts.names import NodeName
-from harness import cli, commands, upkeep
+from harness import cleaning, cli, commands, systems_list
 from harness.options import TestOptions
 from harness.store import create_run
 from history.run_folder import RunFolder
@@ -28,7 +28,8 @@ def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
 
     made = FakeRun(tmp_path)
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: made.system})
-    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": lambda: made.runtime})
+    entry = runtimes._Entry(lambda: made.runtime, lambda: lambda *_: None, lambda _: [])
+    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": entry})
     return made
 
 
@@ -87,7 +88,7 @@ def test_a_failing_harness_ends_with_3(
     ("arguments", "says"),
     [
         (["test", "--sed", "3"], "--seed"),
-        (["tset"], '"test"'),
+        (["tset"], "Did you mean 'test'"),
         (["test", "--system", "fak"], "Did you mean 'fake'"),
         (["test", "--system", "fake", "--nodes", "x"], "--nodes"),
         (["test", "--system", "fake", "--setting", "x"], "NAME=VALUE"),
@@ -110,10 +111,10 @@ def test_bad_usage_is_one_sentence_and_64(
 def test_a_defect_of_ours_shows_its_traceback_and_ends_with_3(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def explode(console: Console) -> int:
+    def explode(console: Console, *, as_json: bool) -> int:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(upkeep, "list_systems", explode)
+    monkeypatch.setattr(systems_list, "list_systems", explode)
     assert cli.run(["systems"]) == 3
     assert "Traceback" in capsys.readouterr().err
 
@@ -128,7 +129,7 @@ def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
         assert options.replay_of == str(folder.root)
         code = codes.pop(0)
         verdict = {0: Verdict.VALID, 1: Verdict.INVALID, 2: Verdict.UNKNOWN}[code]
-        return SimpleNamespace(exit_code=code, verdict=verdict)
+        return SimpleNamespace(exit_code=code, verdict=verdict, interrupted=False)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1
@@ -145,7 +146,7 @@ def test_a_dead_run_gets_the_dumps_that_it_lacks(
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: run.system})
     expected = folder.committed_log(N1).read_bytes()
     folder.committed_log(N1).unlink()
-    upkeep.dump_missing_logs(folder)
+    cleaning.dump_missing_logs(folder)
     assert folder.committed_log(N1).read_bytes() == expected
 
 
@@ -157,8 +158,12 @@ def test_systems_are_listed_with_their_planted_bugs(
 
 
 def test_doctor_says_what_a_runtime_can_do(
-    fake_registries: FakeRun, capsys: pytest.CaptureFixture[str]
+    fake_registries: FakeRun,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     assert cli.run(["doctor"]) == 0
     assert "kill, partition, pause" in capsys.readouterr().out
     fake_registries.runtime.can = frozenset({"kill"})
@@ -167,8 +172,8 @@ def test_doctor_says_what_a_runtime_can_do(
 
 def test_a_live_run_is_not_salvaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     touched: list[RunFolder] = []
-    monkeypatch.setattr(upkeep, "dump_missing_logs", touched.append)
+    monkeypatch.setattr(cleaning, "dump_missing_logs", touched.append)
     with create_run(tmp_path, "t", 1) as living:
         living.folder.node(N1).mkdir(parents=True)
-        upkeep.salvage(living.folder)
+        cleaning.salvage(living.folder)
     assert touched == []

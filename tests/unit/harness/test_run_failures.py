@@ -57,7 +57,8 @@ def test_a_node_that_exits_at_the_start_is_told_at_once(tmp_path: Path) -> None:
 
     run.system.ready = die  # type: ignore[method-assign]
     outcome = run.run()
-    assert "n1 exited with code 1, saying: ImportError" in str(outcome.failure)
+    assert "n1 exited with code 1. " in str(outcome.failure)
+    assert "n1 printed last: ImportError" in str(outcome.failure)
 
 
 @pytest.mark.parametrize("call", ["cut", "restore"])
@@ -80,7 +81,7 @@ def test_a_runtime_that_fails_amid_the_load_is_healed_and_taken_down(
 def test_a_failure_at_the_end_is_told(
     tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.runner._TEARDOWN_PATIENCE_S", 0.1)
+    monkeypatch.setattr("harness.ending._TEARDOWN_PATIENCE_S", 0.1)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     run.runtime.fails_at = call
     assert f"could not {call}" in str(run.run().failure)
@@ -125,9 +126,11 @@ def test_a_defect_in_the_load_takes_the_nodes_down_too(tmp_path: Path) -> None:
         raise ZeroDivisionError
 
     run.system.open_client = lambda runtime, route: explode(route)  # type: ignore[method-assign,return-value]
-    with pytest.raises(ExceptionGroup):
-        run.run()
+    outcome = run.run()
+    assert "ZeroDivisionError" in str(outcome.failure)
     assert run.runtime.torn_down == 1
+    story = (outcome.folder.root / "defect.txt").read_text()
+    assert "in explode" in story
 
 
 def test_ctrl_c_heals_stops_and_keeps_what_is_there(tmp_path: Path) -> None:

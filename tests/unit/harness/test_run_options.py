@@ -48,6 +48,18 @@ def test_a_plan_beyond_the_runtime_is_refused_before_anything_starts(tmp_path: P
     assert run.runtime.calls == []
 
 
+def test_power_is_refused_for_a_system_that_does_not_tell_what_it_has_flushed(
+    tmp_path: Path,
+) -> None:
+    run = FakeRun(tmp_path, schedule=(fault("power"),))
+    run.runtime.can = frozenset({"power"})
+    prepare(run.options, run.system, lambda: run.runtime)
+    run.system.declares_durable_lengths = False
+    with pytest.raises(CapabilityError, match=r"power.*system kraft|power.*system fake"):
+        run.run()
+    assert run.runtime.calls == []
+
+
 def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path) -> None:
     fault_line = '{"kind": "kill", "target": "leader", "at_ms": 3000, "duration_ms": 2000}'
     plan_file = tmp_path / "plan.json"
@@ -61,7 +73,7 @@ def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path
         return prepare(run.options, run.system, lambda: run.runtime).options.settings
 
     assert settings() == {"fetch_timeout_ms": "2000"}
-    assert settings(settings={"a": "b"}) == {"a": "b"}
+    assert settings(settings={"a_ms": "1"}) == {"a_ms": "1"}
 
 
 def test_a_replay_repeats_plan_and_schedule_and_pins_on_demand(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_what_looks_like_nothing_known_is_refused_with_the_known_formats(tmp_pat
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such format"):
+    with pytest.raises(UsageError, match="no history format"):
         load(written(tmp_path, ""), "csv")
 
 

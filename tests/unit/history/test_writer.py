@@ -14,7 +14,8 @@ import pytest
 
 from contracts.errors import HarnessError
 from history.reader import HistoryReader, read_events
-from history.writer import HistoryWriter, LineWriter
+from history.records import Event
+from history.writer import HistoryWriter, LineWriter, stamped_line
 
 CHILD = """
 import os, signal, sys
@@ -136,6 +137,115 @@ def test_a_full_disk_is_told_in_one_sentence(
         with pytest.raises(HarnessError, match=r"write to the file .*No space left"):
             lines.append({})
     lines.close()
+
+
+class FullDisk:
+    """Takes so many bytes, then nothing."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._write = os.write
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        taken = bytes(data)[: self.room]
+        if not taken:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.room -= len(taken)
+        return self._write(descriptor, taken)
+
+
+def test_a_line_that_does_not_fit_leaves_no_half_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(room=15)
+    monkeypatch.setattr(os, "write", disk.write)
+    with LineWriter(tmp_path / "lines.jsonl") as lines:
+        lines.append({"a": 1})
+        with pytest.raises(HarnessError, match="No space left"):
+            lines.append({"b": 22})
+        disk.room = 100
+        lines.append({"c": 3})
+    assert (tmp_path / "lines.jsonl").read_bytes() == b'{"a":1}\n{"c":3}\n'
+
+
+def test_a_history_ends_before_the_first_event_that_was_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "history.jsonl"
+    history = writer(path)
+    written = history.append(0, "invoke", "write", value=1)
+    disk = FullDisk(room=10)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", disk.write)
+        with pytest.raises(HarnessError, match="No space left"):
+            history.append(0, "ok", "write", value=1)
+    # There is room again, but what was refused is missing: nothing may follow it.
+    with pytest.raises(HarnessError, match="No space left"):
+        history.append(1, "invoke", "read")
+    with pytest.raises(HarnessError, match="No space left"):
+        history.append_stamped([stamped_line(written)])
+    history.close()
+    assert list(read_events(path)) == [written]
+    assert history.count == 1
+
+
+def test_of_several_lines_at_once_the_whole_ones_that_fit_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "history.jsonl"
+    history = writer(path)
+    events = [Event(index, 7, index, "invoke", "read") for index in range(3)]
+    size = len(msgspec.json.encode(events[0])) + 1
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", FullDisk(room=2 * size + 5).write)
+        with pytest.raises(HarnessError, match="No space left"):
+            history.append_stamped([stamped_line(event) for event in events])
+    history.close()
+    assert list(read_events(path)) == events[:2]
+
+
+def append_often(lines: LineWriter) -> None:
+    for _ in range(100_000):  # the syncing thread may not have noted yet what it met
+        lines.append({})
+
+
+def test_a_failed_sync_is_told_by_the_next_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = threading.Event()
+
+    def refuse(descriptor: int) -> None:
+        failed.set()
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", refuse)
+        lines = LineWriter(tmp_path / "lines.jsonl", sync_interval_s=0.01)
+        lines.append({})
+        assert failed.wait(5)
+        with pytest.raises(HarnessError, match=r"sync the file .*Input/output error"):
+            append_often(lines)
+    lines.close()
+
+
+def test_stamped_events_get_their_index_and_look_like_all_others(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = writer(path)
+    first = history.append(0, "invoke", "cas", key="r0-0", value=[1, 2], node="n1")
+    stamped = [
+        Event(0, 7, 3, "invoke", "read", "r1-0"),
+        Event(0, 8, 3, "ok", "read", "r1-0", {"quote": '"}'}, "n2", None, (3, 17), final=True),
+    ]
+    history.append_stamped([])
+    history.append_stamped([stamped_line(event) for event in stamped])
+    last = history.append(0, "ok", "cas", key="r0-0", value=[1, 2, True])
+    history.close()
+    assert list(read_events(path)) == [
+        first,
+        *(msgspec.structs.replace(event, index=1 + n) for n, event in enumerate(stamped)),
+        last,
+    ]
+    assert last.index == 3
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:

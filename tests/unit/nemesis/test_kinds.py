@@ -1,5 +1,6 @@
 """Fault kinds: what they tell the runtime, and what they expect to be seen."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -67,6 +68,25 @@ def test_a_kill_ends_and_restarts_and_excuses_the_exit() -> None:
     assert kind.when_bitten(actual, NODES) == (NodeIs(N2, "exited"),)
     assert kind.when_healed(actual, NODES) == (NodeIs(N2, "running"),)
     assert kind.downs(actual) == {N2}
+
+
+def test_a_power_cut_hits_all_of_its_nodes_by_one_act() -> None:
+    actual, calls = act("power", "all")
+    assert calls == [("power_off", NODES, 0), *(("start", node) for node in NODES)]
+    kind = fault_kind("power")
+    assert kind.when_bitten(actual, NODES) == tuple(NodeIs(node, "exited") for node in NODES)
+    assert kind.downs(actual) == frozenset(NODES)
+
+
+def test_a_power_cut_says_what_each_node_lost() -> None:
+    class Losing(RecordingRuntime):
+        def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
+            return f"{', '.join(nodes)} lost {draw}"
+
+    actual = fault_kind("power").actual(ScheduledFault(0, "power", "all", 0, 1, 7), VIEW)
+    assert actual is not None
+    said = fault_kind("power").inject(Losing(), actual)  # type: ignore[arg-type]
+    assert said == "n1, n2, n3 lost 7"
 
 
 @pytest.mark.parametrize("kind", kind_names())

@@ -76,7 +76,7 @@ def test_random_alone_means_one_node() -> None:
     assert parse("kill:random") == (WantedFault("kill", "random:1"),)
 
 
-@pytest.mark.parametrize("text", ["none", "", "none,"])
+@pytest.mark.parametrize("text", ["none", " none "])
 def test_none_gives_no_fault(text: str) -> None:
     assert parse(text) == ()
     assert schedule((), NODES, random.Random(1), 60_000) == ()

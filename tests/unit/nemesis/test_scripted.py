@@ -34,7 +34,9 @@ def test_isolate_leader_is_one_long_isolation() -> None:
 
 @pytest.mark.parametrize(("text", "file_format"), [(JSON, "json"), (TOML, "toml")])
 def test_a_plan_file_reads_the_same_in_both_formats(text: str, file_format: str) -> None:
-    (fault,) = from_file_faults(parse_plan_file(text, file_format).faults, NODES, 10_000)
+    (fault,) = from_file_faults(
+        parse_plan_file(text.encode(), f"plan.{file_format}").faults, NODES, 10_000
+    )
     assert (fault.index, fault.kind, fault.target) == (0, "kill", "n2")
     assert (fault.at_ms, fault.duration_ms) == (1000, 500)
 
@@ -44,7 +46,7 @@ def test_a_plan_file_reads_the_same_in_both_formats(text: str, file_format: str)
 )
 def test_what_is_no_plan_file_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="plan file"):
-        parse_plan_file(text, "json")
+        parse_plan_file(text.encode(), "plan.json")
 
 
 @pytest.mark.parametrize(
@@ -53,19 +55,23 @@ def test_what_is_no_plan_file_is_refused(text: str) -> None:
         ({"kind": "kil"}, "Did you mean 'kill'"),
         ({"target": "n7"}, "no target 'n7'"),
         ({"target": "halves"}, "cannot have the target"),
-        ({"duration_ms": 0}, "lasts no time"),
+        ({"duration_ms": 0}, "lasts 0 ms"),
+        ({"at_ms": -1}, "begins before the load"),
+        ({"draw": -1}, "draw of at least 0"),
+        ({"options": {"lenght": 1}}, "no option 'lenght'"),
+        ({"options": {"nodes": ["n9"]}}, "list of nodes"),
         ({"at_ms": 9_800}, "ends after the time limit"),
     ],
 )
 def test_faults_that_do_not_fit_are_refused(fields: dict[str, object], says: str) -> None:
     import msgspec
 
-    (fault,) = parse_plan_file(JSON, "json").faults
+    (fault,) = parse_plan_file(JSON.encode(), "plan.json").faults
     with pytest.raises(UsageError, match=says):
         from_file_faults([msgspec.structs.replace(fault, **fields)], NODES, 10_000)
 
 
 def test_overlapping_faults_are_refused() -> None:
-    (fault,) = parse_plan_file(JSON, "json").faults
-    with pytest.raises(UsageError, match="overlaps"):
+    (fault,) = parse_plan_file(JSON.encode(), "plan.json").faults
+    with pytest.raises(UsageError, match="is over at"):
         from_file_faults([fault, fault], NODES, 10_000)

@@ -34,6 +34,12 @@ def test_a_socket_on_which_nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_p
             APIError("conflict", explanation='the name "/x" is already in use by container'),
             "splitbrain clean",
         ),
+        (
+            APIError(
+                "taken", explanation="Bind for 127.0.0.1:80 failed: port is already allocated"
+            ),
+            "start the run again, ports are drawn anew",
+        ),
         (APIError("full", explanation="write /x: no space left on device"), "Free disk space"),
         (APIError("odd", explanation="the engine is unwell."), "unwell. The engine's own log"),
     ],

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from contracts.errors import HarnessError
-from runtimes.docker.images import BASE, KRAFT, POD, Images, digest, source_files
+from contracts.image import ImageSource
+from runtimes.docker.images import POD, Images, digest, source_files
+
+NODE = ImageSource("some-node", "node", sources=("nodes",))
+PACKED = ImageSource("packed", "packed", has_packages=True)
 
 
 @pytest.fixture
@@ -16,7 +20,7 @@ def clone(tmp_path: Path) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
-    for name in ("docker/kraft/Dockerfile", "nodes/quorum/role.py"):
+    for name in ("docker/node/Dockerfile", "docker/packed/packages.txt", "nodes/quorum/role.py"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
@@ -25,24 +29,30 @@ def clone(tmp_path: Path) -> Path:
 
 def tags(clone: Path) -> dict[str, str]:
     engine: Any = None
-    return dict(Images(engine, clone).tags())
+    return dict(Images(engine, clone).tags((NODE, PACKED)))
 
 
 def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name for name in before if before[name] != after[name]}
 
 
-def test_the_nodes_source_makes_a_new_kraft_image_alone(clone: Path) -> None:
+def test_a_changed_source_makes_a_new_image_of_its_nodes_alone(clone: Path) -> None:
     before = tags(clone)
     assert tags(clone) == before
     (clone / "nodes" / "quorum" / "role.py").write_text("changed")
-    assert changed(before, tags(clone)) == {KRAFT}
+    assert changed(before, tags(clone)) == {NODE.name}
 
 
 def test_a_new_base_makes_all_images_anew(clone: Path) -> None:
     before = tags(clone)
     (clone / "docker" / "base" / "packages.txt").write_text("python3 tcpdump")
-    assert changed(before, tags(clone)) == {BASE, POD, KRAFT}
+    assert changed(before, tags(clone)) == {POD.name, NODE.name, PACKED.name}
+
+
+def test_further_packages_make_a_new_image_of_theirs_alone(clone: Path) -> None:
+    before = tags(clone)
+    (clone / "docker" / "packed" / "packages.txt").write_text("a-server")
+    assert changed(before, tags(clone)) == {PACKED.name}
 
 
 def test_a_renamed_file_is_a_change(tmp_path: Path) -> None:

@@ -4,10 +4,15 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
-from runtimes.docker.sweep import is_living
-from runtimes.docker.watchdog import owner_died
+import msgspec
+import pytest
+
+from runtimes.dead_runs import claimed, is_living
+from runtimes.owners import Owner, is_known_dead, orphans, owner_of_word, this_process
+from runtimes.watchdog import owner_died
 
 
 def test_a_held_lock_is_a_living_run(tmp_path: Path) -> None:
@@ -83,3 +88,155 @@ def test_an_owner_that_is_long_gone_is_a_death() -> None:
     assert owner_died(owner.pid, reading)
     os.close(writing)
     os.close(reading)
+
+
+# --- sweeps among themselves ------------------------------------------------------------------
+
+
+def test_a_dead_run_is_held_by_one_sweep_at_a_time(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    with claimed(lock) as first, claimed(lock) as second:
+        assert (first, second) == (True, False)
+        # It is dead all the same: nobody must report it as going on.
+        assert not is_living(lock)
+    with claimed(lock) as again:
+        assert again
+
+
+def test_a_patient_sweep_waits_for_the_one_before_it(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with claimed(lock):
+            held.set()
+            release.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(10)
+    threading.Timer(0.05, release.set).start()
+    with claimed(lock, patience_s=10) as second:
+        assert second
+        assert release.is_set()
+    holder.join()
+
+
+def test_a_living_run_is_never_held_by_a_sweep_and_not_waited_for(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with claimed(lock, patience_s=60) as dead:
+            assert not dead
+    assert lock.read_bytes() == b""
+
+
+def test_a_look_does_not_keep_a_sweep_from_a_dead_run(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.touch()
+    look = lock.open("rb")
+    fcntl.flock(look, fcntl.LOCK_SH)
+    threading.Timer(0.05, look.close).start()
+    with claimed(lock) as dead:
+        assert dead
+
+
+# --- the second witness -----------------------------------------------------------------------
+
+
+def test_a_run_whose_folder_was_deleted_lives_as_long_as_its_process(tmp_path: Path) -> None:
+    lock = tmp_path / "absent" / "lock"
+    mine = this_process()
+    assert is_living(lock, mine.word())
+    with claimed(lock, mine.word()) as dead:
+        assert not dead
+    gone = msgspec.structs.replace(mine, started_ticks=mine.started_ticks - 1)
+    assert not is_living(lock, gone.word())
+    with claimed(lock, gone.word()) as dead:
+        assert dead
+
+
+def test_a_lock_that_cannot_be_read_is_held_for_all_that_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr("runtimes.dead_runs.os.open", refuse)
+    assert is_living(tmp_path / "lock")
+    gone = msgspec.structs.replace(this_process(), process=2**22 + 1)
+    assert not is_living(tmp_path / "lock", gone.word())
+
+
+def test_a_file_system_without_locks_makes_nobody_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr("runtimes.dead_runs.fcntl.flock", refuse)
+    (tmp_path / "lock").touch()
+    assert is_living(tmp_path / "lock")
+    with claimed(tmp_path / "lock") as dead:
+        assert not dead
+
+
+@pytest.mark.parametrize(
+    ("change", "dead"),
+    [
+        ({}, False),
+        ({"started_ticks": 1}, True),
+        ({"boot": "another start of this machine"}, True),
+        # Not to be seen from here, so not known to be dead.
+        ({"process_namespace": "1", "started_ticks": 1}, False),
+        ({"machine": "another", "boot": "another", "started_ticks": 1}, False),
+    ],
+)
+def test_an_owner_is_dead_only_where_that_can_be_known(
+    change: dict[str, str | int], dead: bool
+) -> None:
+    owner = msgspec.structs.replace(this_process(), **change)
+    assert is_known_dead(owner) is dead
+    assert owner_of_word(owner.word()) == owner
+
+
+def test_a_process_that_waits_to_be_reaped_is_dead() -> None:
+    with sleeper() as child:
+        mine = this_process()
+        fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+        owner = Owner(mine.machine, mine.boot, mine.process_namespace, child.pid, int(fields[19]))
+        assert not is_known_dead(owner)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert is_known_dead(owner)
+
+
+@pytest.mark.parametrize("word", ["", "a/b/c", "a/b/c/d/e", "a/b/c/1/2/3"])
+def test_what_is_no_word_of_ours_names_nobody(word: str) -> None:
+    assert owner_of_word(word) is None
+
+
+# --- watchdogs --------------------------------------------------------------------------------
+
+
+def test_a_process_is_an_orphan_when_its_owner_is_dead_and_only_then(tmp_path: Path) -> None:
+    # Looks like a watchdog, and reads its input like one.
+    program = "import sys; sys.stdin.read()"
+
+    def like_a_watchdog(owner: int) -> subprocess.Popen[bytes]:
+        words = ["-m", "runtimes.watchdog", "docker", "run", str(tmp_path), str(owner)]
+        return subprocess.Popen([sys.executable, "-c", program, *words], stdin=subprocess.PIPE)
+
+    with sleeper() as dead:
+        dead.kill()
+    with like_a_watchdog(os.getpid()) as idle, like_a_watchdog(dead.pid) as working:
+        found = orphans({"runtimes.watchdog"})
+        others = orphans({"another.module"})
+        for child in (idle, working):
+            child.kill()
+    assert working.pid in found
+    assert idle.pid not in found
+    assert working.pid not in others
+    assert working.pid not in orphans({"runtimes.watchdog"})

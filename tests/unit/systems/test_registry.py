@@ -25,4 +25,6 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 def test_kraft_knows_the_planted_bugs_of_its_nodes() -> None:
     kraft = system("kraft")
     assert kraft.declares_state_events
-    assert {"ack-before-commit", "stale-leader-reads", "vote-not-persisted"} <= kraft.planted_bugs
+    assert {"ack-before-commit", "stale-leader-reads", "vote-not-persisted"} <= set(
+        kraft.planted_bugs
+    )

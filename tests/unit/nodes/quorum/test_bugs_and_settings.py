@@ -24,8 +24,8 @@ def test_an_unknown_bug_is_refused_with_the_known_ones() -> None:
     "wrong",
     [
         {"fetch_timeout_ms": 0},
-        {"election_timeout_ms_min": 500},
-        {"fetch_max_wait_ms": 200},
+        {"election_timeout_ms_min": 501},
+        {"fetch_max_wait_ms": 500},
         {"retry_back_off_ms": -1},
     ],
 )

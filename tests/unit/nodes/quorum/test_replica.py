@@ -41,6 +41,13 @@ from nodes.quorum.settings import QuorumSettings
 from nodes.quorum.voters import ReplicaKey
 
 MS = 1_000
+#: What the times of the tests are written for.
+SETTINGS = QuorumSettings(
+    fetch_timeout_ms=300,
+    election_timeout_ms_min=200,
+    election_timeout_ms_max=400,
+    request_timeout_ms=200,
+)
 
 
 def directory(number: int) -> DirectoryId:
@@ -56,7 +63,7 @@ def replica_of(
     log: LogShape | None = None,
 ) -> Replica:
     return Replica(
-        settings=QuorumSettings(),
+        settings=SETTINGS,
         voters=tuple(Voter(NodeId(n), directory(n), "host", 1) for n in range(1, voter_count + 1)),
         me=ReplicaKey(NodeId(me), directory(me)),
         cluster_id="cluster",

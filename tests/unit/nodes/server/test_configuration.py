@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from nodes.quorum.settings import QuorumSettings
 from nodes.server.configuration import (
     ConfigurationError,
     NodeConfiguration,
@@ -66,8 +67,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_defaults_are_ours() -> None:
     settings = quorum_settings({}, NO_BUGS)
-    assert settings.fetch_timeout_ms == 300
-    assert (settings.election_timeout_ms_min, settings.election_timeout_ms_max) == (200, 400)
+    assert settings == QuorumSettings()
+    assert settings.stands_when_leader_is_gone
 
 
 def test_kafka_names_set_our_fields() -> None:
@@ -87,9 +88,14 @@ def test_kafka_names_set_our_fields() -> None:
     assert settings.bugs.ack_before_commit
 
 
-def test_a_parked_fetch_is_answered_before_the_timeouts_that_it_serves() -> None:
-    settings = quorum_settings({"fetch_timeout_ms": "60", "request_timeout_ms": "50"}, NO_BUGS)
-    assert settings.fetch_max_wait_ms == 25
+def test_a_parked_fetch_is_answered_in_half_the_fetch_timeout() -> None:
+    settings = quorum_settings({"fetch_timeout_ms": "60", "request_timeout_ms": "5"}, NO_BUGS)
+    assert settings.fetch_max_wait_ms == 30
+
+
+def test_what_kafka_does_not_do_can_be_switched_off() -> None:
+    settings = quorum_settings({"stands_when_leader_is_gone": "false"}, NO_BUGS)
+    assert not settings.stands_when_leader_is_gone
 
 
 @pytest.mark.parametrize(
@@ -103,6 +109,7 @@ def test_a_parked_fetch_is_answered_before_the_timeouts_that_it_serves() -> None
         ),
         ({"bugs": "1"}, "unknown setting 'bugs'"),
         ({"fetch_max_wait_ms": "500"}, "fetch_max_wait_ms"),
+        ({"stands_when_leader_is_gone": "1"}, "not true or false"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(given: dict[str, str], told: str) -> None:

@@ -35,6 +35,11 @@ def test_incarnations_count_from_0_and_never_repeat(tmp_path: Path) -> None:
     assert [next_incarnation(tmp_path) for _ in range(3)] == [0, 1, 2]
 
 
+def test_a_new_disk_goes_on_after_the_lives_that_are_known(tmp_path: Path) -> None:
+    assert [next_incarnation(tmp_path, 5), next_incarnation(tmp_path, 5)] == [5, 6]
+    assert next_incarnation(tmp_path, 3) == 7
+
+
 def test_a_leftover_of_a_crash_does_not_disturb_the_count(tmp_path: Path) -> None:
     next_incarnation(tmp_path)
     (tmp_path / "incarnation.tmp").write_text("99")

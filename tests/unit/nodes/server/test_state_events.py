@@ -6,7 +6,7 @@ import msgspec
 
 from contracts.state_event import StateEvent
 from nodes.server.state_events import StateEvent as NodeStateEvent
-from nodes.server.state_events import StateEventFile
+from nodes.server.state_events import StateEventFile, last_incarnation
 
 
 def read(path: Path) -> list[StateEvent]:
@@ -36,6 +36,18 @@ def test_a_later_life_appends_and_ends_a_torn_line(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines()
     assert len(lines) == 3
     assert msgspec.json.decode(lines[2], type=StateEvent).incarnation == 1
+
+
+def test_the_last_life_is_read_past_a_torn_end(tmp_path: Path) -> None:
+    path = tmp_path / "state_events.jsonl"
+    assert last_incarnation(path) is None
+    path.touch()
+    assert last_incarnation(path) is None
+    for incarnation in (0, 4):
+        StateEventFile(path, "n1", incarnation).write("started", 0)
+    with path.open("ab") as file:
+        file.write(b'{"node":"n1","seq')
+    assert last_incarnation(path) == 4
 
 
 def test_the_node_writes_the_fields_of_the_shared_record() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import shutil
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -25,8 +26,8 @@ from nodes.server.configuration import NodeConfiguration, read_configuration
 from nodes.server.formatting import format_if_empty
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.disk import DiskFile
+from runtimes.local.runtime import LocalRuntime
 from systems.kraft.adapter import KraftSystem
-from systems.kraft.loopback import loopback_layout
 
 PATIENCE_S = 20.0
 Result = TypeVar("Result")
@@ -38,8 +39,13 @@ class Nodes:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.system = KraftSystem(loopback_layout)
-        self.spec = self.system.deployment(RunId("unit"), folder, SystemOptions(nodes=3))
+        self.system = KraftSystem()
+        # It gives each node an address of its own, and starts nothing here.
+        runtime = LocalRuntime("processes")
+        self.spec = self.system.deployment(
+            RunId("unit"), folder, SystemOptions(nodes=3), runtime.place
+        )
+        runtime.teardown()
         self.servers: dict[NodeName, Server] = {}
         self._ends: dict[NodeName, asyncio.Task[int]] = {}
 
@@ -48,7 +54,7 @@ class Nodes:
 
     def endpoint(self, node: NodeName, port: str) -> Address:
         (spec,) = [each for each in self.spec.nodes if each.name == node]
-        return Address("127.0.0.1", spec.ports[port])
+        return Address(self.configuration(node).client_listener.host, spec.ports[port])
 
     def configuration(self, node: NodeName) -> NodeConfiguration:
         return read_configuration(self.folder / "nodes" / node / "config" / "node.json")
@@ -152,6 +158,42 @@ def test_a_leader_that_resigns_is_replaced_and_a_restarted_node_follows(tmp_path
 
     nodes = run(tmp_path, body)
     assert {event.incarnation for node in nodes.nodes() for event in nodes.events(node)} == {0, 1}
+
+
+def test_a_leader_that_ends_without_a_word_is_missed_because_nobody_listens(
+    tmp_path: Path,
+) -> None:
+    async def body(nodes: Nodes) -> None:
+        await nodes.leader()
+        await nodes.invoke(Operation("write", "r", 1))  # so that its followers have heard it
+        old = await nodes.leader()
+        nodes.servers[old].node.end(exit_codes.DEFECT, "killed")
+        await nodes.end_of(old)
+        new = await nodes.leader()
+        assert await nodes.invoke(Operation("read", "r", None)) == ("ok", 1)
+        reasons = [event.reason for event in nodes.events(new) if event.role == "prospective"]
+        assert f"nobody listens at leader {old[1:]}" in reasons
+
+    run(tmp_path, body)
+
+
+def test_a_wiped_voter_counts_its_lives_on_and_says_that_its_disk_is_another(
+    tmp_path: Path,
+) -> None:
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        wiped = next(node for node in nodes.nodes() if node != leader)
+        nodes.servers[wiped].stop()
+        await nodes.end_of(wiped)
+        shutil.rmtree(nodes.configuration(wiped).data_folder)
+        await nodes.start(wiped)
+        starts = [event for event in nodes.events(wiped) if event.kind == "started"]
+        assert [event.incarnation for event in starts] == [0, 1]
+        first, second = (event.detail["directory_id"] for event in starts)
+        assert first == nodes.configuration(wiped).directory_id
+        assert second != first
+
+    run(tmp_path, body)
 
 
 def test_a_failed_fsync_stops_the_node_with_its_reason(
@@ -285,7 +327,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     nodes = Nodes(tmp_path)
     configuration = nodes.configuration(NodeName("n1"))
     format_if_empty(configuration)
-    with socket.create_server(("127.0.0.1", configuration.client_listener.port)):
+    listener = configuration.client_listener
+    with socket.create_server((listener.host, listener.port)):
         code = on_uvloop(serve(configuration, quorum_settings({}, NO_BUGS)))
     assert code == exit_codes.UNUSABLE
     assert "cannot listen" in (nodes.events(NodeName("n1"))[-1].reason or "")

@@ -1,5 +1,7 @@
 """A formatted data folder, on the real disk and in memory."""
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.storage.disk import DiskFileSystem
+from nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, format_storage
 from nodes.storage.memory import MemoryFileSystem
@@ -21,9 +24,17 @@ def identity() -> StorageIdentity:
     return StorageIdentity("test-cluster_1", NodeId(1), voters[0].directory_id, voters)
 
 
-@pytest.fixture(params=["disk", "memory"])
-def filesystem(request: pytest.FixtureRequest) -> FileSystem:
-    return DiskFileSystem() if request.param == "disk" else MemoryFileSystem()
+@pytest.fixture(params=["disk", "memory", "counting"])
+def filesystem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileSystem]:
+    if request.param == "memory":
+        yield MemoryFileSystem()
+    elif request.param == "disk":
+        yield DiskFileSystem()
+    else:
+        table = tmp_path.parent / f"{tmp_path.name}-durable_lengths.jsonl"
+        lengths = DurableLengths(table, tmp_path, threading.Lock())
+        yield CountingFileSystem(DiskFileSystem(), lengths)
+        lengths.close()
 
 
 @pytest.fixture

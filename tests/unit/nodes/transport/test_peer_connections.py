@@ -62,12 +62,17 @@ class Sender:
 
     def __init__(self) -> None:
         self.results: asyncio.Queue[tuple[CorrelationId, Answer | str]] = asyncio.Queue()
+        #: Of each failure, whether the connection was refused.
+        self.refusals: list[bool] = []
 
     def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
         self.results.put_nowait((correlation, answer))
 
-    def failed(self, peer: NodeId, correlation: CorrelationId, reason: str) -> None:
+    def failed(
+        self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
+    ) -> None:
         self.results.put_nowait((correlation, reason))
+        self.refusals.append(refused)
 
     async def result(self) -> tuple[CorrelationId, Answer | str]:
         return await asyncio.wait_for(self.results.get(), PATIENCE_S)
@@ -135,6 +140,7 @@ def test_a_timeout_closes_the_connection_and_the_next_request_opens_another() ->
         first, correlation, _ = await pair.next_request()
         number, reason = await pair.sender.result()
         assert (number, reason) == (1, "no answer within 50 ms")
+        assert pair.sender.refusals == [False]
         assert await asyncio.wait_for(pair.receiver.closed.get(), PATIENCE_S) == first
         pair.listener.answer(first, correlation, GRANTED)  # late: goes nowhere
         pair.link.send(CorrelationId(2), BEGIN, 2_000)
@@ -200,6 +206,7 @@ def test_a_peer_that_is_down_fails_fast_and_is_found_again() -> None:
         number, reason = await pair.sender.result()
         assert number == 1
         assert "cannot connect" in str(reason)
+        assert pair.sender.refusals == [True]
         await pair.listener.listen(HOST, pair.port)
         pair.link.send(CorrelationId(2), VOTE, 2_000)
         connection, correlation, _ = await pair.next_request()

@@ -1,6 +1,7 @@
 """The client against fake nodes: whom it asks, and what it makes of what they say."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 
 from contracts.names import NodeName
@@ -14,7 +15,7 @@ from nodes.transport.client_protocol import (
     ClientRequest,
     Hello,
 )
-from systems.kraft.client import KraftClient
+from systems.kraft.client import CONNECT_TIMEOUT_S, KraftClient
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 WRITE = Operation("write", "k", 1)
@@ -41,6 +42,10 @@ def doubts(request: ClientRequest, reply: Reply) -> None:
     reply(ClientAnswer(request.id, "unknown", definite=False))
 
 
+def is_frozen(request: ClientRequest, reply: Reply) -> None:
+    """Connections open, for the kernel takes them, and no node greets."""
+
+
 class FakeNodes:
     """Listeners that count what they are asked; a node without behaviour does not listen."""
 
@@ -48,11 +53,18 @@ class FakeNodes:
         self.behaviours = behaviours
         self.asked: list[NodeName] = []
         self.requests: list[ClientRequest] = []
+        #: Nodes whose address was asked for, to connect to them.
+        self.visited: list[NodeName] = []
         self._listeners: dict[NodeName, ClientListener] = {}
+        self._frozen: dict[NodeName, socket.socket] = {}
         self._ports: dict[NodeName, int] = {}
 
     async def start(self) -> None:
         for node, behaviour in self.behaviours.items():
+            if behaviour is is_frozen:
+                self._frozen[node] = socket.create_server(("127.0.0.1", 0))
+                self._ports[node] = self._frozen[node].getsockname()[1]
+                continue
             listener = ClientListener(
                 Hello(PROTOCOL_VERSION, int(node[1]), 0), self._handler(node), lambda _: None
             )
@@ -64,8 +76,11 @@ class FakeNodes:
     async def stop(self) -> None:
         for listener in self._listeners.values():
             await listener.close()
+        for server in self._frozen.values():
+            server.close()
 
     def endpoint(self, node: NodeName) -> Address:
+        self.visited.append(node)
         return Address("127.0.0.1", self._ports[node])
 
     def _handler(self, node: NodeName) -> Behaviour:
@@ -202,3 +217,30 @@ def test_an_operation_that_the_node_lacks_certainly_did_not_happen() -> None:
         assert outcome(completion) == ("fail", "unknown-operation")
 
     run({N1: leads, N2: leads, N3: leads}, Route("leader", N1), body)
+
+
+def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert outcome(await client.invoke(WRITE, 2 * CONNECT_TIMEOUT_S)) == ("fail", "no-leader")
+        assert nodes.visited.count(N1) == 1
+        assert nodes.visited.count(N2) > 1
+
+    run({N1: is_frozen, N2: follows(1), N3: follows(1)}, Route("leader", N1), body)
+
+
+def test_an_operation_that_ended_at_a_frozen_node_is_followed_by_one_elsewhere() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert (await client.invoke(WRITE, CONNECT_TIMEOUT_S / 2)).type == "fail"
+        assert (await client.invoke(WRITE, 5)).node == N2
+        assert nodes.visited == [N1, N2]
+
+    run({N1: is_frozen, N2: leads, N3: follows(1)}, Route("leader", N1), body)
+
+
+def test_a_node_that_was_frozen_is_asked_when_there_is_no_other() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        assert (await client.invoke(WRITE, 4 * CONNECT_TIMEOUT_S)).type == "fail"
+        assert set(nodes.visited) == {N1, N2, N3}
+        assert nodes.visited.count(N1) > 1
+
+    run({N1: is_frozen, N2: is_frozen, N3: is_frozen}, Route("leader", N1), body)

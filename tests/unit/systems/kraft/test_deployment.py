@@ -1,25 +1,30 @@
 """The deployment: one description for every runtime, and configurations that a node accepts."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from contracts.errors import UsageError
 from contracts.names import NodeName, RunId
+from contracts.runtime import Placement
 from contracts.system import SystemOptions
 from nodes.server.configuration import read_configuration
 from systems.kraft.adapter import KraftSystem
 from systems.kraft.deployment import IMAGE, NODE_COUNT_MAX
-from systems.kraft.loopback import loopback_layout
 
 RUN = RunId("20261121T000000-7")
 
 
+def pod_place(node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
+    return Placement("0.0.0.0", node, dict(ports), "/config", "/state", "/data")
+
+
 def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
-    spec = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=3))
+    spec = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=3), pod_place)
     assert [node.name for node in spec.nodes] == ["n1", "n2", "n3"]
     for node in spec.nodes:
-        assert node.image == IMAGE
+        assert node.image == IMAGE.name
         assert node.ports == {"client": 9190, "peer": 9193}
         assert node.data_path == "/data"
         assert node.command[-2:] == ("/config/node.json", "--format-if-empty")
@@ -36,7 +41,7 @@ def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
         bugs=("ack-before-commit",),
         settings={"controller.quorum.fetch.timeout.ms": "500"},
     )
-    spec = KraftSystem().deployment(RUN, tmp_path, options)
+    spec = KraftSystem().deployment(RUN, tmp_path, options, pod_place)
     for number, node in enumerate(spec.nodes, 1):
         configuration = read_configuration(node.mounts[0].host_path / "node.json")
         assert (configuration.name, configuration.node_id) == (node.name, number)
@@ -50,7 +55,7 @@ def test_every_node_can_read_its_configuration(tmp_path: Path) -> None:
 
 def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
     def identities(run_id: RunId, folder: Path) -> tuple[str, ...]:
-        spec = KraftSystem().deployment(run_id, folder, SystemOptions(nodes=1))
+        spec = KraftSystem().deployment(run_id, folder, SystemOptions(nodes=1), pod_place)
         configuration = read_configuration(spec.nodes[0].mounts[0].host_path / "node.json")
         return configuration.cluster_id, configuration.directory_id
 
@@ -61,31 +66,32 @@ def test_the_same_run_gives_the_same_identities(tmp_path: Path) -> None:
 
 def test_state_events_are_where_the_node_writes_them(tmp_path: Path) -> None:
     kraft = KraftSystem()
-    spec = kraft.deployment(RUN, tmp_path, SystemOptions(nodes=1))
+    spec = kraft.deployment(RUN, tmp_path, SystemOptions(nodes=1), pod_place)
     path = kraft.state_event_file(tmp_path, NodeName("n1"))
     assert path is not None
     assert path.parent == spec.nodes[0].mounts[1].host_path
 
 
-def test_loopback_nodes_get_ports_of_their_own(tmp_path: Path) -> None:
-    spec = KraftSystem(loopback_layout).deployment(RUN, tmp_path, SystemOptions(nodes=5))
-    ports = [port for node in spec.nodes for port in node.ports.values()]
-    assert len(set(ports)) == 10
+def test_nodes_tell_their_durable_lengths_where_state_is_kept(tmp_path: Path) -> None:
+    (node,) = KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=1), pod_place).nodes
+    assert node.durable_lengths_path == "/state/durable_lengths.jsonl"
+    configuration = read_configuration(node.mounts[0].host_path / "node.json")
+    assert configuration.durable_length_file == node.durable_lengths_path
 
 
 @pytest.mark.parametrize("count", [0, NODE_COUNT_MAX + 1])
 def test_an_impossible_number_of_nodes_is_refused(tmp_path: Path, count: int) -> None:
     with pytest.raises(UsageError, match=str(count)):
-        KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=count))
+        KraftSystem().deployment(RUN, tmp_path, SystemOptions(nodes=count), pod_place)
 
 
 def test_an_unknown_bug_is_refused(tmp_path: Path) -> None:
     options = SystemOptions(nodes=3, bugs=("no-such-bug",))
     with pytest.raises(UsageError, match="no-such-bug"):
-        KraftSystem().deployment(RUN, tmp_path, options)
+        KraftSystem().deployment(RUN, tmp_path, options, pod_place)
 
 
 def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     options = SystemOptions(nodes=3, settings={"speed": "1"})
     with pytest.raises(UsageError, match="speed"):
-        KraftSystem().deployment(RUN, tmp_path, options)
+        KraftSystem().deployment(RUN, tmp_path, options, pod_place)

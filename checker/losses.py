@@ -1,0 +1,147 @@
+"""Counts what is lost by who acknowledged it and by the fault that it falls to. Pure.
+
+For people a few words, for programs every single one: ``lists`` of a result name all that is lost,
+where its violations describe the first only. See ``checker.fault_attribution`` for what "falls to"
+means. Must never drop a loss because nothing is known of its node or fault.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from checker.fault_attribution import Attribution, FaultSpan, When, attribute
+from history.records import PairedOperation
+
+#: Names of the lists in ``CheckResult.lists``: every single loss, and how many there are by node
+#: and fault.
+LOST_LIST = "lost"
+BY_FAULT_LIST = "lost-by-fault"
+#: Losses listed at most; beyond, the history and the figures tell.
+LISTED_MAX = 100_000
+#: Groups of losses told in a sentence.
+_GROUPS_TOLD_MAX = 4
+_NS_PER_S = 1_000_000_000
+_NS_PER_MS = 1_000_000
+
+
+class _Group(msgspec.Struct):
+    """Losses of one node that fall to one fault in one way."""
+
+    node: str | None
+    fault: FaultSpan | None
+    when: When | None
+    count: int = 0
+    distance_ns_max: int = 0
+
+    def clause(self) -> str:
+        """``602 acknowledged by n1 during fault 0 (partition:leader on n1)``."""
+        by = "by an unknown node" if self.node is None else f"by {self.node}"
+        return f"{self.count:,} {by} {self._where()}"
+
+    def _where(self) -> str:
+        if self.fault is None:
+            return "without any fault"
+        if self.when == "during":
+            return f"during {self.fault.name()}"
+        seconds = self.distance_ns_max / _NS_PER_S
+        return f"up to {seconds:.1f} s {self.when} {self.fault.name()}"
+
+
+class Losses:
+    """All losses of one run."""
+
+    def __init__(self, faults: Sequence[FaultSpan]) -> None:
+        """None yet."""
+        self._faults = faults
+        self._groups: dict[tuple[str | None, int | None, When | None], _Group] = {}
+        self._rows: list[dict[str, Any]] = []
+        #: How many were acknowledged; the others were only seen.
+        self.acknowledged = 0
+
+    def add(
+        self, operation: PairedOperation | None, value: Any, key: str | None, time: int | None
+    ) -> str:
+        """Count one loss; where and when it was acknowledged, in words, or nothing.
+
+        Args:
+            operation: the change that is lost; None or unanswered where it was only seen.
+            value: what is lost.
+            key: of which object.
+            time: when it was known to be there, ns since the run's start; None where not known.
+        """
+        acknowledged = operation is not None and operation.type == "ok"
+        node = operation.node if operation is not None and acknowledged else None
+        found = None if time is None else attribute(self._faults, time, node)
+        row: dict[str, Any] = {"key": key, "value": value, "acknowledged": acknowledged}
+        if operation is not None:
+            row["index"] = operation.index
+        if time is not None:
+            row["time_ms"] = time // _NS_PER_MS
+        row["node"] = node
+        if found is not None:
+            row["fault"], row["when"] = found.fault.index, found.when
+        if len(self._rows) < LISTED_MAX:
+            self._rows.append(row)
+        if acknowledged:
+            self.acknowledged += 1
+            self._count(node, found)
+        return _told(node, found)
+
+    def clauses(self) -> str:
+        """Who acknowledged what is lost and which faults it falls to; empty for no faults."""
+        groups = self._sorted()
+        if all(group.fault is None for group in groups):
+            return ""
+        told = [group.clause() for group in groups[:_GROUPS_TOLD_MAX]]
+        told[0] = told[0].replace(" by ", " acknowledged by ", 1)
+        rest = sum(group.count for group in groups[_GROUPS_TOLD_MAX:])
+        return "; ".join([*told, *([f"{rest:,} elsewhere"] if rest else [])])
+
+    def figures(self) -> dict[str, Any]:
+        """How much of what was acknowledged and is lost falls into a fault; empty for nothing."""
+        if not self.acknowledged:
+            return {}
+        during = sum(group.count for group in self._groups.values() if group.when == "during")
+        return {"lost-during-faults": during, "lost-outside-faults": self.acknowledged - during}
+
+    def lists(self) -> dict[str, tuple[dict[str, Any], ...]]:
+        """Every loss in the order of its invocation, and the groups, the largest first.
+
+        Nothing where nothing is lost.
+        """
+        if not self._rows:
+            return {}
+        by_fault = tuple(
+            {
+                "fault": None if group.fault is None else group.fault.index,
+                "when": group.when,
+                "node": group.node,
+                "count": group.count,
+            }
+            for group in self._sorted()
+        )
+        rows = sorted(self._rows, key=lambda row: row.get("index", -1))
+        return {LOST_LIST: tuple(rows), BY_FAULT_LIST: by_fault}
+
+    def _count(self, node: str | None, found: Attribution | None) -> None:
+        fault = None if found is None else found.fault
+        when = None if found is None else found.when
+        group = self._groups.setdefault(
+            (node, None if fault is None else fault.index, when), _Group(node, fault, when)
+        )
+        group.count += 1
+        if found is not None:
+            group.distance_ns_max = max(group.distance_ns_max, found.distance_ns)
+
+    def _sorted(self) -> list[_Group]:
+        return sorted(self._groups.values(), key=lambda group: -group.count)
+
+
+def _told(node: str | None, found: Attribution | None) -> str:
+    by = "" if node is None else f" by {node}"
+    if found is None:
+        return by
+    if found.when == "during":
+        return f"{by} during {found.fault.name()}"
+    return f"{by} {found.distance_ns / _NS_PER_S:.1f} s {found.when} {found.fault.name()}"

@@ -1,0 +1,114 @@
+"""What ``clean`` does, and what a dead run's folder still lacks.
+
+Dead runs' nodes are swept out of every runtime, what they left saved into the run folders first;
+then the temporary folders of dead processes go. Living runs and foreign things are spared.
+"""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from contracts.errors import HarnessError
+from harness.log_collection import DATA_FOLDER, dump_logs
+from harness.store import is_alive
+from history.plan import decode_plan
+from history.run_folder import RunFolder
+from history.scratch_folders import remove_dead
+from runtimes.owners import await_end, orphans
+
+#: Children of a harness that outlive it for a moment, and end by themselves.
+_TIDY_MODULES = frozenset({"runtimes.watchdog", "spark_analysis"})
+#: They take seconds; one that waits for an engine to come back is not waited for.
+_ORPHAN_PATIENCE_S = 10.0
+
+
+def clean(console: Console) -> int:
+    """Remove what dead runs left anywhere; returns the exit code, 3 where something is still there.
+
+    A runtime that cannot look (no engine answers) is told and does not keep the others' leftovers.
+    """
+    from runtimes.registry import sweep_all
+
+    await_orphans(_ORPHAN_PATIENCE_S)
+    lines: list[str] = []
+    is_whole = True
+    for sweep in sweep_all():
+        if sweep.skipped is not None:
+            lines.append(f"The runtime {sweep.runtime} was not looked at: {sweep.skipped}")
+        for run in sweep.runs:
+            found = ", ".join(f"{kind} {number}" for kind, number in run.removed.items() if number)
+            lines.append(f"{run.run_id}: removed {found or 'nothing'}")
+            if run.problem is not None:
+                is_whole = False
+                lines.append(f"{run.run_id}: {run.problem}")
+            if run.lock.parent.is_dir():
+                dump_missing_logs(RunFolder(run.lock.parent))
+    lines += [f"{folder}: removed" for folder in remove_dead(before=kill_users)]
+    for line in lines or ["Dead runs left nothing."]:
+        console.print(Text(line), soft_wrap=True)
+    return 0 if is_whole else HarnessError.exit_code
+
+
+def salvage(folder: RunFolder) -> None:
+    """Fetch what the nodes of a dead run left, so that its folder can be judged.
+
+    Does nothing for a living run or a complete folder. What cannot be had is left: a judge says
+    what is missing.
+    """
+    nodes = folder.node_names()
+    if is_alive(folder) or all(folder.committed_log(node).exists() for node in nodes):
+        return
+    from runtimes.registry import sweep_all
+
+    sweep_all(folder.lock)
+    dump_missing_logs(folder)
+
+
+def dump_missing_logs(folder: RunFolder) -> None:
+    """Write the neutral dump of each node whose data folder is there and whose dump is not."""
+    from systems.registry import system
+
+    try:
+        adapter = system(decode_plan(folder.plan.read_bytes()).system)
+    except (OSError, ValueError, HarnessError):
+        return
+    # Data that cannot be read leave the dump missing, and the judge says so.
+    dump_logs(
+        adapter,
+        folder,
+        [
+            node
+            for node in folder.node_names()
+            if (folder.node(node) / DATA_FOLDER).is_dir()
+            and not folder.committed_log(node).exists()
+        ],
+    )
+
+
+def kill_users(folder: Path) -> None:
+    """Kill the processes that were told to keep their files in a dead process's temporary folder.
+
+    Only those count whose command line names the folder, of which there is one in the world: a JVM
+    whose Spark was killed under it.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        # It may end while it is looked at, or be another user's.
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if any(word.endswith(f"={folder}".encode()) for word in words):
+                os.kill(int(process.name), signal.SIGKILL)
+
+
+def await_orphans(patience_s: float) -> None:
+    """Wait until what outlives a harness in order to tidy up after it has done so.
+
+    What a watchdog stops, the sweep removes; an analysis takes its JVM and files along.
+    """
+    deadline = time.monotonic() + patience_s
+    for process in orphans(_TIDY_MODULES):
+        await_end(process, max(0.0, deadline - time.monotonic()))

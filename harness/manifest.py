@@ -1,0 +1,100 @@
+"""Seals the evidence of a run when it ends: the length and digest of every file that is judged.
+
+So that a folder which was damaged afterwards (copied in part, edited, cut at a line's end, which no
+reader can see) is never judged as if it were whole. Must never be needed: a dead run has none, and
+is judged by what can be told from the files themselves.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from contracts.errors import HarnessError
+from harness.atomic_file import write_atomically
+from history.run_folder import RunFolder
+
+MANIFEST_NAME = "manifest.json"
+#: Evidence directly in the run folder; what is judged, not what a judgement writes.
+_FILES = ("plan.json", "schedule.jsonl", "history.jsonl", "faults.jsonl", "phases.jsonl")
+#: Evidence in each node's folder; its data folder is left alone.
+_NODE_SUFFIXES = frozenset({".jsonl", ".log", ".txt", ".out", ".err"})
+_BLOCK_BYTES = 1 << 20
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """One file as the run left it."""
+
+    length_bytes: int
+    #: BLAKE2b of the content, hex.
+    digest: str
+
+
+def write_manifest(folder: RunFolder) -> None:
+    """Seal the run folder as it is.
+
+    Raises:
+        HarnessError: a file cannot be read, or the disk refuses.
+    """
+    path = folder.root / MANIFEST_NAME
+    try:
+        seals = {str(file.relative_to(folder.root)): seal(file) for file in _evidence(folder)}
+        write_atomically(path, msgspec.json.format(msgspec.json.encode(seals), indent=1))
+    except OSError as error:
+        raise HarnessError(
+            "seal the run's evidence",
+            str(path),
+            error.strerror or str(error),
+            "Make room on that disk, or choose another --runs-folder.",
+        ) from error
+
+
+def damage(folder: RunFolder) -> list[str]:
+    """What is not as the run left it, one clause each; empty also where nothing was sealed."""
+    path = folder.root / MANIFEST_NAME
+    try:
+        seals = msgspec.json.decode(path.read_bytes(), type=dict[str, Seal])
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.DecodeError) as error:
+        return [f"{MANIFEST_NAME} cannot be read ({error})"]
+    found: list[str] = []
+    for name, sealed in sorted(seals.items()):
+        try:
+            now = seal(folder.root / name)
+        except OSError as error:
+            found.append(f"{name} cannot be read ({error.strerror})")
+            continue
+        if now.length_bytes != sealed.length_bytes:
+            found.append(
+                f"{name} has {now.length_bytes:,} of the {sealed.length_bytes:,} bytes that the "
+                "run wrote"
+                if now.length_bytes < sealed.length_bytes
+                else f"{name} has grown since the run"
+            )
+        elif now != sealed:
+            found.append(f"{name} was changed since the run")
+    return found
+
+
+def seal(path: Path) -> Seal:
+    """Length and digest of a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest, length = hashlib.blake2b(digest_size=16), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+            length += len(block)
+    return Seal(length, digest.hexdigest())
+
+
+def _evidence(folder: RunFolder) -> Iterator[Path]:
+    yield from (path for name in _FILES if (path := folder.root / name).is_file())
+    for node in folder.node_names():
+        for path in sorted(folder.node(node).iterdir()):
+            if path.is_file() and path.suffix in _NODE_SUFFIXES:
+                yield path

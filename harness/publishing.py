@@ -1,0 +1,127 @@
+"""Writes what a judgement concluded: results.json, junit.xml, summary.md and report.html.
+
+Each file is made and written by itself: what goes wrong with one is a sentence in the results and
+never costs another file, let alone the verdict. A verdict that could not even be written is told on
+the terminal, and the exit code says that the harness failed. Must never judge.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from checker.verdict import CheckResult
+from contracts.budget import Budget
+from harness import results as results_file
+from harness.analysis_process import read_summary
+from harness.atomic_file import write_atomically
+from harness.evidence_loader import RunRecord
+from harness.junit import to_junit
+from harness.results import Results
+from harness.summary import to_markdown
+from harness.workers import Part, run_parts
+
+_REPORT_FUNCTION = "harness.publishing:write_report"
+#: A page of a million operations takes seconds.
+_REPORT_TIME_BUDGET_S = 180.0
+_REPORT_MEMORY_BUDGET_MIB = 8192
+
+
+def write_verdict(record: RunRecord, results: Results) -> Results:
+    """Write ``results.json``, now and alone; the results with what went wrong."""
+    try:
+        results_file.write(results, record.folder.results)
+    except OSError as error:
+        problem = (
+            f"The verdict could not be written to {record.folder.results}: "
+            f"{error.strerror or error}. Make room there, then `splitbrain check` writes it."
+        )
+        failed = results.with_problem(problem, first=True)
+        return failed.with_verdict(failed.verdict, harness_failed=True)
+    # A checker may have put into its evidence what JSON cannot hold: the verdict goes without.
+    except Exception as error:  # noqa: BLE001
+        told = f"Details were left out of the results: {type(error).__name__}: {error}."
+        return write_verdict(record, _in_words(results).with_problem(told))
+    return results
+
+
+def _in_words(results: Results) -> Results:
+    """The same with nothing of the checkers' evidence but its sentences."""
+    checkers = tuple(
+        CheckResult(
+            checker=str(result.checker),
+            verdict=result.verdict,
+            reason=str(result.reason),
+            violations=tuple(
+                {"kind": str(found.get("kind")), "sentence": str(found.get("sentence"))}
+                for found in result.violations
+            ),
+        )
+        for result in results.checkers
+    )
+    return msgspec.structs.replace(results, checkers=checkers)
+
+
+def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
+    """Write all files; the results with what went wrong with any of them."""
+    results = write_verdict(record, results)
+    analysis: dict[str, Any] | None = None
+    if with_analysis:
+        analysis, problem = read_summary(record.folder.root)
+        if problem is not None:
+            results = results.with_problem(problem)
+
+    folder, before = record.folder, results
+    problem = _make_report(record, results, analysis)
+    if problem is not None:
+        results = results.with_problem(problem)
+        _forget(folder.report)
+    makers: tuple[tuple[str, Path, Callable[[Results], bytes]], ...] = (
+        ("summary.md", folder.summary, lambda given: to_markdown(given).encode()),
+        ("junit.xml", folder.junit, to_junit),
+    )
+    for name, path, make in makers:
+        try:
+            write_atomically(path, make(results))
+        # They show whatever a system said; a defect in showing must not cost the verdict.
+        except Exception as error:  # noqa: BLE001
+            results = results.with_problem(
+                f"{name} could not be made: {type(error).__name__}: {error}."
+            )
+            _forget(path)
+    return results if results == before else write_verdict(record, results)
+
+
+def write_report(
+    payload: tuple[RunRecord, Results, dict[str, Any] | None], _budget: Budget
+) -> None:
+    """In a worker: draw the page and write it."""
+    from harness.report.page import report_page
+
+    record, results, analysis = payload
+    write_atomically(record.folder.report, report_page(record, results, analysis).encode())
+
+
+def _make_report(
+    record: RunRecord, results: Results, analysis: dict[str, Any] | None
+) -> str | None:
+    """Draw the page in a process that can be killed; what went wrong, or None."""
+    part = Part("report.html", _REPORT_FUNCTION, (record, results, analysis))
+    (outcome,) = run_parts(
+        [part],
+        jobs=1,
+        time_budget_s=_REPORT_TIME_BUDGET_S,
+        memory_budget_mib=_REPORT_MEMORY_BUDGET_MIB,
+    )
+    if outcome.failure is None:
+        return None
+    return f"report.html could not be made: its writer {outcome.failure}."
+
+
+def _forget(path: Path) -> None:
+    """Remove the file of an earlier judgement: an old verdict must not stand beside the new one."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return

@@ -1,0 +1,170 @@
+"""The records of a suite file, and what its numbers mean; reads nothing, draws nothing.
+
+A suite is a list of matrices and programs. In a matrix every field that is also an option of
+``splitbrain test`` takes one value or a list of values; the cells are the product of the lists.
+``docs/suite.md`` shows the file to users. Source: issue 4, item 8.
+"""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+
+#: A name that may stand in file names and in columns.
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$")]
+#: Settings by name; a number or a truth value is handed on as text.
+Pairs = dict[str, str | int | float | bool]
+#: Seconds, or a text such as ``90s``, ``45m``, ``8h``.
+Duration = str | int | float
+Expectation = Literal["valid", "invalid"]
+
+#: Seconds a run may take beyond its time limit before it is stopped: deploying, healing, judging.
+RUN_OVERHEAD_S = 600.0
+
+_UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"^(\d+(?:\.\d+)?)\s*([smh]?)$")
+
+
+class FreshSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Seeds drawn anew each night from the night's own seed, so that nights add up."""
+
+    count: Annotated[int, msgspec.Meta(ge=1)]
+
+
+#: One seed, a list, a half-open range ``"0:40"``, or ``{ count = 20 }``.
+Seeds = int | str | tuple[int, ...] | FreshSeeds
+
+
+class CellPattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One value for some options: which cells to leave out, or one cell to add."""
+
+    system: str | None = None
+    workload: str | None = None
+    nemesis: str | None = None
+    runtime: str | None = None
+    nodes: int | None = None
+    time_limit: float | None = None
+    concurrency: int | None = None
+    rate: float | None = None
+    operation_timeout: float | None = None
+    bug: str | tuple[str, ...] | None = None
+    setting: Pairs | None = None
+    workload_option: Pairs | None = None
+
+
+class Matrix(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Cells of one kind: their options, their seeds, and what is expected of them."""
+
+    name: Name
+    #: Options of ``splitbrain test``; None leaves the command its own default.
+    system: str | tuple[str, ...] | None = None
+    workload: str | tuple[str, ...] | None = None
+    nemesis: str | tuple[str, ...] | None = None
+    runtime: str | tuple[str, ...] | None = None
+    nodes: int | tuple[int, ...] | None = None
+    time_limit: float | tuple[float, ...] | None = None
+    concurrency: int | tuple[int, ...] | None = None
+    rate: float | tuple[float, ...] | None = None
+    operation_timeout: float | tuple[float, ...] | None = None
+    #: Each element is one bug, or a list of bugs that are switched on together.
+    bug: str | tuple[str | tuple[str, ...], ...] | None = None
+    setting: Pairs | tuple[Pairs, ...] | None = None
+    workload_option: Pairs | tuple[Pairs, ...] | None = None
+    #: Cells that are left out of the product, and cells that are added to it.
+    exclude: tuple[CellPattern, ...] = ()
+    include: tuple[CellPattern, ...] = ()
+    seeds: Seeds = FreshSeeds(count=1)
+    expect: Expectation = "valid"
+    #: expect invalid: how many runs of each cell must be.
+    at_least: Annotated[int, msgspec.Meta(ge=1)] | Literal["all"] = "all"
+    #: expect invalid: checkers of which one must have found the violation; empty: any.
+    caught_by: tuple[str, ...] = ()
+    #: What all runs of the matrix may take together.
+    time_budget: Duration | None = None
+    #: What one run may take; by default its time limit and ten minutes.
+    run_timeout: Duration | None = None
+    analyze: bool = False
+    #: Further words for ``splitbrain test``, handed on as they are.
+    arguments: tuple[str, ...] = ()
+
+
+class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Any other program whose exit code counts: a campaign, a bench, a script."""
+
+    name: Name
+    #: Words; ``{python}``, ``{seed}`` and ``{folder}`` are replaced.
+    command: tuple[str, ...]
+    timeout: Duration
+    #: The exit code of success.
+    exit_code: int = 0
+    seeds: Seeds = FreshSeeds(count=1)
+    time_budget: Duration | None = None
+
+
+class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A whole suite file."""
+
+    name: Name
+    #: What the whole night may take; None: as long as it needs.
+    time_budget: Duration | None = None
+    #: Runs at the same time.
+    jobs: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    #: Keep all of a valid run's folder, instead of plan, schedule, faults and verdict.
+    keep_valid: bool = False
+    matrix: tuple[Matrix, ...] = ()
+    program: tuple[Program, ...] = ()
+
+
+#: Options of ``splitbrain test`` that are axes of a matrix, in the order of cell names.
+AXES: tuple[str, ...] = CellPattern.__struct_fields__
+
+
+class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run or program that the night is to carry out; stands in ``night.json``."""
+
+    #: Place in the night's order, from 1.
+    number: int
+    is_program: bool
+    #: Name of the matrix or program.
+    matrix: str
+    #: The matrix' name and what tells this cell from its others; the ledger adds up by it.
+    cell: str
+    #: Options of the cell, by their names in the file.
+    options: dict[str, str | int | float | list[str] | dict[str, str]]
+    #: Words of the command, seed included; for a run after ``test``, folder apart.
+    arguments: tuple[str, ...]
+    seed: int
+    expect: Expectation
+    #: expect invalid: how many runs of this cell must be.
+    at_least: int = 0
+    caught_by: tuple[str, ...] = ()
+    #: Program: the exit code of success.
+    expected_exit_code: int = 0
+    #: Shortest time that it can take; it is not started when less is left.
+    least_s: float = 0.0
+    timeout_s: float
+    matrix_budget_s: float | None = None
+
+    @property
+    def folder_name(self) -> str:
+        """Where its attempts stand below the night's folder; unique in the night."""
+        slug = re.sub(r"[^a-z0-9]+", "-", self.matrix.lower()).strip("-")[:40]
+        return f"{self.number:04d}-{slug}-{self.seed}"
+
+
+def seconds_of(duration: Duration) -> float:
+    """Seconds of ``90``, ``"90s"``, ``"45m"`` or ``"8h"``.
+
+    Raises:
+        ValueError: it is none of these, or not above 0.
+    """
+    found = _DURATION.match(duration.strip()) if isinstance(duration, str) else None
+    if found is not None:
+        seconds = float(found[1]) * _UNIT_S[found[2] or "s"]
+    elif isinstance(duration, str):
+        raise ValueError(f"{duration!r} is no time; write 90, '90s', '45m' or '8h'")
+    else:
+        seconds = float(duration)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{duration!r} is no time above 0")
+    return seconds

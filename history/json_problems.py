@@ -1,0 +1,67 @@
+"""Says in words for users what a JSON decoder found wrong; pure.
+
+The decoder's messages speak of its own types and of places such as ``$.faults[0].at_ms``. What is
+not known here passes through unchanged, so that nothing is ever hidden.
+"""
+
+import re
+
+_PLACE = r"(?: - at `(?P<place>[^`]*)`)?"
+_TYPES = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "null",
+    "object": "an object",
+    "str": "text",
+}
+
+#: Nested deeper than any history or plan; the decoder gives up, and so do its callers.
+TOO_DEEP = "it is nested too deeply"
+
+#: What the decoder says, and our words; ``thing`` is what it speaks of.
+_KNOWN = (
+    (rf"Object missing required field `(?P<name>[^`]*)`{_PLACE}", "{thing} has no field '{name}'"),
+    (
+        rf"Object contains unknown field `(?P<name>[^`]*)`{_PLACE}",
+        "{thing} has an unknown field '{name}'",
+    ),
+    (
+        rf"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`{_PLACE}",
+        "{thing} must be {wanted}, not {got}",
+    ),
+    (rf"Invalid enum value (?P<value>.*?){_PLACE}", "{thing} cannot be {value}"),
+    (rf"(?:Number|Integer value) out of range{_PLACE}", "it holds a number that is too large"),
+    (r"Input data was truncated", "it ends in the middle of a value"),
+    (
+        r"JSON is malformed: (?P<why>.*) \(byte (?P<byte>\d+)\)",
+        "it is no JSON: {why} at byte {byte}",
+    ),
+    (
+        r"'utf-8' codec can't decode byte (?P<byte>0x[0-9a-f]+) .*",
+        "it is not UTF-8: it holds the byte {byte}",
+    ),
+    (r"maximum recursion depth exceeded.*", TOO_DEEP),
+)
+
+
+def in_words(error: Exception) -> str:
+    """One clause about what the decoder refused, without a full stop."""
+    text = str(error)
+    for pattern, words in _KNOWN:
+        found = re.fullmatch(pattern, text, re.DOTALL)
+        if found is None:
+            continue
+        parts = {name: part or "" for name, part in found.groupdict().items()}
+        for name in ("wanted", "got"):
+            if name in parts:
+                parts[name] = _type(parts[name])
+        place = parts.pop("place", "").removeprefix("$").removeprefix(".")
+        return words.format(thing=place or "it", **parts)
+    return text
+
+
+def _type(names: str) -> str:
+    """``int | str`` in words."""
+    return " or ".join(_TYPES.get(name.strip(), name.strip()) for name in names.split("|"))

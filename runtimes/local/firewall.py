@@ -1,0 +1,124 @@
+"""Rules that drop what comes from some addresses, in one network namespace that is all ours.
+
+The whole set of rules is replaced at once, so that doing something twice is the same as doing it
+once. Packets are dropped where they arrive: a drop on the sender's side would be told to it. Must
+never be used in a network namespace that anything else has rules in.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from runtimes.local.node_process import CannotError
+
+#: Where administrators' programs lie, which an ordinary user's PATH may lack.
+SEARCH_PATH: Final = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+_TOOL_PATIENCE_S: Final = 30.0
+_ADDRESS: Final = re.compile(r"\b(\d+\.\d+\.\d+\.\d+)\b")
+
+
+class Dialect(NamedTuple):
+    """One of the programs that speak to the kernel's firewall."""
+
+    name: str
+    #: Replaces all rules by those on its standard input.
+    load: tuple[str, ...]
+    #: Prints all rules.
+    show: tuple[str, ...]
+
+    def rules(self, sources: Iterable[str]) -> str:
+        """All rules of a node that shall hear nothing from these addresses."""
+        addresses = sorted(sources)
+        if self.name == "nft":
+            # Each on a line of its own: nft takes no closing brace behind another.
+            lines = ["flush ruleset", "table inet splitbrain {", "chain input {"]
+            lines.append("type filter hook input priority 0; policy accept;")
+            lines += [f"ip saddr {address} drop" for address in addresses]
+            return "\n".join([*lines, "}", "}", ""])
+        drops = "".join(f"-A INPUT -s {address}/32 -j DROP\n" for address in addresses)
+        return f"*filter\n:INPUT ACCEPT [0:0]\n{drops}COMMIT\n"
+
+
+DIALECTS: Final = (
+    Dialect("nft", ("nft", "-f", "-"), ("nft", "list", "ruleset")),
+    Dialect("iptables", ("iptables-restore",), ("iptables-save",)),
+    # Kernels without nf_tables have the older interface.
+    Dialect("iptables-legacy", ("iptables-legacy-restore",), ("iptables-legacy-save",)),
+)
+
+
+class Firewall:
+    """The first dialect that works here; called in a thread that is in the node's network."""
+
+    def __init__(self, dialect: Dialect, lock: str) -> None:
+        self.dialect = dialect
+        self._lock = lock
+
+    def replace(self, sources: Iterable[str]) -> None:
+        """From now on drop what comes from these addresses and nothing else.
+
+        Raises:
+            CannotError: the kernel refuses.
+        """
+        run_tool(self.dialect.load, self.dialect.rules(sources), XTABLES_LOCKFILE=self._lock)
+
+    def dropped(self) -> frozenset[str]:
+        """The addresses that are dropped now, as the kernel tells it."""
+        shown = run_tool(self.dialect.show, XTABLES_LOCKFILE=self._lock)
+        drops = [line for line in shown.splitlines() if "drop" in line.lower()]
+        return frozenset(address for line in drops for address in _ADDRESS.findall(line))
+
+
+def working_firewall(lock: str) -> Firewall:
+    """The first program that can set rules in the caller's network namespace.
+
+    Args:
+        lock: file that the older interface locks, in a folder that the caller may write to.
+
+    Raises:
+        CannotError: none can; says of each why.
+    """
+    problems: list[str] = []
+    for dialect in DIALECTS:
+        firewall = Firewall(dialect, lock)
+        try:
+            firewall.replace(())
+        except CannotError as error:
+            problems.append(str(error))
+        else:
+            return firewall
+    raise CannotError(f"no program for firewall rules works ({'; '.join(problems)})")
+
+
+def run_tool(
+    command: Sequence[str], words: str = "", descriptors: Sequence[int] = (), **environment: str
+) -> str:
+    """Run a system program with these words on its standard input; what it printed.
+
+    Raises:
+        CannotError: it is not installed, or failed.
+    """
+    program = shutil.which(command[0], path=SEARCH_PATH)
+    if program is None:
+        raise CannotError(f"{command[0]} is not installed")
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            input=words,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_TOOL_PATIENCE_S,
+            pass_fds=descriptors,
+            env={**os.environ, **environment},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotError(f"{command[0]}: {error}") from error
+    if done.returncode != 0:
+        said = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
+        raise CannotError(f"{command[0]}: {said or f'exit code {done.returncode}'}")
+    return done.stdout

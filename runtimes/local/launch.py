@@ -1,0 +1,116 @@
+"""Starts the host process of a cluster: opens what clients will connect to, and tells it the plan.
+
+It starts no node: those are calls over the link that it gives back.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from contracts.runtime import Address, DeploymentSpec, NodeSpec, Placement
+from history.run_folder import RunFolder
+from runtimes.local import sweep
+from runtimes.local.control import HostLink, HostPlan, PlannedNode
+from runtimes.local.mode import PROJECT, Way, program_environment
+from runtimes.owners import this_process
+
+#: Name of the file in a node's folder that its output is appended to.
+OUTPUT: Final = "output.log"
+#: Folder in the run folder that holds what the host itself needs, and its own words.
+HOST_FOLDER: Final = "local"
+
+_LOOPBACK: Final = "127.0.0.1"
+_BACKLOG: Final = 1024
+
+#: Where each node lives, and its folder in the run folder.
+Places = Mapping[NodeName, tuple[Placement, Path]]
+Endpoints = dict[tuple[NodeName, str], Address]
+
+
+def start_host(way: Way, spec: DeploymentSpec, places: Places) -> tuple[HostLink, Endpoints]:
+    """Start it; the link to it, and where clients reach each port of each node.
+
+    Raises:
+        HarnessError: a socket, a folder or the process cannot be made.
+    """
+    folder = spec.run_folder.absolute() / HOST_FOLDER
+    try:
+        with ExitStack() as mine:
+            folder.mkdir(parents=True, exist_ok=True)
+            listeners: dict[tuple[NodeName, str], socket.socket] = {}
+            endpoints: Endpoints = {}
+            for node in spec.nodes:
+                for port, number in node.ports.items():
+                    if way == "processes":
+                        host = places[node.name][0].listen_host
+                        endpoints[node.name, port] = Address(host, number)
+                        continue
+                    # Held by the host once it runs: what is made here stays in this network.
+                    listener = socket.create_server((_LOOPBACK, 0), backlog=_BACKLOG)
+                    listeners[node.name, port] = mine.enter_context(listener)
+                    endpoints[node.name, port] = Address(*listener.getsockname())
+            ours, theirs = socket.socketpair()
+            mine.enter_context(theirs)
+            descriptors = [each.fileno() for each in (theirs, *listeners.values())]
+            link = HostLink(_spawn(way, spec, folder, descriptors), ours)
+            nodes = tuple(_planned(node, places[node.name][1], listeners) for node in spec.nodes)
+            link.send(HostPlan(way == "namespaces", str(folder), nodes))
+            return link, endpoints
+    except OSError as error:
+        raise HarnessError(
+            "start the process that holds the cluster",
+            str(folder),
+            error.strerror or str(error),
+            "Make room for a process, its sockets and its folder.",
+        ) from error
+
+
+def _spawn(
+    way: Way, spec: DeploymentSpec, folder: Path, descriptors: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    """The host, which gets these descriptors, the first of them for control."""
+    marks = {
+        sweep.RUN_VARIABLE: str(spec.run_id),
+        sweep.LOCK_VARIABLE: str(RunFolder(spec.run_folder.absolute()).lock),
+        sweep.OWNER_VARIABLE: this_process().word(),
+    }
+    with (folder / "host.log").open("ab") as output:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-m", "runtimes.local.host"),
+                *(way, str(descriptors[0]), str(os.getpid())),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env=program_environment() | marks,
+            pass_fds=descriptors,
+            # A keyboard interrupt of the harness must not reach it.
+            start_new_session=True,
+        )
+
+
+def _planned(
+    node: NodeSpec, folder: Path, listeners: Mapping[tuple[NodeName, str], socket.socket]
+) -> PlannedNode:
+    path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
+    return PlannedNode(
+        name=node.name,
+        command=node.command,
+        environment={"PYTHONPATH": path, **node.environment},
+        folder=str(folder),
+        output=str(folder / OUTPUT),
+        relays={
+            listener.fileno(): node.ports[port]
+            for (name, port), listener in listeners.items()
+            if name == node.name
+        },
+    )

@@ -1,0 +1,100 @@
+"""Which of its two ways the local runtime can go on this machine, found by trying.
+
+``namespaces``: each node has a network of its own, so that links can be cut. ``processes``: nodes
+are plain processes on loopback addresses. Nothing is guessed from versions or settings: the trial
+makes what a run would make, for one node, and throws it away.
+"""
+
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from contracts.errors import CapabilityError, UsageError
+
+Way = Literal["namespaces", "processes"]
+
+#: Environment variable that decides instead of the trial.
+FORCE_VARIABLE: Final = "SPLITBRAIN_LOCAL"
+#: The project's own folder: programs started by this room find its packages there.
+PROJECT: Final = Path(__file__).parents[2]
+
+_TRIAL_PATIENCE_S: Final = 60.0
+
+
+class Mode(msgspec.Struct, frozen=True):
+    """The way that runs here go."""
+
+    way: Way
+    #: Program that sets firewall rules; empty for processes.
+    firewall: str = ""
+    #: Why namespaces cannot be had, one clause; empty where they can or nobody tried.
+    reason: str = ""
+
+    def words(self) -> str:
+        """The mode in words, for people."""
+        if self.way == "namespaces":
+            return f"namespaces with {self.firewall}" if self.firewall else "namespaces"
+        because = f": {self.reason}" if self.reason else ""
+        return f"plain processes, no partitions possible{because}"
+
+
+def wanted_mode(way: Way | None = None) -> Mode:
+    """The mode to use: the one that is asked for, else namespaces where they can be had.
+
+    Args:
+        way: what the caller insists on; None: what the environment says, else what works.
+
+    Raises:
+        UsageError: the environment asks for something that does not exist.
+        CapabilityError: namespaces were asked for and cannot be had.
+    """
+    asked = way or os.environ.get(FORCE_VARIABLE) or None
+    if asked not in {None, "namespaces", "processes"}:
+        raise UsageError(
+            f"{FORCE_VARIABLE} is {asked!r}", "Set it to namespaces or processes, or not at all"
+        )
+    if asked == "processes":
+        return Mode("processes", reason=f"asked for by {FORCE_VARIABLE}" if way is None else "")
+    found = possible_mode()
+    if asked == "namespaces" and found.way != "namespaces":
+        raise CapabilityError(
+            "make namespaces",
+            "this machine",
+            found.reason,
+            f"Unset {FORCE_VARIABLE} to run plain processes, or use --runtime docker.",
+        )
+    return found
+
+
+@functools.cache
+def possible_mode() -> Mode:
+    """What this machine allows; tried once by each process."""
+    said: list[str] = []
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "runtimes.local.host", "trial"],
+            capture_output=True,
+            check=False,
+            timeout=_TRIAL_PATIENCE_S,
+            env=program_environment(),
+        )
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        found = msgspec.json.decode(done.stdout, type=dict[str, str])
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Mode("processes", reason=f"the trial failed: {error}")
+    except msgspec.DecodeError:
+        return Mode("processes", reason=said[-1] if said else "the trial said nothing")
+    if "firewall" in found:
+        return Mode("namespaces", firewall=found["firewall"])
+    return Mode("processes", reason=found.get("problem", "no reason given"))
+
+
+def program_environment() -> dict[str, str]:
+    """The environment of programs of this room: they find the project's packages."""
+    path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}

@@ -1,0 +1,153 @@
+"""A bridge with one network namespace per node on it, made within the host's own namespaces.
+
+No namespace here has a name or a file: each lives as long as a descriptor or a process holds it,
+so nothing can be left behind. Sockets stay where they are made, and threads can be in different
+networks: each node has threads of its own that probe and set rules from inside its network.
+"""
+
+import importlib.util
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from runtimes.local import kernel
+from runtimes.local.firewall import Firewall, run_tool, working_firewall
+
+#: A private subnet of which nothing outside the namespaces ever hears.
+_SUBNET: Final = "10.77.0"
+_HOST_ADDRESS: Final = f"{_SUBNET}.254"
+_PROBES_AT_ONCE: Final = 8
+#: The probe of the container runtime does here what it does there.
+_PROBE: Final = Path(__file__).parents[2] / "docker" / "pod" / "probe.py"
+
+
+class NodeNetwork:
+    """One node's network namespace."""
+
+    def __init__(self, address: str) -> None:
+        """Makes the namespace; the caller's thread is back in its own afterwards."""
+        self.address = address
+        mine = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            kernel.unshare(kernel.CLONE_NEWNET)
+            self.namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            kernel.enter(mine, kernel.CLONE_NEWNET)
+        finally:
+            os.close(mine)
+        self._threads = ThreadPoolExecutor(
+            _PROBES_AT_ONCE,
+            thread_name_prefix=f"in-{address}",
+            initializer=lambda: kernel.enter(self.namespace, kernel.CLONE_NEWNET),
+        )
+        self._firewall: Firewall | None = None
+        self._sources: frozenset[str] = frozenset()
+
+    def configure(self, lock: str) -> str:
+        """Give the interfaces their addresses; the name of the firewall's program.
+
+        Raises:
+            CannotError: a program is missing or refuses.
+        """
+
+        def inside() -> Firewall:
+            lines = (
+                "link set lo up",
+                f"addr add {self.address}/24 dev eth0",
+                "link set eth0 up",
+            )
+            run_tool(("ip", "-batch", "-"), "\n".join(lines) + "\n")
+            return working_firewall(lock)
+
+        self._firewall = self._threads.submit(inside).result()
+        return self._firewall.dialect.name
+
+    def drop(self, *, more: Iterable[str] = (), fewer: Iterable[str] = ()) -> None:
+        """Hear nothing from some addresses any more, and from others again.
+
+        Raises:
+            CannotError: the kernel refuses.
+        """
+        self._set((self._sources | set(more)) - set(fewer))
+
+    def hear_all(self) -> None:
+        """Drop nothing any more."""
+        self._set(frozenset())
+
+    def _set(self, sources: frozenset[str]) -> None:
+        if self._firewall is not None:
+            self._threads.submit(self._firewall.replace, sources).result()
+            self._sources = sources
+
+    def dropped(self) -> frozenset[str]:
+        """The addresses that the kernel drops."""
+        if self._firewall is None:
+            return frozenset()
+        return self._threads.submit(self._firewall.dropped).result()
+
+    def probe(self, words: Sequence[str]) -> bool:
+        """Do what the probe does with these arguments, from inside; whether its answer is yes."""
+        return self._threads.submit(probe, words).result()
+
+
+class Network:
+    """All nodes' networks on one bridge.
+
+    Args:
+        names: of the nodes; a bridge without nodes is a trial.
+        folder: where the file with their addresses goes; a private one.
+
+    Raises:
+        CannotError: a program is missing or refuses.
+        OSError: the kernel refuses.
+    """
+
+    def __init__(self, names: Sequence[str], folder: Path) -> None:
+        self.nodes = {
+            name: NodeNetwork(f"{_SUBNET}.{number}") for number, name in enumerate(names, start=1)
+        }
+        lines = ["link set lo up", "link add splitbrain type bridge"]
+        lines += [f"addr add {_HOST_ADDRESS}/24 dev splitbrain", "link set splitbrain up"]
+        for number, node in enumerate(self.nodes.values(), start=1):
+            where = f"/proc/self/fd/{node.namespace}"
+            lines += [
+                f"link add node{number} type veth peer name eth0 netns {where}",
+                f"link set node{number} master splitbrain up",
+            ]
+        descriptors = [node.namespace for node in self.nodes.values()]
+        run_tool(("ip", "-batch", "-"), "\n".join(lines) + "\n", descriptors)
+        lock = str(folder / "firewall.lock")
+        #: Name of the program that sets the rules.
+        self.firewall = ""
+        for node in self.nodes.values():
+            self.firewall = node.configure(lock)
+        self.hosts = folder / "hosts"
+        entries = ["127.0.0.1 localhost"]
+        entries += [f"{node.address} {name}" for name, node in self.nodes.items()]
+        self.hosts.write_text("\n".join(entries) + "\n")
+
+
+def probe(words: Sequence[str]) -> bool:
+    """Look along one link from where the calling thread is; see ``docker/pod/probe.py``."""
+    match list(words):
+        case ["connect", address, port, timeout_s]:
+            return _probe.connect(address, int(port), float(timeout_s)) == "answered"
+        case ["listen", port, timeout_s]:
+            return _probe.listen(int(port), float(timeout_s)) == "received"
+        case ["send", address, port]:
+            return _probe.send(address, int(port)) == "sent"
+        case _:
+            raise ValueError(f"no probe does {words}")
+
+
+def _load_probe() -> Any:
+    specification = importlib.util.spec_from_file_location("splitbrain_probe", _PROBE)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+_probe: Final[Any] = _load_probe()

@@ -1,0 +1,119 @@
+"""Takes from a dead node's files what a power cut would have taken.
+
+The node's own table tells how many bytes of each file a completed sync has covered (see
+``NodeSpec.durable_lengths_path``). What lies above is lost whole, kept up to some byte, or kept
+and zeroed sector by sector, as ``draw`` settles; so a torn tail may hold intact records behind
+damaged ones. A file whose name was never made durable may vanish. Not modelled, and so as if the
+disk had been fast: truncations, renames over an existing name, removals, writes below the length,
+and files that are not in the table. The process must be gone before.
+
+Source: the model of ``nodes.storage.filesystem``; the order in which sectors reach a disk is free.
+"""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from contracts.errors import HarnessError
+
+_SECTOR_BYTES: Final = 512
+
+
+class _DurableLength(msgspec.Struct, frozen=True):
+    path: str
+    length: int
+    named: bool
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """What one file lost."""
+
+    path: str
+    #: Bytes that no sync had covered.
+    unflushed: int
+    #: Of these, bytes that are as they were written.
+    kept: int
+    #: The file itself is gone: its name was not durable.
+    vanished: bool = False
+
+    def words(self) -> str:
+        """The loss, for people."""
+        name = self.path.rpartition("/")[2]
+        if self.vanished:
+            return f"all of {name}, whose name was not flushed"
+        return f"{self.unflushed - self.kept} of {self.unflushed} unflushed bytes of {name}"
+
+
+def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
+    """Take the unflushed bytes of every file in the table; what was lost, file by file.
+
+    Args:
+        data: the data folder of a node whose processes are gone.
+        table: its durable lengths; nothing is lost where the node never got to write one.
+        draw: settles what survives.
+
+    Raises:
+        HarnessError: the table or a file cannot be read or changed.
+    """
+    try:
+        lines = table.read_bytes().split(b"\n") if table.exists() else []
+        entries = [msgspec.json.decode(line, type=_DurableLength) for line in lines if line.strip()]
+        losses = [
+            _lose(data, entry, random.Random(f"{draw} {entry.path}").random)
+            for entry in sorted(entries, key=lambda entry: entry.path)
+        ]
+    except (OSError, msgspec.DecodeError) as error:
+        raise HarnessError(
+            "cut the power of a node",
+            str(data),
+            str(error),
+            "Its durable lengths or its files cannot be used; look at them and start again.",
+        ) from error
+    return [loss for loss in losses if loss is not None]
+
+
+def in_words(losses: list[Loss]) -> str:
+    """All losses in one clause."""
+    return "lost " + (", ".join(loss.words() for loss in losses) or "nothing unflushed")
+
+
+def _lose(data: Path, entry: _DurableLength, chance: Callable[[], float]) -> Loss | None:
+    path = data / entry.path
+    if not path.exists():
+        return None
+    size = path.stat().st_size
+    # All numbers are drawn, so that one file's luck never shifts another choice of its own.
+    name_survives, fate, share = chance() < 0.5, chance(), chance()
+    if not entry.named and not name_survives:
+        path.unlink()
+        return Loss(entry.path, unflushed=size, kept=0, vanished=True)
+    unflushed = size - entry.length
+    if unflushed <= 0:
+        return None
+    end = entry.length
+    if fate >= 1 / 3:
+        end += int(share * (unflushed + 1))
+    os.truncate(path, end)
+    kept = end - entry.length
+    if fate >= 2 / 3:
+        kept -= _zero_some_sectors(path, entry.length, end, chance)
+    return Loss(entry.path, unflushed=unflushed, kept=kept)
+
+
+def _zero_some_sectors(path: Path, start: int, end: int, chance: Callable[[], float]) -> int:
+    """Sectors that never reached the disk, in any order; how many bytes of them there were."""
+    zeroed = 0
+    with path.open("r+b") as file:
+        position = start
+        while position < end:
+            stop = min(end, position - position % _SECTOR_BYTES + _SECTOR_BYTES)
+            if chance() < 0.5:
+                file.seek(position)
+                file.write(bytes(stop - position))
+                zeroed += stop - position
+            position = stop
+    return zeroed

@@ -1,0 +1,365 @@
+"""The runtime ``local``: a deployed cluster of processes of this machine.
+
+It acts on one run's nodes only, and does what it is asked. All of a cluster lives below one host
+process, which dies with this one; so nothing is left behind, and no watchdog is needed. Memory
+limits of nodes are not enforced: an ordinary user has no control groups.
+"""
+
+import platform
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from contracts.errors import CapabilityError, HarnessError
+from contracts.fault import Link
+from contracts.image import ImageSource
+from contracts.names import NodeName
+from contracts.runtime import (
+    Address,
+    Capability,
+    DeploymentSpec,
+    NodeSample,
+    NodeSpec,
+    NodeStatus,
+    Placement,
+)
+from runtimes.local import power, sweep
+from runtimes.local.addresses import TakenAddress, take_address
+from runtimes.local.control import HostLink
+from runtimes.local.launch import OUTPUT, start_host
+from runtimes.local.mode import Mode, Way, wanted_mode
+
+_DATA: Final = "data"
+#: Datagrams that see one direction of a link go to this port of the destination.
+_ONE_WAY_PORT: Final = 47_999
+
+
+class LocalRuntime:
+    """Implements :class:`contracts.runtime.Runtime` without an engine; one instance per run.
+
+    Args:
+        way: ``namespaces`` or ``processes``; None: what ``SPLITBRAIN_LOCAL`` says, else namespaces
+            where this machine allows them.
+
+    Raises:
+        CapabilityError: namespaces were asked for and cannot be had.
+    """
+
+    name = "local"
+
+    def __init__(self, way: Way | None = None) -> None:
+        self._mode: Mode = wanted_mode(way)
+        self._places: dict[NodeName, tuple[Placement, Path]] = {}
+        self._taken: list[TakenAddress] = []
+        self._specs: dict[NodeName, NodeSpec] = {}
+        self._endpoints: dict[tuple[NodeName, str], Address] = {}
+        self._host: HostLink | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """Whether nodes have namespaces, and why not."""
+        return self._mode
+
+    @property
+    def host_process(self) -> int:
+        """Number of the process that all of the deployed cluster lives below."""
+        return self._link().process_id
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Kills, pauses and power cuts everywhere, partitions where there are namespaces."""
+        if self._mode.way == "namespaces":
+            return frozenset({"partition", "kill", "pause", "power"})
+        return frozenset({"kill", "pause", "power"})
+
+    # --- deployment ---------------------------------------------------------------------------
+
+    def prepare(self, images: Sequence[ImageSource]) -> None:
+        """Nothing: nodes are started from this machine's own programs."""
+
+    def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
+        """The folders of the run folder as they are, and an address that no other node has."""
+        if self._mode.way == "namespaces":
+            listen_host, peer_host = "0.0.0.0", str(node)  # noqa: S104 - a network of its own
+        else:
+            taken = take_address(ports.values())
+            self._taken.append(taken)
+            listen_host = peer_host = taken.host
+        folder = host_folder.absolute()
+        placement = Placement(
+            listen_host=listen_host,
+            peer_host=peer_host,
+            ports=dict(ports),
+            config_path=str(folder / "config"),
+            state_path=str(folder / "state"),
+            data_path=str(folder / _DATA),
+            python=sys.executable,
+        )
+        self._places[node] = placement, folder
+        return placement
+
+    def deploy(self, spec: DeploymentSpec) -> None:
+        """Make the namespaces and start all nodes; on failure leave nothing behind.
+
+        Raises:
+            HarnessError: a node was not placed here, or its program cannot be started.
+        """
+        sweep.sweep_machine()
+        try:
+            for node in spec.nodes:
+                self._check(node)
+                self._specs[node.name] = node
+                self._folder(node.name).mkdir(parents=True, exist_ok=True)
+                Path(node.data_path).mkdir(parents=True, exist_ok=True)
+            self._host, self._endpoints = start_host(self._mode.way, spec, self._places)
+            for node in spec.nodes:
+                self.start(node.name)
+        except BaseException:
+            self.teardown()
+            raise
+
+    def _check(self, node: NodeSpec) -> None:
+        placed = self._places.get(node.name)
+        shown = all(str(mount.host_path.absolute()) == mount.node_path for mount in node.mounts)
+        if placed is None or node.data_path != placed[0].data_path or not shown:
+            raise HarnessError(
+                "deploy a node",
+                node.name,
+                "its paths are not those that this runtime gave it",
+                "A system must ask the runtime where its nodes will live (Runtime.place).",
+            )
+
+    def nodes(self) -> Sequence[NodeName]:
+        """Names of the deployed nodes, in the order of the spec."""
+        return list(self._specs)
+
+    def teardown(self) -> None:
+        """End all that deploy made. Safe to call twice and after a failed deploy."""
+        host, self._host = self._host, None
+        if host is not None:
+            host.close()
+        self._specs.clear()
+        while self._taken:
+            self._taken.pop().release()
+
+    # --- nodes --------------------------------------------------------------------------------
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        """Where a client on this machine reaches the named port; outlives kill and start.
+
+        Raises:
+            HarnessError: there is no such node or port.
+        """
+        self._spec(node)
+        try:
+            return self._endpoints[node, port]
+        except KeyError:
+            raise HarnessError(
+                "find a port",
+                f"{node}/{port}",
+                "the node listens at none of that name",
+                "Name it in the node's spec",
+            ) from None
+
+    def start(self, node: NodeName) -> None:
+        """Start a node that was killed or has exited."""
+        self._ask(f"start {node}", node, "start")
+
+    def kill(self, node: NodeName) -> None:
+        """SIGKILL; returns when all of the node's processes are gone. A paused node dies too."""
+        self._ask(f"kill {node}", node, "kill")
+
+    def terminate(self, node: NodeName) -> None:
+        """SIGTERM for the node's first process, as an operator stops a node."""
+        self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
+
+    def pause(self, node: NodeName) -> None:
+        """Freeze every process of the node."""
+        self._ask(f"pause {node}", node, "pause")
+
+    def resume(self, node: NodeName) -> None:
+        """Undo pause."""
+        self._ask(f"resume {node}", node, "resume")
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
+        """Kill the nodes, then take from their files what they had not flushed; see ``power``.
+
+        Raises:
+            CapabilityError: a node does not say what it has flushed.
+            HarnessError: the files cannot be changed.
+        """
+        folders: list[tuple[NodeName, Path, Path]] = []
+        for node in nodes:
+            spec = self._spec(node)
+            if spec.durable_lengths_path is None:
+                raise CapabilityError(
+                    "cut the power",
+                    node,
+                    "its program does not tell what it has flushed",
+                    "Leave power out of --nemesis: nobody can tell what its disk would forget.",
+                )
+            folders.append((node, Path(spec.data_path), Path(spec.durable_lengths_path)))
+        self._link().call("cut the power", ", ".join(nodes), "kill_all", list(nodes))
+        # Each node has a draw of its own: with one, nodes with equal files would lose equal bytes.
+        return "; ".join(
+            f"{node} {power.in_words(power.lose_unflushed(data, table, draw + number))}"
+            for number, (node, data, table) in enumerate(folders)
+        )
+
+    def status(self, node: NodeName) -> NodeStatus:
+        """What the node's processes are doing."""
+        return self._ask(f"look at {node}", node, "status")
+
+    def exit_code(self, node: NodeName) -> int | None:
+        """Exit code of the last life (137 after a kill), None while running."""
+        return self._ask(f"look at {node}", node, "exit_code")
+
+    def _ask(self, action: str, node: NodeName, method: str, *arguments: Any) -> Any:
+        self._spec(node)
+        return self._link().call(action, node, method, node, *arguments)
+
+    def _spec(self, node: NodeName) -> NodeSpec:
+        spec = self._specs.get(node)
+        if spec is None:
+            deployed = ", ".join(self._specs) or "none"
+            raise HarnessError(
+                "use a node", node, f"it is not deployed (deployed: {deployed})", "Deploy it first"
+            )
+        return spec
+
+    def _link(self) -> HostLink:
+        if self._host is None:
+            raise HarnessError("use the cluster", "local", "it is not deployed", "Deploy it first")
+        return self._host
+
+    def _folder(self, node: NodeName) -> Path:
+        return self._places[node][1]
+
+    # --- links --------------------------------------------------------------------------------
+
+    def cut(self, links: Iterable[Link]) -> None:
+        """Drop every packet on these links from now on, of open connections too.
+
+        Raises:
+            CapabilityError: the nodes are plain processes.
+        """
+        self._change("cut", links)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        """Undo cut for these links."""
+        if self._mode.way == "namespaces":
+            self._change("restore", links)
+
+    def _change(self, method: str, links: Iterable[Link]) -> None:
+        pairs = sorted({(link.source, link.destination) for link in links})
+        if self._mode.way != "namespaces":
+            raise CapabilityError(
+                "cut links (partition)",
+                "runtime local",
+                f"nodes are {self._mode.words()}",
+                "Use --runtime docker, or leave partition out.",
+            )
+        for node in {node for pair in pairs for node in pair}:
+            self._spec(node)
+        self._link().call(f"{method} links", "the nodes' firewalls", method, pairs)
+
+    def cut_links(self) -> frozenset[Link]:
+        """The links that are cut now, as the kernel tells it."""
+        pairs = self._link().call("list cut links", "the nodes' firewalls", "cut_links")
+        return frozenset(Link(NodeName(source), NodeName(to)) for source, to in pairs)
+
+    def heal_all(self) -> None:
+        """Remove every rule, resume every node; does not start exited ones."""
+        self._link().call("heal all", "the cluster", "heal")
+
+    def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
+        """Whether a new connection along the link opens and is answered within the time.
+
+        It is made from inside the source's network, where it has one. Answered means that the
+        destination's process notices the end of the connection, so a paused node is not reachable.
+        """
+        self._spec(link.source)
+        number = self._spec(link.destination).ports[port]
+        if self._mode.way == "processes":
+            from runtimes.local.network import probe
+
+            address = self.endpoint(link.destination, port)
+            return probe(("connect", address.host, str(number), str(timeout_s)))
+        return self._link().call(
+            *(f"probe {link.source} to {link.destination}", link.source),
+            *("probe", link.source, "connect", link.destination, str(number), str(timeout_s)),
+            timeout_s=timeout_s,
+        )
+
+    def delivers(self, link: Link, timeout_s: float) -> bool:
+        """Whether a datagram along the link arrives: one direction, whatever the nodes do.
+
+        Namespaces only.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        host, port = self._link(), str(_ONE_WAY_PORT)
+        action, source, destination = "probe one way", link.source, link.destination
+        with ThreadPoolExecutor(1, thread_name_prefix="listen") as pool:
+            listening = pool.submit(
+                host.call,
+                *(action, destination, "probe", destination, "listen", "", port, str(timeout_s)),
+                timeout_s=timeout_s,
+            )
+            # The listener may not be there for the first ones.
+            while not listening.done():
+                host.call(action, source, "probe", source, "send", destination, port)
+            return listening.result()
+
+    # --- evidence -----------------------------------------------------------------------------
+
+    def sample(self, node: NodeName) -> NodeSample | None:
+        """Resource use now; None while the node is not running.
+
+        CPU seconds count from the node's last start; memory is what lies in RAM.
+        """
+        use = self._ask(f"measure {node}", node, "use")
+        if use is None:
+            return None
+        return NodeSample(node=node, cpu_seconds_total=use[0], memory_bytes=use[1])
+
+    def log_tail(self, node: NodeName, lines: int) -> str:
+        """Last lines that the node printed, on either stream."""
+        self._spec(node)
+        path = self._folder(node) / OUTPUT
+        try:
+            text = path.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def collect(self, node: NodeName, folder: Path, *, with_data: bool) -> None:
+        """Copy the node's output to ``folder/output.log`` and its data to ``folder/data/``.
+
+        Nothing is copied where they lie there already.
+
+        Raises:
+            HarnessError: the disk refuses.
+        """
+        spec, source = self._spec(node), self._folder(node)
+        if folder.absolute() == source:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if (source / OUTPUT).exists():
+                shutil.copyfile(source / OUTPUT, folder / OUTPUT)
+            if with_data:
+                shutil.copytree(spec.data_path, folder / _DATA, dirs_exist_ok=True)
+        except (OSError, shutil.Error) as error:
+            raise HarnessError(
+                f"copy the files of {node}", str(folder), str(error), "Make room on that disk."
+            ) from error
+
+    def versions(self) -> dict[str, str]:
+        """Kernel, and how the nodes are kept apart; ``limits`` where something was not possible."""
+        found = {"kernel": platform.release(), "local": self._mode.words()}
+        if self._mode.way == "processes":
+            found["limits"] = "plain processes, no partitions were possible"
+        return found

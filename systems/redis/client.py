@@ -1,0 +1,167 @@
+"""A workload's client of Redis: pinned to one node's server, or following Sentinel.
+
+A pinned client asks its node and no other, whatever the Sentinels say: an application whose
+connection to a deposed primary still stands. A following client does what the guidelines for
+Sentinel clients ask for: it asks the Sentinels, makes sure by ``ROLE`` that the node believes it,
+and asks again after an error; unless told otherwise it also looks again while all is well, as
+clients that listen to switches do. It goes on to another node only while it is certain that nothing
+was executed. Must never send one operation twice once it may have been executed.
+"""
+
+import asyncio
+from typing import Final
+
+from contracts.names import NodeName
+from contracts.operations import Completion, Operation
+from contracts.system import Route
+from systems.redis.commands import PRIMARY_ROLE, PURE_READS, commands, is_known, role_of
+from systems.redis.connection import LostError, NotSentError, RespConnection, connect
+from systems.redis.membership import SERVER_PORT, Endpoint, Membership
+from systems.redis.outcomes import (
+    ELSEWHERE,
+    LOST,
+    NO_PRIMARY,
+    NOT_PRIMARY,
+    NOT_SENT,
+    TIMED_OUT,
+    UNKNOWN_OPERATION,
+    answered,
+    certainly_not,
+    unanswered,
+)
+from systems.redis.sentinels import Sentinels
+from systems.redis.settings import Settings
+
+#: Longest wait of a following client for one node's connection.
+CONNECT_TIMEOUT_S: Final = 0.5
+#: Pause before the Sentinels are asked again; a failover takes seconds.
+PAUSE_S: Final = 0.05
+
+
+class _RefusedError(NotSentError):
+    """The node answered, and is not the one that is looked for."""
+
+
+class RedisClient:
+    """One worker slot's connections; implements ``contracts.operations.Client``."""
+
+    def __init__(
+        self, endpoint: Endpoint, membership: Membership, route: Route, settings: Settings
+    ) -> None:
+        """A client that connects at its first operation.
+
+        Args:
+            endpoint: where a node's port is reached; asked again for every new connection.
+            membership: all nodes.
+            route: pinned to a node, or following the Sentinels, that node's first.
+            settings: how clients behave.
+        """
+        self._endpoint = endpoint
+        self._settings = settings
+        self._sentinels = (
+            None if route.kind == "pinned" else Sentinels(endpoint, membership, route.node)
+        )
+        self._target: NodeName | None = route.node if self._sentinels is None else None
+        self._connection: RespConnection | None = None
+        self._connected_to: NodeName | None = None
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        """Perform one operation; see ``contracts.operations.Client``."""
+        if not is_known(operation):
+            return certainly_not(UNKNOWN_OPERATION, None)
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        if self._sentinels is not None:
+            return await self._follow(self._sentinels, operation, deadline)
+        assert self._target is not None, "a pinned client has a node"
+        return await self._attempt(operation, self._target, deadline)
+
+    async def close(self) -> None:
+        """Drop all connections at once."""
+        self._drop()
+        if self._sentinels is not None:
+            self._sentinels.close()
+
+    async def _follow(
+        self, sentinels: Sentinels, operation: Operation, deadline: float
+    ) -> Completion:
+        """Ask whom the Sentinels name, until one answers or time is up."""
+        loop = asyncio.get_running_loop()
+        last: Completion | None = None
+        while True:
+            if self._target is None or (self._settings.follow_switches and sentinels.is_due()):
+                # Where no Sentinel answers, the primary that is known is still worth asking.
+                await sentinels.look(deadline)
+                self._target = sentinels.primary
+            if self._target is not None:
+                last = await self._attempt(operation, self._target, deadline)
+                if last.type != "fail" or not _may_ask_elsewhere(operation, last):
+                    return last
+            self._drop()
+            self._target = None
+            if loop.time() + PAUSE_S >= deadline:
+                # Too late for an answer: sent now, all that could be known would be lost.
+                return certainly_not(NO_PRIMARY, None if last is None else last.node)
+            await asyncio.sleep(PAUSE_S)  # back-off: nothing here can be waited on
+
+    async def _attempt(self, operation: Operation, node: NodeName, deadline: float) -> Completion:
+        """Ask one node once."""
+        loop = asyncio.get_running_loop()
+        try:
+            connection = await self._connect(node, deadline)
+            replies = await connection.ask(commands(operation), deadline - loop.time())
+        except _RefusedError:
+            self._drop()
+            return certainly_not(NOT_PRIMARY, node)
+        except NotSentError:
+            self._drop()
+            return certainly_not(NOT_SENT, node)
+        except LostError:
+            self._drop()
+            error = TIMED_OUT if loop.time() >= deadline else LOST
+            return unanswered(operation, error, node)
+        completion = answered(operation, replies, node, replica_reads=self._settings.replica_reads)
+        if completion.type == "info":
+            self._drop()
+        return completion
+
+    async def _connect(self, node: NodeName, deadline: float) -> RespConnection:
+        """The open connection to this node, or a new one that has shown a sign of life.
+
+        In front of a node there may be a proxy that accepts connections for a dead one. So nothing
+        that matters is sent before the node has said its role.
+        """
+        connection = self._connection
+        if connection is not None and self._connected_to == node and connection.is_open:
+            return connection
+        self._drop()
+        loop = asyncio.get_running_loop()
+        limit_s = deadline - loop.time()
+        if self._sentinels is not None:
+            limit_s = min(limit_s, CONNECT_TIMEOUT_S)
+        until = loop.time() + limit_s
+        connection = await connect(self._endpoint(node, SERVER_PORT), limit_s)
+        try:
+            (role,) = await connection.ask([("ROLE",)], until - loop.time())
+        except LostError as error:
+            raise NotSentError("no sign of life") from error
+        except BaseException:
+            connection.close()
+            raise
+        said = role_of(role)
+        if not said or (self._sentinels is not None and said != PRIMARY_ROLE):
+            connection.close()
+            raise _RefusedError(f"{node} is {said or 'not ready'}") if said else NotSentError(node)
+        self._connection = connection
+        self._connected_to = node
+        return connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._connected_to = None
+
+
+def _may_ask_elsewhere(operation: Operation, completion: Completion) -> bool:
+    """Whether the failure is certain and another node, or the same one later, may do better."""
+    return completion.error in ELSEWHERE or (operation.f in PURE_READS and completion.error == LOST)

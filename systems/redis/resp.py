@@ -1,0 +1,148 @@
+"""Redis' wire protocol, version 2: commands to bytes, bytes to replies. Pure.
+
+Must never guess: bytes that are no reply end the connection with ``ProtocolError``. Source: the
+protocol specification of the Redis documentation (RESP2; the server speaks it unless told else).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+_LINE_END: Final = b"\r\n"
+#: No reply of a workload comes near it; a length beyond it is no length.
+_LENGTH_MAX: Final = 512 * 1024 * 1024
+
+
+class ProtocolError(Exception):
+    """The other side does not speak the protocol."""
+
+
+class ErrorReply(msgspec.Struct, frozen=True):
+    """A refusal or failure, ``-CODE text`` on the wire."""
+
+    text: str
+
+    @property
+    def code(self) -> str:
+        """Its first word, ``READONLY``, ``LOADING``, ``ERR``."""
+        return self.text.split(" ", 1)[0]
+
+
+#: Simple strings and integers as they are, bulk strings as bytes, null as None.
+Reply = str | int | bytes | ErrorReply | list["Reply"] | None
+
+
+class _IncompleteError(Exception):
+    """More bytes are needed."""
+
+
+def encode_command(words: Sequence[str | bytes]) -> bytes:
+    """One command as an array of bulk strings."""
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        raw = word.encode() if isinstance(word, str) else word
+        parts.append(b"$%d\r\n%b\r\n" % (len(raw), raw))
+    return b"".join(parts)
+
+
+class ReplyParser:
+    """Bytes in, whole replies out."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Reply]:
+        """The replies that these bytes complete, in their order.
+
+        Raises:
+            ProtocolError: the bytes are no replies.
+        """
+        self._buffer += data
+        replies: list[Reply] = []
+        place = 0
+        while place < len(self._buffer):
+            try:
+                reply, place = self._reply(place)
+            except _IncompleteError:
+                break
+            replies.append(reply)
+        del self._buffer[:place]
+        return replies
+
+    def _reply(self, start: int) -> tuple[Reply, int]:
+        """The reply that begins at ``start``, and where it ends."""
+        end = self._buffer.find(_LINE_END, start)
+        if end < 0:
+            raise _IncompleteError
+        kind, line = self._buffer[start : start + 1], bytes(self._buffer[start + 1 : end])
+        place = end + len(_LINE_END)
+        match bytes(kind):
+            case b"+":
+                return line.decode(errors="replace"), place
+            case b"-":
+                return ErrorReply(line.decode(errors="replace")), place
+            case b":":
+                return _number(line), place
+            case b"$":
+                return self._bulk(_length(line), place)
+            case b"*":
+                return self._array(_length(line), place)
+            case other:
+                raise ProtocolError(f"a reply cannot begin with {other!r}")
+
+    def _bulk(self, length: int, start: int) -> tuple[Reply, int]:
+        if length < 0:
+            return None, start
+        end = start + length
+        if len(self._buffer) < end + len(_LINE_END):
+            raise _IncompleteError
+        if not self._buffer.startswith(_LINE_END, end):
+            raise ProtocolError("a bulk string is longer than it says")
+        return bytes(self._buffer[start:end]), end + len(_LINE_END)
+
+    def _array(self, count: int, start: int) -> tuple[Reply, int]:
+        if count < 0:
+            return None, start
+        items: list[Reply] = []
+        place = start
+        for _ in range(count):
+            item, place = self._reply(place)
+            items.append(item)
+        return items, place
+
+
+def _number(line: bytes) -> int:
+    try:
+        return int(line)
+    except ValueError as error:
+        raise ProtocolError(f"{line[:20]!r} is no number") from error
+
+
+def _length(line: bytes) -> int:
+    """A length, -1 for null."""
+    length = _number(line)
+    if not -1 <= length <= _LENGTH_MAX:
+        raise ProtocolError(f"{length} is no length")
+    return length
+
+
+def text(reply: Reply) -> str:
+    """A string reply as text, whichever kind of string it is; empty for all else."""
+    if isinstance(reply, bytes):
+        return reply.decode(errors="replace")
+    return reply if isinstance(reply, str) else ""
+
+
+def pairs(reply: Reply) -> dict[str, str]:
+    """A flat array of names and values, as Sentinel describes an instance; empty for all else."""
+    if not isinstance(reply, list):
+        return {}
+    words = [text(item) for item in reply]
+    return dict(zip(words[::2], words[1::2], strict=False))
+
+
+def info_fields(reply: Reply) -> dict[str, str]:
+    """The ``name:value`` lines of an INFO reply."""
+    lines = text(reply).splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line and not line.startswith("#"))

@@ -1,0 +1,116 @@
+"""What a user may set, by Redis' and Sentinel's own names, and the defaults of a run. Pure.
+
+Two names are of this adapter's clients alone: ``replica-reads`` and ``follow-switches``. What is
+not here is refused rather than handed on: a misspelt name would otherwise test the default.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from contracts.errors import UsageError
+
+Part = Literal["server", "sentinel", "client"]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting that exists."""
+
+    part: Part
+    #: Value in force where the user gives none; None leaves it to the program.
+    default: str | None
+    #: Words that it may be; empty for numbers.
+    choices: tuple[str, ...] = ()
+    #: Range of a number.
+    least: int = 0
+    most: int = 2_147_483_647
+
+    def refuses(self, value: str) -> str | None:
+        """What the value should have been, None where it fits."""
+        if self.choices:
+            return None if value in self.choices else f"one of {', '.join(self.choices)}"
+        if value.isascii() and value.isdigit() and self.least <= int(value) <= self.most:
+            return None
+        return f"a whole number between {self.least} and {self.most}"
+
+
+_YES_NO: Final = ("yes", "no")
+
+SETTINGS: Final[dict[str, Setting]] = {
+    "appendonly": Setting("server", "yes", _YES_NO),
+    "appendfsync": Setting("server", "everysec", ("always", "everysec", "no")),
+    "min-replicas-to-write": Setting("server", "0"),
+    "min-replicas-max-lag": Setting("server", "10"),
+    "replica-serve-stale-data": Setting("server", "yes", _YES_NO),
+    "repl-timeout": Setting("server", "60", least=1),
+    "repl-ping-replica-period": Setting("server", None, least=1),
+    "repl-diskless-sync": Setting("server", "yes", _YES_NO),
+    # Redis waits 5 s for more replicas before a full transfer; here nothing is gained by it.
+    "repl-diskless-sync-delay": Setting("server", "0"),
+    # A busy machine stands still for a second now and then; that is no reason to fail over.
+    "down-after-milliseconds": Setting("sentinel", "2000", least=1),
+    "failover-timeout": Setting("sentinel", "5000", least=1),
+    "parallel-syncs": Setting("sentinel", "1", least=1),
+    "quorum": Setting("sentinel", None, least=1, most=9),
+    "replica-reads": Setting("client", "no", _YES_NO),
+    "follow-switches": Setting("client", "yes", _YES_NO),
+}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """All settings in force, by the part of the system that they belong to."""
+
+    server: dict[str, str]
+    sentinel: dict[str, str]
+    #: Clients also take the answer of a node that does not claim to be the primary.
+    replica_reads: bool
+    #: Clients that follow Sentinel move on when it names another primary, not only after an error.
+    follow_switches: bool
+
+
+def settings(given: Mapping[str, str], nodes: int) -> Settings:
+    """The settings in force in a cluster of so many nodes.
+
+    Raises:
+        UsageError: a name does not exist or a value does not fit.
+    """
+    for name, value in given.items():
+        _check(name, value, nodes)
+    in_force = {
+        name: value
+        for name, setting in SETTINGS.items()
+        if (value := given.get(name, setting.default)) is not None
+    }
+    in_force.setdefault("quorum", str(nodes // 2 + 1))
+
+    def part(wanted: Part) -> dict[str, str]:
+        return {name: value for name, value in in_force.items() if SETTINGS[name].part == wanted}
+
+    return Settings(
+        server=part("server"),
+        sentinel=part("sentinel"),
+        replica_reads=in_force["replica-reads"] == "yes",
+        follow_switches=in_force["follow-switches"] == "yes",
+    )
+
+
+def _check(name: str, value: str, nodes: int) -> None:
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise UsageError(
+            f"redis has no setting {name!r} here", f"Choose one of: {', '.join(SETTINGS)}"
+        )
+    wanted = setting.refuses(value)
+    if wanted is not None:
+        raise UsageError(f"the setting {name} of redis cannot be {value!r}", f"It takes {wanted}")
+    if name == "quorum" and int(value) > nodes:
+        raise UsageError(
+            f"a quorum of {value} Sentinels cannot be had with {nodes} nodes",
+            f"Choose a quorum between 1 and {nodes}",
+        )
+    if name == "min-replicas-to-write" and int(value) >= nodes:
+        raise UsageError(
+            f"min-replicas-to-write={value} refuses every write with {nodes} nodes",
+            f"Choose a number between 0 and {nodes - 1}",
+        )

@@ -1,0 +1,183 @@
+"""Asks servers and Sentinels what they believe, all at a time, from a thread of the harness.
+
+Blocking, with one deadline for all. Must never be called from an event loop's thread.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Final
+
+import msgspec
+
+from contracts.names import NodeName
+from contracts.runtime import Address
+from systems.redis.commands import PRIMARY_ROLE
+from systems.redis.membership import MASTER_NAME, SENTINEL_PORT, SERVER_PORT, Endpoint
+from systems.redis.resp import (
+    ErrorReply,
+    ProtocolError,
+    Reply,
+    ReplyParser,
+    encode_command,
+    info_fields,
+    pairs,
+    text,
+)
+
+_REPLICA_PREFIX: Final = "slave"
+
+
+class ServerView(msgspec.Struct, frozen=True):
+    """What one server says of itself."""
+
+    is_primary: bool
+    #: End of what it has of the replicated stream, bytes.
+    offset: int
+    #: Replicas that are connected and in step; of a primary.
+    online_replicas: int
+    #: Address of its primary and whether the link to it is up; of a replica.
+    primary_host: str
+    primary_port: str
+    link_is_up: bool
+    used_memory_bytes: int
+
+
+class SentinelView(msgspec.Struct, frozen=True):
+    """What one Sentinel says of the group."""
+
+    #: Address of the primary that it names.
+    host: str
+    port: str
+    config_epoch: int
+    #: Nothing is wrong with the primary, as far as it sees.
+    primary_is_fine: bool
+    #: Replicas with which nothing is wrong, and whose own view it has.
+    fine_replicas: int
+    #: Whether enough other Sentinels answer it to fail over, and all that it says of that.
+    quorum: str
+
+
+class NodeView(msgspec.Struct, frozen=True):
+    """One node; a part that does not answer is None."""
+
+    server: ServerView | None
+    sentinel: SentinelView | None
+
+
+def ask_all(
+    endpoint: Endpoint,
+    nodes: Sequence[NodeName],
+    timeout_s: float,
+    enough: Callable[[Mapping[NodeName, NodeView]], bool] | None = None,
+) -> dict[NodeName, NodeView]:
+    """What every node says within the time; one that says nothing at all is left out.
+
+    Returns early once ``enough`` says so of the answers that are there: a frozen or isolated node
+    would otherwise cost the whole time.
+    """
+    answers: dict[NodeName, NodeView] = {}
+    if not nodes:
+        return answers
+    pool = ThreadPoolExecutor(len(nodes), thread_name_prefix="status")
+    try:
+        asked = {pool.submit(ask, endpoint, node, timeout_s): node for node in nodes}
+        for future in as_completed(asked):
+            view = future.result()
+            if view.server is not None or view.sentinel is not None:
+                answers[asked[future]] = view
+                if enough is not None and enough(answers):
+                    break
+    finally:
+        pool.shutdown(wait=False)  # each thread ends by its own deadline
+    return answers
+
+
+def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView:
+    """What one node says within the time."""
+    deadline = time.monotonic() + timeout_s
+    server = sentinel = None
+    questions = [("INFO", "replication"), ("INFO", "memory")]
+    if (replies := exchange(endpoint(node, SERVER_PORT), questions, deadline)) is not None:
+        server = server_view(replies)
+    questions = [
+        ("SENTINEL", "MASTER", MASTER_NAME),
+        ("SENTINEL", "REPLICAS", MASTER_NAME),
+        ("SENTINEL", "CKQUORUM", MASTER_NAME),
+    ]
+    if (replies := exchange(endpoint(node, SENTINEL_PORT), questions, deadline)) is not None:
+        sentinel = sentinel_view(replies)
+    return NodeView(server, sentinel)
+
+
+def exchange(
+    address: Address, questions: Sequence[Sequence[str]], deadline: float
+) -> list[Reply] | None:
+    """A reply to each question, None if they do not come before the deadline (monotonic)."""
+    parser = ReplyParser()
+    replies: list[Reply] = []
+    try:
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
+            return None
+        with socket.create_connection((address.host, address.port), remaining_s) as connection:
+            connection.sendall(b"".join(encode_command(question) for question in questions))
+            while len(replies) < len(questions):
+                remaining_s = deadline - time.monotonic()
+                if remaining_s <= 0:
+                    return None
+                connection.settimeout(remaining_s)
+                data = connection.recv(65_536)
+                if not data:
+                    return None
+                replies += parser.feed(data)
+    except (OSError, ProtocolError):
+        return None
+    return replies
+
+
+def server_view(replies: Sequence[Reply]) -> ServerView | None:
+    """From the replication and memory sections of INFO; None while the server is not ready."""
+    if any(isinstance(reply, ErrorReply) for reply in replies):
+        return None
+    fields = {name: value for reply in replies for name, value in info_fields(reply).items()}
+    if "role" not in fields:
+        return None
+    is_primary = fields["role"] == PRIMARY_ROLE
+    # ``slave0:ip=n2,port=6379,state=online,offset=42,lag=0``, one line a replica.
+    lines = [
+        value
+        for name, value in fields.items()
+        if name.startswith(_REPLICA_PREFIX) and name.removeprefix(_REPLICA_PREFIX).isdigit()
+    ]
+    own = fields.get("master_repl_offset", "0")
+    return ServerView(
+        is_primary=is_primary,
+        offset=int(own if is_primary else fields.get("slave_repl_offset", own)),
+        online_replicas=sum("state=online" in line for line in lines) if is_primary else 0,
+        primary_host=fields.get("master_host", ""),
+        primary_port=fields.get("master_port", ""),
+        link_is_up=fields.get("master_link_status") == "up",
+        used_memory_bytes=int(fields.get("used_memory", "0")),
+    )
+
+
+def sentinel_view(replies: Sequence[Reply]) -> SentinelView | None:
+    """From the three answers of a Sentinel; None where it does not know the group."""
+    said, replicas, quorum = replies
+    group = pairs(said)
+    if not group.get("config-epoch", "").isdigit():
+        return None
+    described = [pairs(replica) for replica in replicas] if isinstance(replicas, list) else []
+    return SentinelView(
+        host=group.get("ip", ""),
+        port=group.get("port", ""),
+        config_epoch=int(group["config-epoch"]),
+        primary_is_fine=group.get("flags") == PRIMARY_ROLE,
+        fine_replicas=sum(
+            replica.get("flags") == _REPLICA_PREFIX and replica.get("master-link-status") == "ok"
+            for replica in described
+        ),
+        quorum=quorum.text if isinstance(quorum, ErrorReply) else text(quorum),
+    )

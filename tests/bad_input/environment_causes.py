@@ -1,0 +1,211 @@
+"""Machines on which a run cannot be: no engine, a false one, wrong variables."""
+
+import json
+import socket
+
+from runtimes.docker import engine, images
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene
+from tests.bad_input.false_engines import GARBAGE, false_engine
+
+
+def environment(**variables: str) -> Arrange:
+    def arrange(scene: Scene) -> None:
+        for name, value in variables.items():
+            scene.monkeypatch.setenv(name, value)
+
+    return arrange
+
+
+def _nobody_listens(scene: Scene) -> None:
+    path = scene.folder / "engine.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+    scene.monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+
+
+def _false(answer: bytes | None) -> Arrange:
+    def arrange(scene: Scene) -> None:
+        scene.monkeypatch.setattr(engine, "ENGINE_TIMEOUT_S", 0.2)
+        host = scene.undo.enter_context(false_engine(scene.folder / "engine.sock", answer))
+        scene.monkeypatch.setenv("DOCKER_HOST", host)
+
+    return arrange
+
+
+def _http(status: str, body: object) -> bytes:
+    content = json.dumps(body).encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    return head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+def _no_sources(scene: Scene) -> None:
+    _false(_http("200 OK", {"ApiVersion": "1.41", "Version": "20.10"}))(scene)
+    defaults = (scene.folder / "nowhere",)
+    scene.monkeypatch.setattr(images.Images.__init__, "__defaults__", defaults)
+
+
+GET_ENGINE = (
+    "Start the engine or point DOCKER_HOST to one; `make engine` says how to "
+    "get one on this machine"
+)
+
+TEST = "test --nemesis none"
+
+ENVIRONMENT = Chapter(
+    "The environment",
+    (
+        Cause(
+            "engine-absent",
+            "no engine",
+            TEST,
+            (
+                "could not talk to the container engine (docker): there is no engine's "
+                f"socket on this machine. {GET_ENGINE}"
+            ),
+            3,
+            as_process=True,
+        ),
+        Cause(
+            "engine-deaf",
+            "a socket on which nobody listens",
+            TEST,
+            (
+                "could not talk to the container engine (docker): its socket is there but"
+                f" nobody answers. {GET_ENGINE}"
+            ),
+            3,
+            arrange=_nobody_listens,
+        ),
+        Cause(
+            "engine-variable",
+            "a DOCKER_HOST that is no address",
+            TEST,
+            (
+                "could not talk to the container engine (docker): DOCKER_HOST is no "
+                f"address such as unix:///var/run/docker.sock. {GET_ENGINE}"
+            ),
+            3,
+            arrange=environment(DOCKER_HOST="nonsense"),
+        ),
+        Cause(
+            "engine-scheme",
+            "a DOCKER_HOST of an unknown kind",
+            TEST,
+            (
+                "could not talk to the container engine (docker): DOCKER_HOST is no "
+                f"address such as unix:///var/run/docker.sock. {GET_ENGINE}"
+            ),
+            3,
+            arrange=environment(DOCKER_HOST="carrier-pigeon://roof"),
+        ),
+        Cause(
+            "engine-closed-port",
+            "a DOCKER_HOST with a closed port",
+            TEST,
+            (
+                "could not talk to the container engine (docker): nobody answers at the "
+                f"address in DOCKER_HOST. {GET_ENGINE}"
+            ),
+            3,
+            arrange=environment(DOCKER_HOST="tcp://127.0.0.1:1"),
+        ),
+        Cause(
+            "engine-no-certificates",
+            "certificates that are not there",
+            TEST,
+            (
+                "could not talk to the container engine (docker): the certificates that "
+                f"DOCKER_CERT_PATH names cannot be used. {GET_ENGINE}"
+            ),
+            3,
+            arrange=environment(
+                DOCKER_HOST="tcp://127.0.0.1:1", DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH="nowhere"
+            ),
+        ),
+        Cause(
+            "engine-garbage",
+            "an engine that answers garbage",
+            TEST,
+            (
+                "could not talk to the container engine (docker): what answers there is "
+                f"no engine. {GET_ENGINE}"
+            ),
+            3,
+            arrange=_false(GARBAGE),
+        ),
+        Cause(
+            "engine-dead-line",
+            "an engine that hangs up",
+            TEST,
+            (
+                "could not talk to the container engine (docker): it hangs up instead of "
+                f"answering. {GET_ENGINE}"
+            ),
+            3,
+            arrange=_false(b""),
+        ),
+        Cause(
+            "engine-hangs",
+            "an engine that never answers",
+            TEST,
+            (
+                "could not talk to the container engine (docker): it takes the connection"
+                f" and does not answer. {GET_ENGINE}"
+            ),
+            3,
+            arrange=_false(None),
+        ),
+        Cause(
+            "engine-unwell",
+            "an engine that fails",
+            TEST,
+            (
+                "could not talk to the container engine (docker): it answers that it has "
+                f"failed itself. {GET_ENGINE}"
+            ),
+            3,
+            arrange=_false(_http("500 Internal Server Error", {"message": "unwell"})),
+        ),
+        Cause(
+            "engine-ancient",
+            "an engine older than any",
+            TEST,
+            (
+                "could not talk to the container engine (docker): it is older than the "
+                f"oldest that can be talked to. {GET_ENGINE}"
+            ),
+            3,
+            arrange=_false(_http("200 OK", {"ApiVersion": "1.0"})),
+        ),
+        Cause(
+            "no-sources",
+            "the project's sources are not there",
+            TEST,
+            (
+                "could not build the images ({folder}/nowhere/docker): the project's "
+                "Dockerfiles are not there. Run from a clone of the project"
+            ),
+            3,
+            arrange=_no_sources,
+        ),
+        Cause(
+            "local-variable",
+            "a SPLITBRAIN_LOCAL that is nothing",
+            f"{TEST} --runtime local",
+            ("SPLITBRAIN_LOCAL is 'both'. Set it to namespaces or processes, or not at all"),
+            arrange=environment(SPLITBRAIN_LOCAL="both"),
+        ),
+        Cause(
+            "fault-beyond-runtime",
+            "a fault that the runtime cannot have",
+            "test --runtime local --nemesis partition",
+            (
+                "could not plan the fault partition (runtime local): it cannot do "
+                "partition here. Leave the fault out of --nemesis, or choose another "
+                "--runtime; 'splitbrain doctor' shows what is missing"
+            ),
+            3,
+            arrange=environment(SPLITBRAIN_LOCAL="processes"),
+        ),
+    ),
+)

@@ -1,0 +1,443 @@
+"""Histories that say nothing about any system.
+
+It is longer than 400 lines because it is a table, one entry for each way to be wrong.
+"""
+
+import gzip
+
+from tests.bad_input.cause import Arrange, Cause, Chapter, file
+
+REPAIR = "Repair the line, or remove it with its whole operation"
+PAIRS = (
+    "Each process runs one operation at a time and is retired by an info; "
+    "check how the history was recorded or imported"
+)
+
+INVOKE = '{"process": 0, "type": "invoke", "f": "write", "value": 1}'
+OK = '{"process": 0, "type": "ok", "f": "write", "value": 1}'
+CHECK = "check history.jsonl"
+EDN = "check history.edn"
+EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
+
+
+def lines(*text: str, name: str = "history.jsonl") -> Arrange:
+    return file(name, "".join(f"{line}\n" for line in text))
+
+
+HISTORIES = Chapter(
+    "Bare histories",
+    (
+        Cause(
+            "history-missing",
+            "a history that is not there",
+            CHECK,
+            "there is no history.jsonl. Name a run folder or a history file",
+        ),
+        Cause(
+            *(
+                "history-folder",
+                "a folder that is no run folder",
+                "check folder",
+                (
+                    "folder is no run folder: it has no plan.json. Name a folder below runs/,"
+                    " or runs/latest"
+                ),
+            ),
+            arrange=file("folder/file", ""),
+        ),
+        Cause(
+            *(
+                "history-binary",
+                "bytes that are no text",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl): it looks like none of the "
+                    "known formats. Name its format with --format: jsonl, edn, jepsen-log"
+                ),
+                64,
+            ),
+            arrange=file("history.jsonl", bytes(range(1, 256))),
+            as_process=True,
+        ),
+        Cause(
+            *(
+                "history-text",
+                "some text",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl): it looks like none of the "
+                    "known formats. Name its format with --format: jsonl, edn, jepsen-log"
+                ),
+            ),
+            arrange=lines("Dear diary,", "nothing happened."),
+        ),
+        Cause(
+            *(
+                "history-gzip",
+                "a compressed history",
+                "check history.jsonl.gz",
+                (
+                    "could not read the history (history.jsonl.gz): it is compressed with "
+                    "gzip. Unpack it first: gunzip FILE"
+                ),
+            ),
+            arrange=file("history.jsonl.gz", gzip.compress(INVOKE.encode(), mtime=0)),
+        ),
+        Cause(
+            *(
+                "history-parquet",
+                "a table",
+                "check history.parquet",
+                (
+                    "could not read the history (history.parquet): it is a Parquet table. "
+                    "Name the history.jsonl that it was made from"
+                ),
+            ),
+            arrange=file("history.parquet", b"PAR1...PAR1"),
+        ),
+        Cause(
+            *(
+                "history-utf-16",
+                "another encoding",
+                CHECK,
+                ("could not read the history (history.jsonl): it is UTF-16. Save it as UTF-8"),
+            ),
+            arrange=file("history.jsonl", INVOKE.encode("utf-16")),
+        ),
+        Cause(
+            *(
+                "history-byte-order-mark",
+                "a byte order mark",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl): it begins with a byte order "
+                    "mark. Save it as UTF-8 without one"
+                ),
+            ),
+            arrange=lines("\ufeff" + INVOKE),
+        ),
+        Cause(
+            *(
+                "history-one-list",
+                "one list of events",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl): it is one JSON list, not one"
+                    " event a line. Write one event a line: jq -c '.[]' FILE"
+                ),
+            ),
+            arrange=lines(f"[{INVOKE},{OK}]"),
+        ),
+        Cause(
+            *(
+                "history-broken-middle",
+                "a broken line in the middle",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 2 at byte 59): it ends "
+                    f"in the middle of a value. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE, '{"process": 0, "type"', OK),
+        ),
+        Cause(
+            *(
+                "history-garbled-line",
+                "a line that is no JSON",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 2 at byte 59): it is no "
+                    f"JSON: invalid character at byte 0. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE, "what?", OK),
+        ),
+        Cause(
+            *(
+                "history-unknown-type",
+                "an event of no known type",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 2 at byte 59): type "
+                    f"cannot be 'okay'. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE, OK.replace("ok", "okay")),
+        ),
+        Cause(
+            *(
+                "history-no-f",
+                "an event without f",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 1 at byte 0): it has no "
+                    f"field 'f'. {REPAIR}"
+                ),
+            ),
+            arrange=lines('{"process": 0, "type": "invoke"}'),
+        ),
+        Cause(
+            *(
+                "history-no-process",
+                "an event of nobody",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 1 at byte 0): it has no "
+                    f"field 'process'. {REPAIR}"
+                ),
+            ),
+            arrange=lines('{"f": "read", "type": "invoke"}'),
+        ),
+        Cause(
+            *(
+                "history-no-utf-8",
+                "invalid UTF-8 in a value",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 1 at byte 0): it is not "
+                    f"UTF-8: it holds the byte 0xff. {REPAIR}"
+                ),
+            ),
+            arrange=file(
+                "history.jsonl", INVOKE.replace("1", '"\u00ff"').encode("latin-1") + b"\n"
+            ),
+        ),
+        Cause(
+            *(
+                "history-huge-number",
+                "a time too large for any clock",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 1 at byte 0): it holds a"
+                    f" number that is too large. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE.replace("}", ', "time": 1e999}')),
+        ),
+        Cause(
+            *(
+                "history-nan",
+                "a value that JSON does not have",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 1 at byte 0): it is no "
+                    f"JSON: invalid character at byte 56. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE.replace("1}", "NaN}")),
+        ),
+        Cause(
+            *(
+                "history-deep",
+                "a value nested without end",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 1 at byte 0): it is "
+                    f"nested too deeply. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE.replace("1}", "[" * 50_000), OK),
+        ),
+        Cause(
+            *(
+                "history-some-times",
+                "times in some lines only",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, line 2 at byte 70): only some"
+                    f" of the lines have a field 'time'. {REPAIR}"
+                ),
+            ),
+            arrange=lines(INVOKE.replace("}", ', "time": 5}'), OK),
+        ),
+        Cause(
+            *(
+                "history-no-invocation",
+                "an answer that nobody asked for",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, event 0): process 0 completes"
+                    f" write but has invoked nothing. {PAIRS}"
+                ),
+            ),
+            arrange=lines(OK),
+        ),
+        Cause(
+            *(
+                "history-two-open",
+                "two operations of one process at a time",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, event 1): process 0 invokes "
+                    f"write while its write of index 0 is open. {PAIRS}"
+                ),
+            ),
+            arrange=lines(INVOKE, INVOKE),
+        ),
+        Cause(
+            *(
+                "history-after-info",
+                "a process that goes on after info",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, event 2): process 0 goes on "
+                    f"with invoke of write after info retired it. {PAIRS}"
+                ),
+            ),
+            arrange=lines(INVOKE, OK.replace("ok", "info"), INVOKE, OK),
+        ),
+        Cause(
+            *(
+                "history-other-answer",
+                "the answer to another question",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, event 1): process 0 completes"
+                    f" read, but invoked write at index 0. {PAIRS}"
+                ),
+            ),
+            arrange=lines(INVOKE, OK.replace("write", "read")),
+        ),
+        Cause(
+            *(
+                "history-time-back",
+                "an answer before its question",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, event 1): completed at 3 ns, "
+                    f"before its invocation at 9 ns. {PAIRS}"
+                ),
+            ),
+            arrange=lines(INVOKE.replace("}", ', "time": 9}'), OK.replace("}", ', "time": 3}')),
+        ),
+        Cause(
+            *(
+                "history-index-back",
+                "an index that goes back",
+                CHECK,
+                (
+                    "could not read the history (history.jsonl, event 3): index 3 does not "
+                    f"come after index 9. {PAIRS}"
+                ),
+            ),
+            arrange=lines(INVOKE.replace("}", ', "index": 9}'), OK.replace("}", ', "index": 3}')),
+        ),
+        Cause(
+            *(
+                "edn-truncated",
+                "EDN that ends too early",
+                EDN,
+                (
+                    "could not read the history (history.edn, line 2): it holds no operation:"
+                    f" '{{' at character 0 is never closed. {REPAIR}"
+                ),
+            ),
+            arrange=lines(EDN_INVOKE, "{:process 0 :type :ok", name="history.edn"),
+        ),
+        Cause(
+            *(
+                "edn-no-map",
+                "EDN that is no map",
+                EDN,
+                (
+                    "could not read the history (history.edn, line 2): it holds no operation:"
+                    f" expected a map. {REPAIR}"
+                ),
+            ),
+            arrange=lines(EDN_INVOKE, "(1 2 3)", name="history.edn"),
+        ),
+        Cause(
+            *(
+                "edn-no-process",
+                "EDN without a process",
+                EDN,
+                (
+                    "could not read the history (history.edn, line 1): it holds no operation:"
+                    f" the map has no :process. {REPAIR}"
+                ),
+            ),
+            arrange=lines("{:type :invoke :f :read}", name="history.edn"),
+        ),
+        Cause(
+            *(
+                "edn-bad-time",
+                "EDN with a time in words",
+                EDN,
+                (
+                    "could not read the history (history.edn, line 1): it holds no operation:"
+                    f" :time is no whole number. {REPAIR}"
+                ),
+            ),
+            arrange=lines(EDN_INVOKE.replace("}", ' :time "noon"}'), name="history.edn"),
+        ),
+        Cause(
+            *(
+                "edn-unknown-type",
+                "EDN of no known type",
+                EDN,
+                (
+                    "could not read the history (history.edn, line 1): it holds no operation:"
+                    f" it cannot be 'ask'. {REPAIR}"
+                ),
+            ),
+            arrange=lines(EDN_INVOKE.replace(":invoke", ":ask"), name="history.edn"),
+        ),
+        Cause(
+            *(
+                "jepsen-log-broken",
+                "a broken line of a Jepsen log",
+                "check jepsen.log",
+                (
+                    "could not read the history (jepsen.log, line 1): '[' at character 0 is "
+                    f"never closed. {REPAIR}"
+                ),
+            ),
+            arrange=lines("INFO jepsen.util - 3\t:invoke\t:write\t[", name="jepsen.log"),
+        ),
+        Cause(
+            *(
+                "unknown-model",
+                "no such model",
+                f"{CHECK} --model registr",
+                (
+                    "there is no model called 'registr' for a bare history. Choose one of: "
+                    "register, cas-register, kv, set, set-full, set-full:stale-reads-allowed"
+                ),
+            ),
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            *("model-needs-more", "a checker that needs more than a history"),
+            *(
+                f"{CHECK} --model split-brain",
+                (
+                    "there is no model called 'split-brain' for a bare history. Choose one "
+                    "of: register, cas-register, kv, set, set-full, "
+                    "set-full:stale-reads-allowed"
+                ),
+            ),
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            *(
+                "unknown-format",
+                "no such format",
+                f"{CHECK} --format xml",
+                ("there is no history format called 'xml'. Choose one of: jsonl, edn, jepsen-log"),
+            ),
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            *(
+                "wrong-format",
+                "another format than the file's",
+                f"{CHECK} --format edn",
+                (
+                    "could not read the history (history.jsonl, line 1): it holds no "
+                    f"operation: expected a map. {REPAIR}"
+                ),
+            ),
+            arrange=lines("hello", name="history.jsonl"),
+        ),
+    ),
+)

@@ -1,0 +1,20 @@
+"""The ways to be wrong that are known, each with its sentence and exit code."""
+
+from tests.bad_input.cause import Cause, Chapter
+from tests.bad_input.environment_causes import ENVIRONMENT
+from tests.bad_input.history_causes import HISTORIES
+from tests.bad_input.option_causes import COMBINATIONS, COMMANDS, NAMES, NUMBERS
+from tests.bad_input.plan_causes import PLANS
+from tests.bad_input.run_causes import RUNS
+
+CHAPTERS: tuple[Chapter, ...] = (
+    COMMANDS,
+    NUMBERS,
+    NAMES,
+    COMBINATIONS,
+    PLANS,
+    HISTORIES,
+    RUNS,
+    ENVIRONMENT,
+)
+CAUSES: tuple[Cause, ...] = tuple(cause for chapter in CHAPTERS for cause in chapter.causes)

@@ -1,0 +1,38 @@
+"""Fixtures around helper containers; a ``conftest.py`` that wants them imports them by name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docker import DockerClient
+
+from runtimes.docker.engine import connect
+from tests.containers.bystanders.helper_containers import (
+    FOREIGN_LABEL,
+    WebServer,
+    held,
+    helper_image,
+    sweep_foreign,
+)
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def helper_lock(tmp_path: Path) -> Iterator[Path]:
+    """The lock of this test's helpers, held until it ends."""
+    with held(tmp_path / "lock") as lock:
+        yield lock
+
+
+@pytest.fixture
+def foreign_container(engine: DockerClient, helper_lock: Path) -> Iterator[WebServer]:
+    """A web server in a container that is nobody's of ours: no sweep and no run may touch it."""
+    sweep_foreign(engine)
+    with WebServer(helper_image(engine), {FOREIGN_LABEL: str(helper_lock)}) as server:
+        yield server

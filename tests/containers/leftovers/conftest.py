@@ -1,0 +1,34 @@
+"""The engine, and run folders whose locks are held as living runs hold them."""
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from docker import DockerClient
+
+from history.run_folder import RunFolder
+from runtimes.docker.engine import connect
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def living_folder(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Makes run folders of the given names, locked until the test ends."""
+    with ExitStack() as locks:
+
+        def make(name: str) -> Path:
+            folder = tmp_path / name
+            folder.mkdir(parents=True)
+            lock = locks.enter_context(RunFolder(folder).lock.open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return folder
+
+        yield make

@@ -1,0 +1,43 @@
+"""Whatever the harness was doing when it was killed, ``clean`` leaves the machine as it was.
+
+The moments are scripted here; ``bench.harness_kills`` draws them.
+"""
+
+from pathlib import Path
+
+import pytest
+from docker import DockerClient
+
+from bench.kill_moments import Moment
+from bench.killed_runs import Campaign, Kill
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
+
+DEPLOYING = Kill(Moment("deploying", 0.6), "with its watchdog", 1, 2.0, "none")
+IN_A_PARTITION = Kill(Moment("in a fault", 0.1), "alone", 2, 8.0, "partition:leader")
+JUDGING = Kill(Moment("judging", 0.2), "with its group", 3, 2.0, "none")
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        pytest.param(DEPLOYING, id="deploying"),
+        pytest.param(IN_A_PARTITION, id="in-a-partition"),
+        pytest.param(JUDGING, id="judging"),
+    ],
+)
+def test_a_killed_harness_leaves_nothing_after_clean(
+    kill: Kill, tmp_path: Path, engine: DockerClient
+) -> None:
+    campaign = Campaign(tmp_path, engine)
+    with campaign.foreign:
+        outcome = campaign.round(1, kill)
+    assert outcome.ended is None
+    assert outcome.left_behind == []
+    assert outcome.disturbed == []
+    assert outcome.problems == []
+    if kill is IN_A_PARTITION:
+        # Healed and stopped before anybody cleaned; how soon is the campaign's to measure.
+        assert outcome.watchdog_s is not None
+        assert outcome.watchdog_s < 60
+        assert outcome.check == 2

@@ -1,0 +1,104 @@
+"""A system that others wrote, in containers: it loses what it acknowledged, and nothing else does.
+
+Scripted and aimed, so they gate: Redis with Sentinel replicates asynchronously, and a primary that
+is cut off from its replicas goes on acknowledging until it is told that it was deposed.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import results
+from history.run_folder import RunFolder
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "harness.cli", "test", "--system", "redis", "--seed", "7"),
+            *("--workload", "set", "--no-analyze", "--runs-folder", str(folder), *options),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    path = RunFolder((folder / "latest").resolve()).results
+    assert path.is_file(), done.stdout + done.stderr
+    return done.returncode, results.read(path), done.stdout + done.stderr
+
+
+def leftovers(run_id: str) -> str:
+    filters = ["--filter", f"label=splitbrain.run={run_id}"]
+    listings = [
+        subprocess.run(
+            ["docker", *what, *filters, "-q"], capture_output=True, text=True, check=True
+        )
+        for what in (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
+    ]
+    return "".join(listing.stdout for listing in listings)
+
+
+def acknowledged_adds(folder: RunFolder) -> dict[tuple[str, int], str]:
+    """Set and element of every acknowledged add, with the node that acknowledged it."""
+    events: list[dict[str, Any]] = [
+        json.loads(line) for line in folder.history.read_text().splitlines()
+    ]
+    return {
+        (event["key"], event["value"]): event["node"]
+        for event in events
+        if event["f"] == "add" and event["type"] == "ok"
+    }
+
+
+def test_an_isolated_primary_loses_what_it_acknowledged_and_the_fault_is_named(
+    tmp_path: Path,
+) -> None:
+    code, found, output = run(tmp_path, "--nemesis", "isolate-leader-8s", "--time-limit", "15")
+    assert code == 1, output
+    (fault,) = found.faults
+    assert fault.verified
+    assert fault.healed
+    verdicts = {result.checker: result for result in found.checkers}
+    # What judges logs and state events is not asked of a system that has none.
+    assert set(verdicts) == {"set-full", "node-health", "record"}
+    judged = verdicts["set-full"]
+    assert judged.verdict.value == "invalid"
+    assert found.vacuous == ()
+    # Which are lost, by whom they were acknowledged, and which fault did it.
+    worst = judged.lists["lost-by-fault"][0]
+    assert (worst["fault"], worst["when"], worst["node"]) == (0, "during", fault.leader)
+    assert worst["count"] > 100
+    assert f"acknowledged by {fault.leader} during fault 0 (partition:leader on" in judged.reason
+    assert "acknowledged elements are lost" in output
+    folder = RunFolder(Path(found.run_folder))
+    acknowledged = acknowledged_adds(folder)
+    lost = {(row["key"], row["value"]): row["node"] for row in judged.lists["lost"]}
+    assert len(lost) == judged.figures["lost"]
+    assert lost.items() <= acknowledged.items()
+    # Clients that follow were served by the new primary meanwhile.
+    assert {fault.leader} < set(acknowledged.values())
+    assert leftovers(found.run) == ""
+    assert folder.summary.read_text().count("during fault 0") >= 1
+
+
+def test_without_a_fault_nothing_is_lost(tmp_path: Path) -> None:
+    code, found, output = run(tmp_path, "--nemesis", "none", "--time-limit", "8")
+    assert code == 0, output
+    assert {result.verdict.value for result in found.checkers} == {"valid"}
+    assert found.vacuous == ()
+    (judged,) = (result for result in found.checkers if result.checker == "set-full")
+    assert judged.figures["acknowledged"] > 500
+    assert judged.lists == {}
+    lines = RunFolder(Path(found.run_folder)).metrics.read_text().splitlines()
+    told = [line["system"] for line in map(json.loads, lines) if line["system"]]
+    assert {figures["leads"] for figures in told} == {0, 1}
+    assert all("config_epoch" in figures for figures in told)

@@ -1,0 +1,60 @@
+"""A whole night in containers: the planted bug is seen, the correct quorum is green."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.suite.ledger import Ledger, NightEnded, RunEnded
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[3]
+SUITE = """
+name = "tiny"
+
+[[matrix]]
+name = "correct"
+system = "kraft"
+nemesis = "leader-pause"
+time_limit = 12
+
+[[matrix]]
+name = "planted"
+system = "kraft"
+nemesis = "isolate-leader"
+bug = "stale-leader-reads"
+time_limit = 15
+expect = "invalid"
+caught_by = ["linearizability"]
+"""
+
+
+def test_a_tiny_night_sees_its_planted_bug_and_finds_the_quorum_correct(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(SUITE)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "harness.cli", "suite", str(tmp_path / "tiny.toml")),
+            *("--runs-folder", str(tmp_path / "runs")),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = Ledger(tmp_path / "runs" / "ledger.jsonl").lines()
+    runs = {line.matrix: line for line in lines if isinstance(line, RunEnded)}
+    assert isinstance(lines[-1], NightEnded)
+    planted, correct = runs["planted"], runs["correct"]
+    assert (planted.number, planted.verdict, planted.exit_code) == (1, "invalid", 1)
+    assert (correct.verdict, correct.exit_code, correct.vacuous) == ("valid", 0, ())
+    assert correct.commit is not None
+    assert correct.system_versions
+    # The violation's evidence is whole, the valid run's is down to what names it.
+    assert (Path(str(planted.run_folder)) / "history.jsonl").is_file()
+    assert {path.name for path in Path(str(correct.run_folder)).iterdir()} == {
+        *("plan.json", "schedule.jsonl", "faults.jsonl"),
+        *("results.json", "summary.md", "junit.xml"),
+    }

@@ -1,0 +1,213 @@
+"""The environment fails amid a real run: one sentence, the next step, exit 3, nothing left.
+
+What was recorded until then is judged all the same.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import results
+from harness.evidence_loader import load_run
+from history.run_folder import RunFolder
+from tests.containers.leftovers.engine_relay import EngineRelay
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[3]
+#: Enough for a plan and a few seconds of history.
+SMALL_DISK_KIB = 2_500
+
+
+class Run:
+    """``splitbrain test`` as a process, its lines as they come."""
+
+    def __init__(
+        self, folder: Path, *options: str, program: tuple[str, ...] = (), engine: str = ""
+    ) -> None:
+        self.folder = folder
+        environment = {**os.environ, "DOCKER_HOST": engine} if engine else dict(os.environ)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, *(program or ("-m", "harness.cli")), "test", "--system", "kraft"),
+                *("--seed", "7", "--no-analyze", "--runs-folder", str(folder), *options),
+            ],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        self.said = ""
+
+    def until(self, *texts: str) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said += line
+            if all(text in line for text in texts):
+                return
+        raise AssertionError(f"{texts} were not said:\n{self.said}")
+
+    def end(self) -> tuple[int, str]:
+        assert self.process.stdout is not None
+        self.said += self.process.stdout.read()
+        self.process.stdout.close()
+        return self.process.wait(), self.said
+
+    @property
+    def root(self) -> Path:
+        return (self.folder / "latest").resolve()
+
+    def results(self) -> results.Results:
+        return results.read(RunFolder(self.root).results)
+
+
+def verdicts(found: results.Results) -> dict[str, str]:
+    return {result.checker.partition(":")[0]: result.verdict.value for result in found.checkers}
+
+
+def leftovers(run_id: str) -> str:
+    listings = [
+        subprocess.run(
+            ["docker", *what, "--filter", f"label=splitbrain.run={run_id}", "-q"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for what in (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
+    ]
+    return "".join(listing.stdout for listing in listings)
+
+
+def check(root: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.cli", "check", str(root), "--no-analyze"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRelay]:
+    # The test's own folder has a name too long for a socket.
+    with EngineRelay(tmp_path_factory.mktemp("r") / "s") as relay:
+        yield relay
+
+
+def test_an_engine_that_goes_away_costs_what_it_alone_can_give(
+    tmp_path: Path, relay: EngineRelay
+) -> None:
+    run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60", engine=relay.host)
+    run.until("per second")
+    relay.cut()
+    code, said = run.end()
+    assert code == 3, said
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith(" HARNESS FAILED  could not"), said
+    found = run.results()
+    assert verdicts(found)["linearizability"] == "valid"
+    assert verdicts(found)["record"] == "unknown"
+    assert "engine" in found.problems[0]
+    assert "splitbrain clean" in said
+    assert "nodes stopped" not in said
+    # With the engine back, checking fetches what the nodes left and removes the rest.
+    code, said = check(run.root)
+    assert code == 3, said
+    assert verdicts(run.results())["lost-commits"] == "valid"
+    assert verdicts(run.results())["record"] == "valid"
+    assert leftovers(run.root.name) == ""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_KIB}k", "tmpfs", str(folder)], check=True
+    )
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_under_the_run_folder_ends_the_run_and_leaves_a_prefix(
+    small_disk: Path,
+) -> None:
+    run = Run(small_disk, "--nemesis", "none", "--time-limit", "120", "--rate", "600")
+    code, said = run.end()
+    assert code == 3, said
+    assert "Traceback" not in said
+    assert "No space left on device" in said
+    assert "Make room" in said
+    record = load_run(run.root)
+    assert len(record.operations) > 100
+    assert not [problem for problem in record.problems if "history.jsonl is broken" in problem]
+    assert leftovers(run.root.name) == ""
+    # Nodes write their state events to the same disk: that they end with it is not their fault.
+    found = run.results()
+    assert verdicts(found)["node-health"] != "invalid"
+    assert found.exit_code == 3
+    assert check(run.root)[0] == 3
+
+
+BROKEN_NODE = """
+import sys
+import msgspec
+from harness import cli
+from systems.kraft.adapter import KraftSystem
+
+describe = KraftSystem.deployment
+
+def broken(self, *arguments):
+    spec = describe(self, *arguments)
+    command = ("python3", "-c", "print('cannot open the log: no such disk'); raise SystemExit(9)")
+    nodes = tuple(
+        msgspec.structs.replace(node, command=command) if node.name == "n2" else node
+        for node in spec.nodes
+    )
+    return msgspec.structs.replace(spec, nodes=nodes)
+
+KraftSystem.deployment = broken
+sys.exit(cli.run(sys.argv[1:]))
+"""
+
+
+def test_a_node_that_never_starts_shows_its_last_lines(tmp_path: Path) -> None:
+    program = tmp_path / "broken_node.py"
+    program.write_text(BROKEN_NODE)
+    run = Run(tmp_path / "runs", "--nemesis", "none", "--time-limit", "5", program=(str(program),))
+    code, said = run.end()
+    assert code == 3, said
+    assert "Traceback" not in said
+    assert "n2 exited with code 9" in said
+    assert "cannot open the log: no such disk" in said.split("splitbrain: ")[-1]
+    assert leftovers(run.root.name) == ""
+    assert run.results().exit_code == 3
+    code, said = check(run.root)
+    assert code == 3, said
+
+
+def test_three_signals_leave_at_once_and_the_rest_to_the_watchdog(tmp_path: Path) -> None:
+    run = Run(tmp_path, "--nemesis", "none", "--time-limit", "60")
+    run.until("per second")
+    run.process.send_signal(signal.SIGTERM)
+    run.until("once more to hurry")
+    run.process.send_signal(signal.SIGTERM)
+    run.until("interrupted again")
+    run.process.send_signal(signal.SIGTERM)
+    code, said = run.end()
+    assert code == 3, said
+    last = said.splitlines()[-1]
+    assert "splitbrain check" in last, said
+    code, said = check(run.root)
+    assert code == 2, said
+    assert "INTERRUPTED" in said.splitlines()[-1] or "UNKNOWN" in said.splitlines()[-1]
+    assert leftovers(run.root.name) == ""

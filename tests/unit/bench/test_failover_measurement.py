@@ -1,0 +1,243 @@
+"""The bench against a cluster in memory: whom it hits, what it counts, that it heals."""
+
+import asyncio
+import random
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from bench import failover_measurement
+from bench.failover import settings_of
+from bench.failover_arithmetic import Failover, TimedFault
+from bench.failover_cluster import Cluster
+from bench.failover_elections import idle, loaded, roles_taken
+from bench.failover_measurement import FAULTS, Measurements, measure
+from bench.failover_writers import WriterOptions
+from contracts.errors import UsageError
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.operations import Completion, Operation
+from contracts.runtime import Runtime
+from contracts.state_event import StateEvent
+from contracts.system import LeaderView, Route, System
+
+N1, N2, N3 = NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
+OPTIONS = WriterOptions(interval_s=0.001, timeout_s=0.05)
+PATIENCE_S = 20.0
+
+
+class Memory:
+    """Both the runtime and the system: nodes, who leads, and who only believes that it does."""
+
+    name = "memory"
+
+    def __init__(self, *, tells_epochs: bool = True) -> None:
+        self.tells_epochs = tells_epochs
+        self.leads = N1
+        self.epoch = 1
+        #: Old leaders that go on in their old epoch, by node.
+        self.believes: dict[NodeName, int] = {}
+        self.down: set[NodeName] = set()
+        self.log: list[str] = []
+        #: Whether nobody is elected in a leader's place.
+        self.is_stuck = False
+        #: Whether the next view of the leader is out of date when it is given.
+        self.outdated_view = False
+        self._acknowledged = threading.Condition()
+        self._newest_acknowledged = 0
+
+    # The runtime.
+
+    def nodes(self) -> tuple[NodeName, ...]:
+        return NODES
+
+    def kill(self, node: NodeName) -> None:
+        self.log.append(f"kill {node}")
+        self.down.add(node)
+        self.elect(node)
+
+    def pause(self, node: NodeName) -> None:
+        self.log.append(f"pause {node}")
+        self.down.add(node)
+        self.elect(node)
+
+    def cut(self, links: Iterable[Link]) -> None:
+        (node,) = {link.source for link in links if self.leads == link.source}
+        self.log.append(f"cut {node}")
+        self.believes[node] = self.epoch
+        self.elect(node)
+
+    def start(self, node: NodeName) -> None:
+        self.log.append(f"start {node}")
+        self.down.discard(node)
+
+    def resume(self, node: NodeName) -> None:
+        self.log.append(f"resume {node}")
+        self.down.discard(node)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        assert len(list(links)) == 4
+        self.log.append("restore")
+        self.believes.clear()
+
+    def elect(self, old: NodeName) -> None:
+        if self.is_stuck:
+            return
+        self.leads = NODES[(NODES.index(old) + 1) % 3]
+        self.epoch += 1
+
+    # The system.
+
+    def ready(self, runtime: object) -> None:
+        assert not self.down
+
+    def converged(self, runtime: object) -> None:
+        assert not self.down
+
+    def leader(self, runtime: object, timeout_s: float) -> LeaderView:
+        view = LeaderView(self.leads, self.epoch)
+        if self.outdated_view:
+            self.outdated_view = False
+            self.elect(self.leads)
+            with self._acknowledged:
+                assert self._acknowledged.wait_for(
+                    lambda: self._newest_acknowledged == self.epoch, PATIENCE_S
+                )
+        return view
+
+    def acknowledge(self, epoch: int) -> None:
+        """A writer is about to hear of a write of this epoch."""
+        with self._acknowledged:
+            self._newest_acknowledged = max(epoch, self._newest_acknowledged)
+            self._acknowledged.notify_all()
+
+    def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
+        return None
+
+    def open_client(self, runtime: object, route: Route) -> "MemoryClient":
+        return MemoryClient(self, route)
+
+
+class MemoryClient:
+    """A pinned one asks its node; the other one knows who leads."""
+
+    def __init__(self, memory: Memory, route: Route) -> None:
+        self._memory = memory
+        self._route = route
+
+    async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
+        memory = self._memory
+        node = self._route.node if self._route.kind == "pinned" else memory.leads
+        await asyncio.sleep(0)
+        if node in memory.down:
+            return Completion("info", error="timed-out", node=node)
+        epoch = memory.believes.get(node, memory.epoch if node == memory.leads else None)
+        if epoch is None:
+            return Completion("fail", error="not-leader", node=node)
+        memory.acknowledge(epoch)
+        position = (epoch, 0) if memory.tells_epochs else None
+        return Completion("ok", operation.value, None, position, node)
+
+    async def close(self) -> None:
+        pass
+
+
+def cluster_of(memory: Memory) -> Cluster:
+    return Cluster(cast(System, memory), cast(Runtime, memory), Path())
+
+
+def measured(memory: Memory, fault: str, runs: int = 2) -> tuple[Measurements, list[TimedFault]]:
+    faults: list[TimedFault] = []
+
+    def tell(number: int, hit: TimedFault, result: Failover | None) -> None:
+        assert number == len(faults) + 1
+        faults.append(hit)
+
+    result = asyncio.run(measure(cluster_of(memory), fault, runs, OPTIONS, random.Random(1), tell))
+    return result, faults
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failover_measurement, "PHASE_S_MAX", 0.0)
+
+
+@pytest.mark.parametrize("tells_epochs", [True, False], ids=["epochs", "views"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_leader_is_hit_and_the_cluster_made_whole_each_time(
+    fault: str, tells_epochs: bool
+) -> None:
+    memory = Memory(tells_epochs=tells_epochs)
+    measurements, faults = measured(memory, fault)
+    assert len(measurements.failovers) == 2
+    assert [(hit.leader, hit.epoch_before) for hit in faults] == [(N1, 1), (N2, 2)]
+    acts = {
+        "kill": ["kill n1", "start n1", "kill n2", "start n2"],
+        "pause": ["pause n1", "resume n1", "pause n2", "resume n2"],
+        "partition": ["cut n1", "restore", "cut n2", "restore"],
+    }
+    assert memory.log == acts[fault]
+
+
+def test_without_a_new_leader_a_measurement_is_unfinished_and_healed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The old leader goes on acknowledging in its old epoch; nothing of that counts."""
+    monkeypatch.setattr(failover_measurement, "PATIENCE_S", 0.2)
+    memory = Memory()
+    memory.is_stuck = True
+    measurements, _ = measured(memory, "partition", 1)
+    assert (measurements.unfinished_count, measurements.failovers) == (1, [])
+    assert memory.log == ["cut n1", "restore"]
+
+
+def test_a_leader_that_changed_before_the_fault_is_measured_again() -> None:
+    memory = Memory()
+    memory.outdated_view = True
+    measurements, _ = measured(memory, "kill", 1)
+    assert (measurements.spoilt_count, len(measurements.failovers)) == (1, 1)
+
+
+def test_epochs_that_pass_without_a_fault_are_counted() -> None:
+    memory = Memory()
+
+    async def body() -> tuple[int, int, float]:
+        quiet = await idle(cluster_of(memory), 0.0005)
+        asyncio.get_running_loop().call_later(0.01, memory.elect, N1)
+        busy = await loaded(cluster_of(memory), 0.001, 0.0)
+        return quiet.epochs, busy.epochs, busy.operations_per_second
+
+    idle_epochs, loaded_epochs, rate = asyncio.run(body())
+    assert (idle_epochs, loaded_epochs) == (0, 1)
+    assert rate > 0
+
+
+def test_roles_are_read_from_whole_lines_after_the_position(tmp_path: Path) -> None:
+    file = tmp_path / "events"
+
+    def line(kind: Any, role: str | None) -> bytes:
+        return msgspec.json.encode(StateEvent("n1", 0, 0, kind, 1, role)) + b"\n"
+
+    before = line("role", "leader")
+    after = line("role", "follower") + line("commit", None) + line("started", "unattached")
+    file.write_bytes(before + after + line("role", "candidate")[:-5])
+    assert roles_taken(file, len(before)) == ["follower"]
+    assert roles_taken(tmp_path / "none", 0) == []
+
+
+def test_single_settings_override_the_profile() -> None:
+    name = "controller.quorum.fetch.timeout.ms"
+    assert settings_of("kraft", None, []) == {}
+    assert settings_of("kraft", "kafka-defaults", [])[name] == "2000"
+    assert settings_of("kraft", "kafka-defaults", [f"{name}=7"])[name] == "7"
+
+
+def test_unknown_profiles_and_settings_without_value_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"no profile 'sentinel-defaults' for 'kraft'.*kafka-def"):
+        settings_of("kraft", "sentinel-defaults", [])
+    with pytest.raises(UsageError, match="'x=' has no value"):
+        settings_of("kraft", None, ["x="])

