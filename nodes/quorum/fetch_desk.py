@@ -36,7 +36,13 @@ class FetchDesk:
 
     @property
     def next_expiry(self) -> Microseconds | None:
-        """When the first parked fetch must be answered."""
+        """When the first parked fetch must be answered; None while none may be.
+
+        That is, before the quorum state is durable: a time that is over already would have the
+        host come back again and again for as long as the disk takes.
+        """
+        if not self._context.outbox.state_is_durable:
+            return None
         return min((parked.expires for parked in self._parked.values()), default=None)
 
     def accept(self, event: RequestReceived, request: FetchRequest, told: Offset) -> None:
