@@ -303,6 +303,9 @@ def _result(findings: _Findings, *, stale_reads_allowed: bool) -> CheckResult:
             f"{findings.never_read} of {findings.acknowledged} acknowledged elements were never "
             "looked for: no read was invoked after they were acknowledged."
         )
+    elif not findings.elements:
+        verdict = Verdict.UNKNOWN
+        reason = "Nobody ever added an element or saw one, so there is nothing to judge."
     else:
         verdict = Verdict.VALID
         reason = (

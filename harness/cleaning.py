@@ -99,9 +99,14 @@ def kill_users(folder: Path) -> None:
     for process in Path("/proc").glob("[0-9]*"):
         # It may end while it is looked at, or be another user's.
         with suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if any(word.endswith(f"={folder}".encode()) for word in words):
-                os.kill(int(process.name), signal.SIGKILL)
+            # Held before it is looked at: the number may go to another process at any time.
+            descriptor = os.pidfd_open(int(process.name))
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if any(word.endswith(f"={folder}".encode()) for word in words):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            finally:
+                os.close(descriptor)
 
 
 def await_orphans(patience_s: float) -> None:

@@ -86,21 +86,26 @@ def load_run(root: Path) -> RunRecord:
     folder = RunFolder(root)
     if not root.is_dir():
         raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
+    # Asked first: what ends while it is read was read in part.
+    living = is_alive(folder)
     problems: list[str] = []
     plan = _read_plan(folder, problems)
     events, operations = _read_history(folder, problems)
     schedule = read_json_lines(folder.schedule, dict[str, Any], problems)
     state_events: dict[str, list[StateEvent]] = {}
     committed_logs: dict[str, CommittedLog] = {}
+    damaged = [] if living else damage(folder)
     for node in folder.node_names():
         read = read_json_lines(folder.state_events(node), StateEvent, problems)
         if read:
             read.sort(key=lambda event: (event.incarnation, event.sequence))
             state_events[str(node)] = read
-        log = read_committed_log(folder.committed_log(node), problems)
-        if log is not None:
+        dump = folder.committed_log(node)
+        log = read_committed_log(dump, problems)
+        # What is not in a dump counts against the system, so it must be as the run left it.
+        name = f"{dump.relative_to(root)} "
+        if log is not None and not any(clause.startswith(name) for clause in damaged):
             committed_logs[str(node)] = log
-    living = is_alive(folder)
     if living:
         problems.append("The run is still going on; this is the verdict on what it has so far.")
     return RunRecord(
@@ -115,7 +120,7 @@ def load_run(root: Path) -> RunRecord:
         phases=tuple(read_json_lines(phases_path(root), Phase, problems)),
         living=living,
         problems=tuple(problems),
-        damage=() if living else tuple(damage(folder)),
+        damage=tuple(damaged),
     )
 
 
@@ -158,10 +163,12 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
 def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
     """One node's ``log.jsonl``: a header line, then one record per line; None if unusable.
 
-    The header names how far the log goes, so a torn dump cannot pass for a short log.
+    The header names how far the log goes, so a torn dump cannot pass for a short log. One with a
+    broken line is left out too: the record that stood there would be missed on that node.
     """
+    known_before = len(problems)
     lines = read_json_lines(path, dict[str, Any], problems)
-    if not lines:
+    if not lines or len(problems) > known_before:
         return None
     where = f"{path.parent.name}/{path.name}"
     try:

@@ -31,23 +31,36 @@ class Seal(msgspec.Struct, frozen=True):
     digest: str
 
 
+def open_manifest(folder: RunFolder) -> None:
+    """Say at a run's beginning that its evidence is to be sealed.
+
+    So that a run which could not write the last of it is known for that, however it is judged.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    _write(folder, {})
+
+
+def is_open(folder: RunFolder) -> bool:
+    """Whether the evidence was to be sealed and never was."""
+    try:
+        return not msgspec.json.decode((folder.root / MANIFEST_NAME).read_bytes(), type=dict)
+    except (OSError, msgspec.DecodeError):
+        return False
+
+
 def write_manifest(folder: RunFolder) -> None:
     """Seal the run folder as it is.
 
     Raises:
         HarnessError: a file cannot be read, or the disk refuses.
     """
-    path = folder.root / MANIFEST_NAME
     try:
         seals = {str(file.relative_to(folder.root)): seal(file) for file in _evidence(folder)}
-        write_atomically(path, msgspec.json.format(msgspec.json.encode(seals), indent=1))
     except OSError as error:
-        raise HarnessError(
-            "seal the run's evidence",
-            str(path),
-            error.strerror or str(error),
-            "Make room on that disk, or choose another --runs-folder.",
-        ) from error
+        raise _failure(folder, error) from error
+    _write(folder, seals)
 
 
 def damage(folder: RunFolder) -> list[str]:
@@ -90,6 +103,23 @@ def seal(path: Path) -> Seal:
             digest.update(block)
             length += len(block)
     return Seal(length, digest.hexdigest())
+
+
+def _write(folder: RunFolder, seals: dict[str, Seal]) -> None:
+    content = msgspec.json.format(msgspec.json.encode(seals), indent=1)
+    try:
+        write_atomically(folder.root / MANIFEST_NAME, content)
+    except OSError as error:
+        raise _failure(folder, error) from error
+
+
+def _failure(folder: RunFolder, error: OSError) -> HarnessError:
+    return HarnessError(
+        "seal the run's evidence",
+        str(folder.root / MANIFEST_NAME),
+        error.strerror or str(error),
+        "Make room on that disk, or choose another --runs-folder.",
+    )
 
 
 def _evidence(folder: RunFolder) -> Iterator[Path]:

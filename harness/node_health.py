@@ -121,17 +121,24 @@ def _watched_exits(
     record: RunRecord, node: str, windows: Sequence[FaultWindow]
 ) -> Iterator[dict[str, Any]]:
     """Exits that the harness saw while no fault on the node was in force that ends nodes."""
-    fatal = [event for event in record.state_events.get(node, []) if event.kind == "fatal"]
+    events = record.state_events.get(node, [])
     for phase in record.phases:
         if phase.phase != "node-exited" or phase.node != node:
             continue
-        why = next((event.reason for event in fatal if event.reason), phase.detail)
+        why = _stated_reason(events, phase.time) or phase.detail
         asking = _asking(windows, node, phase.time)
         if asking and _fits(asking, why, phase.exit_code):
             continue
         code = "an unknown exit code" if phase.exit_code is None else f"exit code {phase.exit_code}"
         what = f"ended by itself with {code}" + (f" ({why})" if why else "")
         yield _violation("node-exited", node, phase.time, what + _despite(asking))
+
+
+def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
+    """Why the life of the node that was seen to have ended by this time says that it ends."""
+    life = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
+    fatal = (event for event in events if event.kind == "fatal" and event.incarnation == life)
+    return next((event.reason for event in fatal if event.reason), None)
 
 
 def _exits(

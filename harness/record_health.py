@@ -13,10 +13,13 @@ from checker.registry import COMMITTED_LOGS, evidence_needed
 from checker.verdict import CheckResult, Verdict
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
+from harness.manifest import is_open
 
 CHECKER_NAME = "record"
 #: Step that a run reaches when all its evidence is in the folder.
 _COLLECTED = "collected"
+#: The last step of all, after which the evidence is sealed unless the run has failed.
+_TORN_DOWN = "torn-down"
 _NAMED_MAX = 3
 
 
@@ -68,6 +71,8 @@ def _lacks(record: RunRecord) -> Iterator[str]:
 
 def _unfinished(record: RunRecord) -> Iterator[str]:
     """The run died, or its course is not known."""
+    if record.reached(_TORN_DOWN) and not record.reached("failed") and is_open(record.folder):
+        yield "The evidence was not sealed: the last of it could not be written."
     if record.reached(_COLLECTED):
         return
     if record.phases:

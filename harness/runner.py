@@ -25,7 +25,7 @@ from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.live import LiveDisplay
 from harness.load.openers import SystemClients, fixed_endpoints
 from harness.load_phase import LoadPhase
-from harness.manifest import write_manifest
+from harness.manifest import open_manifest, write_manifest
 from harness.metrics import MetricsSampler
 from harness.nemesis_driver import NemesisDriver, Patience
 from harness.options import PreparedTest
@@ -128,6 +128,7 @@ class _Run:
         self._node_specs: tuple[NodeSpec, ...] = ()
         self._plan = plan_of(test, name, living.run_id)
         write_plan(self._folder, self._plan)
+        open_manifest(self._folder)
         self._ballast = Ballast(self._folder.root)
         self._ballast.take()
         self._schedule = self._lines_of_schedule(test.schedule)

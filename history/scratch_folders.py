@@ -15,7 +15,8 @@ from pathlib import Path
 
 #: Names of the folders begin so.
 PREFIX = "splitbrain-"
-_LOCK = ".lock"
+#: No plain word: others keep locks in their folders too, and those are not ours to remove.
+_LOCK = ".splitbrain-scratch.lock"
 
 
 @contextmanager

@@ -73,10 +73,25 @@ def is_known_dead(owner: Owner) -> bool:
     if owner.machine != here.machine:
         return False
     if owner.boot != here.boot:
-        return True
+        # Where machines have no identity, as in containers, it may be another machine's start.
+        return bool(owner.machine)
     if owner.process_namespace != here.process_namespace:
         return False
-    return _started_ticks(owner.process) != owner.started_ticks
+    started = _started_ticks(owner.process)
+    return started != owner.started_ticks and not (started is None and _is_hidden(owner.process))
+
+
+def _is_hidden(process: int) -> bool:
+    """Whether it runs and is another user's whom ``/proc`` does not show (``hidepid``)."""
+    if (_PROC / str(process)).exists():
+        return False
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def is_running(process: int) -> bool:

@@ -32,6 +32,9 @@ _OUTPUT_TAIL_BYTES = 8192
 _SENTENCE_LENGTH_MAX = 400
 #: How the command line begins its sentence about a defect of its own.
 _DEFECT = "this is a defect"
+#: Headline of a run, or of its judging, that somebody ended early: neither a verdict nor a failure
+#: of ours.
+_INTERRUPTED = "INTERRUPTED"
 _HEADLINES: dict[str, ledger.Verdict] = {
     "INVALID": "invalid",
     "HARNESS FAILED": "failed",
@@ -85,7 +88,8 @@ def conclude_run(
         return _failed(
             attempt, folder, exit_code, f"It {said}, but its results say {results.headline}."
         )
-    if results.headline == "VALID" and not (folder and _ran_to_its_end(folder)):
+    cut_short = results.headline == "VALID" and not (folder and _ran_to_its_end(folder))
+    if cut_short or results.headline == _INTERRUPTED:
         sentence = "It was ended before its time limit, so that valid would be a guess."
         return _failed(attempt, folder, exit_code, sentence)
     return _from_results(results, folder, exit_code)
@@ -97,9 +101,11 @@ def conclude_orphan(attempt: Attempt, tool: Sequence[str]) -> Conclusion | None:
     results = _results(folder, attempt, tool)
     if results is None or folder is None:
         return None
-    if results.verdict is RunVerdict.INVALID or _ran_to_its_end(folder):
+    if results.verdict is RunVerdict.INVALID:
         return _from_results(results, folder, None)
-    return None
+    if results.headline == _INTERRUPTED or not _ran_to_its_end(folder):
+        return None
+    return _from_results(results, folder, None)
 
 
 def conclude_program(

@@ -10,6 +10,7 @@ and files that are not in the table. The process must be gone before.
 Source: the model of ``nodes.storage.filesystem``; the order in which sectors reach a disk is free.
 """
 
+import errno
 import os
 import random
 from collections.abc import Callable
@@ -53,13 +54,15 @@ def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
 
     Args:
         data: the data folder of a node whose processes are gone.
-        table: its durable lengths; nothing is lost where the node never got to write one.
+        table: its durable lengths; without one nothing would be lost, and the cut be a kill.
         draw: settles what survives.
 
     Raises:
-        HarnessError: the table or a file cannot be read or changed.
+        HarnessError: the table or a file cannot be read or changed, or files have no table.
     """
     try:
+        if not table.exists() and any(path.is_file() for path in data.rglob("*")):
+            raise FileNotFoundError(errno.ENOENT, "it never told what it has flushed", str(table))
         lines = table.read_bytes().split(b"\n") if table.exists() else []
         entries = [msgspec.json.decode(line, type=_DurableLength) for line in lines if line.strip()]
         losses = [

@@ -64,7 +64,7 @@ def end_run(run_id: RunId, lock: Path) -> int:
             for number in members
         ]
         for number in numbers:
-            _kill(number, run_id)
+            _kill(number, run_id, lock)
         killed.update(numbers)
         return not numbers
 
@@ -77,12 +77,13 @@ def end_run(run_id: RunId, lock: Path) -> int:
     return len(killed)
 
 
-def _kill(number: int, run_id: RunId) -> None:
+def _kill(number: int, run_id: RunId, lock: Path) -> None:
     with suppress(ProcessLookupError, PermissionError):
         descriptor = os.pidfd_open(number)
         try:
             # The number may have gone to another process since it was read.
-            if environment(number).get(RUN_VARIABLE) == run_id:
+            marks = environment(number)
+            if (marks.get(RUN_VARIABLE), marks.get(LOCK_VARIABLE)) == (run_id, str(lock)):
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         finally:
             os.close(descriptor)

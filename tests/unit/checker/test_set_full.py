@@ -107,6 +107,13 @@ def test_elements_that_nobody_looked_for_are_unknown() -> None:
     assert result.figures["never-read"] == 1
 
 
+def test_a_history_without_any_element_proves_nothing() -> None:
+    """As when the history of a register is judged as one of sets."""
+    register = operation("write", 1, start=0, end=5), operation("read", start=6, end=7)
+    assert judged(*register).verdict is Verdict.UNKNOWN
+    assert judged().verdict is Verdict.UNKNOWN
+
+
 def test_sets_are_judged_apart_by_key() -> None:
     result = judged(
         add(1, 0, 5, key="a"),

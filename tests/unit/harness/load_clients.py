@@ -6,7 +6,6 @@ which a history must be a prefix of.
 
 import asyncio
 import os
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -58,8 +57,6 @@ class Behaviour(msgspec.Struct, frozen=True):
     blocking_nodes: tuple[str, ...] = ()
     #: Clients of these routes answer ``info``.
     info_routes: tuple[str, ...] = ()
-    #: Every client kills its own process at this operation of its own.
-    dies_at: int | None = None
     raises_at: int | None = None
     hangs: bool = False
 
@@ -80,8 +77,6 @@ class LedgerClient:
         behaviour = self._behaviour
         if behaviour.ledger is not None:
             behaviour.ledger.note(operation)
-        if behaviour.dies_at == self._count:
-            os.kill(os.getpid(), signal.SIGKILL)
         if behaviour.raises_at == self._count:
             raise ValueError("a defect of the adapter")
         if behaviour.hangs:

@@ -191,6 +191,27 @@ def test_a_traceback_far_inside_a_log_without_lines_is_found(tmp_path: Path) -> 
     assert excerpt[-1] == "KeyError: 7"
 
 
+def test_each_exit_is_judged_by_the_reason_of_its_own_life(tmp_path: Path) -> None:
+    first, second = kill(10, 20, kind="fsync-error"), kill(40, 50, kind="disk-full")
+    second = tuple(msgspec.structs.replace(phase, index=1) for phase in second)
+    events = [
+        event("started", 1),
+        event("fatal", 15, reason="fsync of segment 0 failed"),
+        event("started", 20, 1),
+        event("fatal", 45, 1, reason="no space left on device"),
+    ]
+    course = (
+        Phase(S, "load-started"),
+        Phase(15 * S, "node-exited", node="n1", exit_code=1),
+        Phase(45 * S, "node-exited", node="n1", exit_code=1),
+    )
+    found = record(tmp_path, events, faults=(*first, *second), phases=course)
+    assert kinds(found) == []
+    bored = [*events[:3], event("fatal", 45, 1, reason="fsync of segment 0 failed")]
+    found = record(tmp_path, bored, faults=(*first, *second), phases=course)
+    assert kinds(found) == ["node-exited"]
+
+
 def test_a_traceback_in_a_log_is_a_violation(tmp_path: Path) -> None:
     found = record(tmp_path, [event("started", 1)])
     log = tmp_path / "nodes" / "n1" / "container.log"

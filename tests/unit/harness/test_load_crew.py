@@ -172,7 +172,13 @@ def test_a_killed_worker_process_leaves_a_prefix_and_fails_the_run(tmp_path: Pat
 
 
 def test_operations_that_were_open_at_the_cut_become_info(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, Behaviour(Ledger(str(tmp_path / "ledger")), delay_s=0.03, dies_at=5))
+    rig = Rig(
+        tmp_path,
+        # Every slot has one operation under way at the kill, however slow the machine is.
+        Behaviour(delay_s=0.3),
+        act=lambda rig: os.kill(rig.worker_process_ids()[0], signal.SIGKILL),
+        after=4,
+    )
     events = rig.run()
     assert "killed by SIGKILL" in str(rig.stop.failure)
     ended = [event for event in events if event.error == "worker-died"]

@@ -55,3 +55,12 @@ def test_a_folder_without_our_lock_is_foreign(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert remove_dead(tmp_path) == []
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_with_somebody_elses_lock_is_foreign(tmp_path: Path) -> None:
+    # As an environment for Python has one that was made by a tool of our days.
+    foreign = tmp_path / "splitbrain-environment"
+    foreign.mkdir()
+    (foreign / ".lock").touch()
+    assert remove_dead(tmp_path) == []
+    assert foreign.is_dir()

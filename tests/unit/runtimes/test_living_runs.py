@@ -202,6 +202,32 @@ def test_an_owner_is_dead_only_where_that_can_be_known(
     assert owner_of_word(owner.word()) == owner
 
 
+def test_where_machines_have_no_identity_another_start_may_be_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two containers of one image on two machines that share an engine."""
+    monkeypatch.setattr("runtimes.owners._MACHINE", tmp_path / "absent")
+    mine = this_process()
+    elsewhere = msgspec.structs.replace(mine, boot="another start, here or elsewhere")
+    assert not is_known_dead(elsewhere)
+    assert is_living(tmp_path / "absent" / "lock", elsewhere.word())
+    assert is_known_dead(msgspec.structs.replace(mine, started_ticks=1))
+
+
+def test_a_process_that_the_system_hides_is_not_known_to_be_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Mounted with hidepid, /proc shows nobody the processes of other users."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    hidden = msgspec.structs.replace(this_process(), process=2**22 + 1)
+    assert is_known_dead(hidden)
+    monkeypatch.setattr("runtimes.owners.os.kill", refuse)
+    assert not is_known_dead(hidden)
+
+
 def test_a_process_that_waits_to_be_reaped_is_dead() -> None:
     with sleeper() as child:
         mine = this_process()

@@ -117,7 +117,8 @@ def test() -> int:
             break
     if stopped.wait(float(setting("after", "0"))):
         phases(folder, "interrupted")
-    phases(folder, *(["interrupted"] if does == "is-cut-short" else []), "torn-down")
+    cut = does in ("is-cut-short", "is-interrupted")
+    phases(folder, *(["interrupted"] if cut else []), "torn-down")
     if does == "unjudged":
         return 1
     verdict, code = {"invalid": ("invalid", 1), "loses": ("invalid", 1)}.get(does, ("valid", 0))
@@ -126,6 +127,8 @@ def test() -> int:
         verdict, code = "unknown", 2
     if does == "vacuous":
         code, more["vacuous"] = 2, ["No fault bit."]
+    if does in ("is-interrupted", "is-judged-in-haste"):
+        code, more["interrupted"] = 2, True
     if does == "fails-late":
         code = 3
         more |= {"harness_failed": True, "problems": ["n1 was not healed."]}

@@ -92,6 +92,16 @@ def test_a_run_that_ended_but_was_not_judged_is_judged_later(suites: Suites) -> 
     assert suites.logged() == [1, 2, 3]
 
 
+def test_a_run_whose_judging_was_cut_short_is_done_again(suites: Suites) -> None:
+    suites.write(gated(suites, does1="is-judged-in-haste"))
+    attempt = kill_in_flight(suites, 1)
+    suites.gate.touch()
+    await_true(lambda: not is_held(attempt.lock))
+    suites.run()
+    assert suites.logged() == [1, 1, 2, 3]
+    assert "KeyError" not in suites.output
+
+
 def test_a_line_torn_by_the_crash_is_no_hindrance(suites: Suites) -> None:
     suites.write(gated(suites))
     kill_in_flight(suites, 1)

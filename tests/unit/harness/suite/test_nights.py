@@ -67,6 +67,8 @@ def test_a_failed_set_up_never_hides_a_violation(
         # Killed in mid-run: the folder can convict, not acquit.
         ("loses-then-dies", "invalid", 1, "Why."),
         ("is-cut-short", "failed", 3, "It was ended before its time limit"),
+        ("is-interrupted", "failed", 3, "It was ended before its time limit"),
+        ("is-judged-in-haste", "failed", 3, "It was ended before its time limit"),
         ("keeps-then-dies", "failed", 3, "It died of signal 9, but its results say VALID."),
     ],
 )

@@ -81,12 +81,20 @@ def test_a_name_that_was_not_flushed_may_vanish_and_another_never_does(tmp_path:
     assert seen == {False, True}
 
 
-def test_nothing_is_taken_where_all_is_flushed_or_nobody_counted(tmp_path: Path) -> None:
+def test_nothing_is_taken_where_all_is_flushed(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"12345")
     table = write_table(tmp_path / "table", log=(5, True), gone=(5, True))
     assert lose_unflushed(tmp_path, table, 1) == []
-    assert lose_unflushed(tmp_path, tmp_path / "none", 1) == []
+    (tmp_path / "empty").mkdir()
+    assert lose_unflushed(tmp_path / "empty", tmp_path / "none", 1) == []
     assert in_words([]) == "lost nothing unflushed"
+
+
+def test_a_cut_without_a_table_never_passes_for_one(tmp_path: Path) -> None:
+    """It would be a kill, after which nothing is lost, and be told as a power cut."""
+    (tmp_path / "log").write_bytes(b"12345")
+    with pytest.raises(HarnessError, match="it never told what it has flushed"):
+        lose_unflushed(tmp_path, tmp_path / "none", 1)
 
 
 def test_a_table_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
