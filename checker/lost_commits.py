@@ -113,7 +113,7 @@ def _judge_counts(
             most = max(log.count_by_change[change] for log in short)
             findings.untold -= len(equal)
             findings.held += most
-            why = f"{len(equal)} equal ones were acknowledged and the logs hold {most}"
+            why = f"{len(equal):,} equal ones were acknowledged and the logs hold {most:,}"
             findings.lose(equal[-1], [log.node for log in short], why, len(equal) - most)
         elif len(enough) >= majority:
             findings.untold -= len(equal)
@@ -159,12 +159,12 @@ def _result(findings: _Findings, figures: dict[str, Any]) -> CheckResult:
     elif findings.untold:
         verdict = Verdict.UNKNOWN
         reason = (
-            f"{findings.untold} of {figures['acknowledged']} acknowledged changes cannot be "
+            f"{findings.untold:,} of {figures['acknowledged']:,} acknowledged changes cannot be "
             "traced: they have no position, equal ones, or no log that covers them."
         )
     else:
         verdict = Verdict.VALID
-        reason = f"All {findings.held} acknowledged changes are held by a majority of the voters."
+        reason = f"All {findings.held:,} acknowledged changes are held by a majority of the voters."
     return CheckResult(
         checker="lost-commits",
         verdict=verdict,

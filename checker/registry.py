@@ -65,13 +65,18 @@ def linearizability_model(name: str) -> str | None:
     return model if checker == _LINEARIZABILITY and separator else None
 
 
+def history_models() -> tuple[str, ...]:
+    """What a bare history can be judged against."""
+    return (*MODELS, *(name for name in _PLAIN if not evidence_needed(name)))
+
+
 def history_checker(model: str) -> str:
     """Name of the checker that judges a bare history against a model, ``cas-register``.
 
     Raises:
         UsageError: there is no model of this name that needs nothing but a history.
     """
-    names = (*MODELS, *(name for name in _PLAIN if not evidence_needed(name)))
+    names = history_models()
     if model in MODELS:
         return f"{_LINEARIZABILITY}{_SEPARATOR}{model}"
     if model in names:

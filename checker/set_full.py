@@ -252,7 +252,7 @@ def _missing(
 def _how_known(element: _Element) -> str:
     if element.add is not None and element.acknowledged and element.known == element.add.end:
         return f"acknowledged (index {element.add.index})"
-    return f"seen by {len(element.seen_by)} reads"
+    return f"seen by {len(element.seen_by):,} reads"
 
 
 def _read_text(read: PairedOperation) -> str:
@@ -296,12 +296,15 @@ def _result(findings: _Findings, *, stale_reads_allowed: bool) -> CheckResult:
     observations = tuple(named for kind in harmless for named in findings.named[kind])
     if violations:
         verdict = Verdict.INVALID
-        reason = f"{_counted(findings, wrong)}: {violations[0]['sentence']}"
+        # The example follows its own kind: a lost element is none of the stale ones.
+        others = _counted(findings, wrong[1:])
+        reason = f"{_counted(findings, wrong[:1])}: {violations[0]['sentence']}"
+        reason += f" Also {others}." if others else ""
     elif findings.never_read:
         verdict = Verdict.UNKNOWN
         reason = (
-            f"{findings.never_read} of {findings.acknowledged} acknowledged elements were never "
-            "looked for: no read was invoked after they were acknowledged."
+            f"{findings.never_read:,} of {findings.acknowledged:,} acknowledged elements were "
+            "never looked for: no read was invoked after they were acknowledged."
         )
     elif not findings.elements:
         verdict = Verdict.UNKNOWN
@@ -309,7 +312,7 @@ def _result(findings: _Findings, *, stale_reads_allowed: bool) -> CheckResult:
     else:
         verdict = Verdict.VALID
         reason = (
-            f"All {findings.acknowledged} acknowledged elements are shown by every read invoked "
+            f"All {findings.acknowledged:,} acknowledged elements are shown by every read invoked "
             "after they were known."
         )
     return CheckResult(
@@ -324,9 +327,9 @@ def _result(findings: _Findings, *, stale_reads_allowed: bool) -> CheckResult:
 
 
 def _counted(findings: _Findings, wrong: Sequence[str]) -> str:
-    """What is wrong, in figures; of lost elements also whose fault it was."""
+    """These kinds in figures; of lost elements also whose fault it was."""
     clauses: list[str] = []
-    if findings.counts["lost"]:
+    if "lost" in wrong:
         lost = findings.losses.acknowledged
         if lost:
             all_ = f"{lost:,} of {findings.acknowledged:,} acknowledged elements are lost"

@@ -75,7 +75,7 @@ def _verdict(
     budget: Budget,
 ) -> tuple[Verdict, str]:
     if violations:
-        more = f" ({len(violations)} violations in all)" if len(violations) > 1 else ""
+        more = f" ({len(violations):,} violations in all)" if len(violations) > 1 else ""
         return Verdict.INVALID, f"{violations[0]['sentence']}{more}"
     if (reason := budget.exhausted()) is not None:
         return Verdict.UNKNOWN, f"Not finished: {reason}."
@@ -218,7 +218,7 @@ def _end_of(evidence: Evidence) -> int:
 
 
 def _epochs(count: int) -> str:
-    return "The only epoch" if count == 1 else f"Each of {count} epochs"
+    return "The only epoch" if count == 1 else f"Each of {count:,} epochs"
 
 
 def _record(record: CommittedRecord) -> str:

@@ -3,6 +3,15 @@
 import msgspec
 
 
+class HostProgram(msgspec.Struct, frozen=True):
+    """A program that nodes start where no image brings it."""
+
+    #: As it is found on PATH.
+    name: str
+    #: Debian package that has it.
+    package: str
+
+
 class ImageSource(msgspec.Struct, frozen=True):
     """Recipe of one image; paths are relative to the project."""
 
@@ -17,3 +26,5 @@ class ImageSource(msgspec.Struct, frozen=True):
     has_wheels: bool = False
     #: The folder's ``packages.txt`` names Debian packages that the base gets besides its own.
     has_packages: bool = False
+    #: What runtimes without images must find on this machine instead.
+    programs: tuple[HostProgram, ...] = ()

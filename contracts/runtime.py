@@ -102,9 +102,10 @@ class Runtime(Protocol):
         ...
 
     def prepare(self, images: Sequence[ImageSource]) -> None:
-        """Find or make what nodes are started from; runtimes without images have nothing to do.
+        """Find or make what nodes are started from, before anything of a run is made.
 
-        May be asked before or after ``place``, always before ``deploy``.
+        Runtimes without images refuse where the machine lacks a program that the images would
+        bring. May be asked before or after ``place``, always before ``deploy``.
         """
         ...
 

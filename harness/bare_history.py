@@ -50,7 +50,7 @@ def judge_history(
     return Results(
         schema=RESULTS_SCHEMA,
         run=path.name,
-        test=path.parent.name or path.name,
+        test=path.name,
         system="",
         workload=model,
         seed=None,
@@ -70,4 +70,5 @@ def judge_history(
         reproduce=f"splitbrain check {shlex.quote(str(path))} --model {model}",
         problems=(f"{torn} left out.",) if torn else (),
         interrupted=interrupted,
+        bare_history=True,
     )

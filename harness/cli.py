@@ -66,8 +66,12 @@ def run_test_command(
     workload
         What clients do: register or set.
     nemesis
-        Faults as kind[:target], comma-separated (partition:leader,kill), a scripted plan
-        (isolate-leader, leader-kill), a plan file (.json, .toml), or none.
+        Faults as kind[:target], comma-separated (partition:leader,kill); or a scripted plan, a
+        plan file (.json, .toml), or none.
+        Kinds: kill, partition, pause, power.
+        Targets: leader, follower, last-leader, random:K, halves, all, or a node's name.
+        Scripted plans: isolate-leader, isolate-leader-8s, isolate-leader-again, leader-kill,
+        leader-pause.
     nodes
         Number of nodes.
     time_limit
@@ -134,7 +138,8 @@ def check_command(
     path
         Run folder or history file.
     model
-        What a bare history is judged against; by default cas-register.
+        What a bare history is judged against: register, cas-register, kv, set, set-full or
+        set-full:stale-reads-allowed; by default cas-register.
     history_format
         jsonl, edn or jepsen-log; guessed where it can be.
     json

@@ -15,6 +15,7 @@ from contracts.committed import CommittedLog, CommittedRecord
 from contracts.errors import UsageError
 from contracts.fault import FaultEvent, ScheduledFault
 from contracts.state_event import StateEvent
+from harness.leader_watch import LeaderSighting
 from harness.manifest import damage
 from harness.phases import Phase, phases_path
 from harness.store import is_alive
@@ -50,6 +51,8 @@ class RunRecord(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
     #: What is not as the run left it when it ended, one clause each.
     damage: tuple[str, ...] = ()
+    #: Who was seen to lead from outside, each change.
+    sightings: tuple[LeaderSighting, ...] = ()
 
     @property
     def knows_its_faults(self) -> bool:
@@ -108,6 +111,7 @@ def load_run(root: Path) -> RunRecord:
             committed_logs[str(node)] = log
     if living:
         problems.append("The run is still going on; this is the verdict on what it has so far.")
+    sightings = tuple(read_json_lines(folder.leaders, LeaderSighting, problems))
     return RunRecord(
         folder=folder,
         plan=plan,
@@ -121,6 +125,7 @@ def load_run(root: Path) -> RunRecord:
         living=living,
         problems=tuple(problems),
         damage=tuple(damaged),
+        sightings=sightings,
     )
 
 

@@ -33,6 +33,7 @@ from harness.timeline import (
     leader_epochs,
     longest_unavailability_ns,
     outcome_counts,
+    sighted_epochs,
 )
 from harness.vacuity import vacuous_reasons
 from harness.waiting import ANALYSING, JUDGING, During, unseen
@@ -207,7 +208,8 @@ def _assemble(
     made: "_Maker",
 ) -> Results:
     plan, root = record.plan, record.folder.root
-    led = made("Who led", lambda: leader_epochs(record.state_events), set[tuple[int, str]]())
+    from_outside = not record.state_events
+    led = made("Who led", lambda: _led(record), set[tuple[int, str]]())
     gap = made(
         "The longest unavailability", lambda: longest_unavailability_ns(record.operations), None
     )
@@ -231,6 +233,7 @@ def _assemble(
         operations=counts,
         faults=faults,
         elections=len({epoch for epoch, _ in led}) if led else None,
+        elections_from_outside=bool(led) and from_outside,
         epochs=tuple(sorted(epochs)),
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
         run_folder=str(root),
@@ -240,6 +243,13 @@ def _assemble(
             else f"splitbrain check {shlex.quote(str(root))}"
         ),
     )
+
+
+def _led(record: RunRecord) -> set[tuple[int, str]]:
+    """Who led which epoch: as the nodes say, else as seen from outside."""
+    if record.state_events:
+        return leader_epochs(record.state_events)
+    return sighted_epochs(record.sightings)
 
 
 def _runtime_words(plan: Plan) -> str:
@@ -290,7 +300,7 @@ def _problems(
     # Who killed the harness is not ours to judge: the folder then says what it can, or unknown.
     (failures if in_order else others).extend([] if record.living else unhealed)
     others += [
-        f"The nodes did not reach one log end: {phase.detail}."
+        f"The nodes did not come to agree: {phase.detail}."
         for phase in record.phases
         if phase.phase == "not-converged"
     ]

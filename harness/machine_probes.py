@@ -32,16 +32,6 @@ _SESSION = "from spark_analysis.session import spark_session\nwith spark_session
 _FACULTIES = (
     ("namespaces", ("true",), "containers and the local runtime's cuts need them"),
     ("iptables", ("iptables", "--wait", "-A", "INPUT", "-j", "DROP"), "partitions use it"),
-    (
-        "netem",
-        ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"),
-        "delay uses it",
-    ),
-    (
-        "NFQUEUE",
-        ("iptables", "--wait", "-A", "INPUT", "-j", "NFQUEUE", "--queue-num", "1"),
-        "delay uses it where there is no netem",
-    ),
 )
 
 
@@ -54,6 +44,7 @@ def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
         Probe("engine", look_at_engine),
         Probe("images", look_at_images),
         *(Probe(f"runtime {name}", _look_at(name)) for name in runtime_names()),
+        Probe("programs", look_at_programs),
         Probe("kernel", look_at_kernel),
         Probe("java", look_at_java),
         Probe("report assets", look_at_assets),
@@ -129,6 +120,28 @@ def _look_at(runtime_name: str) -> Look:
     return look
 
 
+def look_at_programs() -> Sequence[Finding]:
+    """What nodes are started from where no image brings it, one finding for each such system."""
+    from runtimes.local.programs import how_to_get, missing_programs
+    from systems import registry as systems
+
+    findings: list[Finding] = []
+    for name in systems.names():
+        images = systems.system(name).images()
+        wanted = [program.name for image in images for program in image.programs]
+        if not wanted:
+            continue
+        thing = f"programs of {name}"
+        missing = missing_programs(images)
+        if missing:
+            lacks = f"not on PATH: {', '.join(program.name for program in missing)}"
+            remedy = f"{how_to_get(missing)}; only the local runtime needs it"
+            findings.append(Finding(thing, "no", lacks, remedy))
+        else:
+            findings.append(Finding(thing, "yes", ", ".join(wanted)))
+    return findings
+
+
 def look_at_kernel() -> Sequence[Finding]:
     """What this machine's kernel can do, each tried in a namespace of its own."""
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
@@ -139,7 +152,7 @@ def look_at_kernel() -> Sequence[Finding]:
             findings.append(Finding(f"kernel: {name}", "yes", use))
         else:
             findings.append(Finding(f"kernel: {name}", "no", problem, f"Only {use}"))
-    return [*findings, _loop()]
+    return findings
 
 
 def _refusal(command: list[str]) -> str | None:
@@ -161,16 +174,6 @@ def _refusal(command: list[str]) -> str | None:
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
     return printable(said[-1]) if said else f"refused with code {done.returncode}"
-
-
-def _loop() -> Finding:
-    name, use = "kernel: loop devices", "power cuts in containers use them"
-    control = Path("/dev/loop-control")
-    if not control.exists():
-        return Finding(name, "no", f"there is no {control}", f"Only {use}; `modprobe loop`")
-    if not os.access(control, os.R_OK | os.W_OK):
-        return Finding(name, "no", f"{control} is not for this user", f"Only {use}")
-    return Finding(name, "yes", use)
 
 
 def look_at_java() -> Sequence[Finding]:

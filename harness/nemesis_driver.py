@@ -116,6 +116,7 @@ class NemesisDriver:
                 self._record(fault, None, "not-applicable", reason)
             return
         self._schedule_file.append(actual)
+        before = self._progress.traffic.counts()
         self._record(fault, actual, "invoked")
         self._down.expect(kind.downs(actual))
         invoked = self._clock.now()
@@ -128,13 +129,15 @@ class NemesisDriver:
         self._record(fault, actual, "verified" if seen.seen else "not-bitten", evidence)
         # A fault that began late, for want of a leader, still lasts as long as planned.
         end = max(at, invoked) + fault.duration_ms * 1_000_000
-        before = self._progress.traffic.counts()
         self._stop.wait((end - self._clock.now()) / 1e9)
         after = self._progress.traffic.counts()
         inside = sum(
             after.ok_by_node.get(node, 0) - before.ok_by_node.get(node, 0) for node in actual.nodes
         )
-        served = f"{after.ok - before.ok} operations acknowledged meanwhile, {inside} by its nodes"
+        served = (
+            f"{after.ok - before.ok} operations acknowledged from the call to inject until the "
+            f"healing, {inside} by its nodes"
+        )
         self._heal(kind, fault, actual, served)
 
     def _heal(

@@ -27,6 +27,7 @@ from nemesis.scripted import (
     SCRIPTED,
     PlanFile,
     from_file_faults,
+    least_time_limit_ms,
     parse_plan_file,
 )
 from systems.registry import DEFAULT_SYSTEM
@@ -171,7 +172,8 @@ def plan_faults(
             raise UsageError(
                 f"no fault of the plan {nemesis!r} fits into a time limit of "
                 f"{time_limit_ms / 1000:g} s",
-                "Choose a longer --time-limit, or --nemesis none",
+                f"Choose a --time-limit of at least {least_time_limit_ms(nemesis) / 1000:g}, "
+                "or --nemesis none",
             )
         return from_file_faults(plan.faults, nodes, time_limit_ms), plan.settings
     _refuse_other_plans(nemesis)

@@ -24,7 +24,7 @@ _ACTIVITIES: dict[PhaseName, str | None] = {
     "ready": "starting the clients",
     "load-started": "clients at work",
     "load-ended": "clients stopped, healing",
-    "healed": "waiting until all nodes hold the same log",
+    "healed": "waiting until all nodes agree",
     "converged": "taking the final reads",
     "not-converged": "stopping the nodes",
     "final-reads-ended": "stopping the nodes",
@@ -43,13 +43,13 @@ _PHASE_SENTENCES: dict[PhaseName, str] = {
     "load-started": "clients started",
     "load-ended": "clients stopped",
     "healed": "all faults healed",
-    "converged": "all nodes hold the same log",
+    "converged": "all nodes agree",
     "not-converged": "the nodes did not converge",
     "final-reads-ended": "final reads taken",
     "stopped": "nodes stopped",
     "collected": "logs collected",
     "torn-down": "nodes removed",
-    "interrupted": "interrupted: healing and stopping",
+    "interrupted": "interrupted: the run ends here",
     "failed": "failed",
     "node-exited": "a node exited by itself",
 }
@@ -90,6 +90,7 @@ class Progress:
         #: Who leads in which epoch, as far as known.
         self.leader: str | None = None
         self.epoch: int | None = None
+        self._leader_said: tuple[str, int | None] | None = None
         #: Fault in force, in words.
         self.fault: str | None = None
 
@@ -130,17 +131,21 @@ class Progress:
         elif event.phase in ("removed", "not-healed"):
             self.fault = None
         evidence = f" ({event.evidence})" if event.evidence else ""
-        self.say(f"{what} {event.phase}{evidence}")
+        # What was undone is called healed everywhere a user looks.
+        said = "healed" if event.phase == "removed" else event.phase
+        self.say(f"{what} {said}{evidence}")
 
     def led_by(self, leader: str | None, epoch: int | None) -> None:
         """Somebody said who leads; an older epoch than the known one is ignored."""
         with self._lock:
             if epoch is not None and self.epoch is not None and epoch < self.epoch:
                 return
-            changed = (leader, epoch) != (self.leader, self.epoch)
             self.leader, self.epoch = leader, epoch
-        if changed and leader is not None:
-            self.say(f"{leader} leads epoch {epoch}")
+            # Not again after a moment in which nobody answered.
+            if leader is None or (leader, epoch) == self._leader_said:
+                return
+            self._leader_said = (leader, epoch)
+        self.say(f"{leader} leads epoch {epoch}")
 
     def say(self, line: str) -> None:
         """Show one line."""

@@ -14,8 +14,9 @@ from checker.verdict import CheckResult, Verdict
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.manifest import is_open
+from harness.results import RECORD_CHECKER
 
-CHECKER_NAME = "record"
+CHECKER_NAME = RECORD_CHECKER
 #: Step that a run reaches when all its evidence is in the folder.
 _COLLECTED = "collected"
 #: The last step of all, after which the evidence is sealed unless the run has failed.
@@ -51,9 +52,9 @@ def _lacks(record: RunRecord) -> Iterator[str]:
     if record.damage:
         changed = "; ".join(record.damage[:_NAMED_MAX])
         yield f"The run folder was damaged after the run: {changed}."
-    yield from record.problems
     if not record.living:
         yield from _unfinished(record)
+    yield from record.problems
     if record.plan is not None:
         if not record.plan.checkers:
             yield "The plan names no checker, so nobody judges what the clients saw."

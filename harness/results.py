@@ -22,6 +22,8 @@ EXIT_UNKNOWN = 2
 EXIT_HARNESS_FAILED = 3
 
 
+#: Name of the checker that judges the record itself.
+RECORD_CHECKER = "record"
 #: Characters of a headline; what is longer is cut at the end of a clause.
 _HEADLINE_LENGTH_MAX = 120
 
@@ -91,7 +93,7 @@ class Results(msgspec.Struct, frozen=True):
     #: Operation kind to its outcomes.
     operations: dict[str, OutcomeCounts]
     faults: tuple[FaultResult, ...]
-    #: Leaders that came to power, the first one included; None where nodes do not say.
+    #: Epochs with a leader, the first one included; None where nothing tells.
     elections: int | None
     #: Leader epochs seen, ascending.
     epochs: tuple[int, ...]
@@ -106,6 +108,10 @@ class Results(msgspec.Struct, frozen=True):
     harness_failed: bool = False
     #: The user ended the run or the judging early, so that it cannot be valid.
     interrupted: bool = False
+    #: There is no run, only a history; ``run_folder`` is then its file.
+    bare_history: bool = False
+    #: ``elections`` were not told by the nodes but seen from outside, once a second.
+    elections_from_outside: bool = False
 
     @property
     def is_vacuous(self) -> bool:
@@ -193,15 +199,24 @@ def leading_sentence(results: Results) -> str:
             f"{counted(_succeeded(results), 'operation')} succeeded."
         )
     if headline in ("INVALID", "UNKNOWN"):
-        for result in results.checkers:
-            if result.verdict is results.verdict:
-                return first_clauses(result.reason)
+        found = [result for result in results.checkers if result.verdict is results.verdict]
+        if headline == "UNKNOWN":
+            # What the record lacks is why the others are unknown, or tells more than they do.
+            found.sort(key=lambda result: result.checker != RECORD_CHECKER)
+        if found:
+            return first_clauses(found[0].reason)
     if headline == "VACUOUS":
-        return "The run proves nothing: " + results.vacuous[0]
+        what = "history" if results.bare_history else "run"
+        return f"The {what} proves nothing: {results.vacuous[0]}"
     verified = sum(fault.verified for fault in results.faults)
-    faults = "no fault was planned" if not results.faults else counted(verified, "fault") + " bit"
+    faults = (
+        "no fault was planned, " if not results.faults else f"{counted(verified, 'fault')} bit, "
+    )
+    if results.bare_history:
+        # What was done to the system meanwhile stands in no history.
+        faults = ""
     succeeded = counted(_succeeded(results), "operation")
-    return f"{succeeded} succeeded, {faults}, no checker found a violation."
+    return f"{succeeded} succeeded, {faults}no checker found a violation."
 
 
 def _succeeded(results: Results) -> int:

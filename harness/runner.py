@@ -22,6 +22,7 @@ from harness.down_nodes import DownNodes
 from harness.ending import ACT_TIMEOUT_S, Ending
 from harness.evidence import Observer
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
+from harness.leader_watch import LeaderWatch
 from harness.live import LiveDisplay
 from harness.load.openers import SystemClients, fixed_endpoints
 from harness.load_phase import LoadPhase
@@ -136,6 +137,7 @@ class _Run:
         self._files.callback(self._history.close)
         self._faults = self._files.enter_context(LineWriter(self._folder.faults))
         self._metrics = self._files.enter_context(LineWriter(self._folder.metrics))
+        self._leaders = self._files.enter_context(LineWriter(self._folder.leaders))
         phases = self._files.enter_context(LineWriter(phases_path(self._folder.root)))
         self.progress = Progress(
             self._clock,
@@ -146,6 +148,7 @@ class _Run:
         )
         self._down = DownNodes()
         self._sampler: MetricsSampler | None = None
+        self._leader_watch: LeaderWatch | None = None
         self._tailer: StateEventTailer | None = None
 
     def interrupt(self) -> str:
@@ -236,6 +239,14 @@ class _Run:
             stop=self.stop,
         )
         self._sampler.start()
+        self._leader_watch = LeaderWatch(
+            leader=lambda timeout_s: system.leader(runtime, timeout_s),
+            clock=self._clock,
+            lines=self._leaders,
+            progress=self.progress,
+            stop=self.stop,
+        )
+        self._leader_watch.start()
 
     def _start_tailer(self) -> None:
         raw = {
@@ -308,6 +319,8 @@ class _Run:
                 steps.callback(attempt, ending.stop_nodes)
             if self._sampler is not None:
                 steps.callback(attempt, self._stop_sampling)
+            if self._leader_watch is not None:
+                steps.callback(attempt, self._leader_watch.finish)
 
     def _stop_sampling(self) -> None:
         assert self._sampler is not None

@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.padding import Padding
@@ -20,6 +21,7 @@ from checker.verdict import Verdict
 from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import markdown, printable
 from harness.results import FaultResult, Results, leading_sentence
+from history.run_folder import RunFolder
 
 _VERDICT_STYLE = {
     Verdict.VALID: "bold green",
@@ -55,7 +57,8 @@ def show(results: Results, console: Console) -> None:
     # thing that may be lost, so it goes out in plain letters.
     except Exception as error:  # noqa: BLE001
         plain = (
-            f"{results.headline} {leading_sentence(results)}\nRun folder  {results.run_folder}\n"
+            f"{results.headline} {leading_sentence(results)}\n"
+            f"{_place_label(results):<12}{results.run_folder}\n"
             f"(The summary could not be shown: {type(error).__name__}: {error}.)\n"
         )
         sys.stderr.write(plain.encode("ascii", "backslashreplace").decode("ascii"))
@@ -98,7 +101,7 @@ def render(results: Results, console: Console) -> None:
         _print_block(console, "Problems", _sentences_table(results.problems))
     console.print()
     # Paths and commands are for copying: never wrapped by us, the terminal may.
-    for label, text in (("Run folder", results.run_folder), ("Reproduce", results.reproduce)):
+    for label, text in _ending(results):
         line = Text.assemble((f"{label:<12}", "dim"), printable(text))
         console.print(line, soft_wrap=True)
     console.print()
@@ -109,6 +112,16 @@ def render(results: Results, console: Console) -> None:
     )
 
 
+def _ending(results: Results) -> list[tuple[str, str]]:
+    """Where everything is and how to have it again; a report only where one was made."""
+    report = RunFolder(Path(results.run_folder)).report
+    return [
+        (_place_label(results), results.run_folder),
+        *([("Report", str(report))] if report.is_file() else []),
+        ("Reproduce", results.reproduce),
+    ]
+
+
 def to_markdown(results: Results) -> str:
     """The content of ``summary.md``."""
     lines = [
@@ -116,7 +129,7 @@ def to_markdown(results: Results) -> str:
         "",
         markdown(leading_sentence(results)),
         "",
-        f"- Run folder: `{_code(results.run_folder)}`",
+        f"- {_place_label(results)}: `{_code(results.run_folder)}`",
         f"- Reproduce: `{_code(results.reproduce)}`",
         f"- Exit code: {results.exit_code}",
     ]
@@ -155,6 +168,10 @@ def _title(results: Results) -> str:
     seed = "" if results.seed is None else f"seed {results.seed}"
     parts = (results.system, results.workload, seed, results.runtime)
     return printable(f"{results.test}: {', '.join(part for part in parts if part)}")
+
+
+def _place_label(results: Results) -> str:
+    return "History" if results.bare_history else "Run folder"
 
 
 def _print_block(console: Console, title: str, table: Table) -> None:
@@ -219,7 +236,9 @@ def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str]:
 def _cluster_rows(results: Results) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     if results.elections is not None:
-        rows.append(("elections", f"{results.elections:,}{_epoch_range(results.epochs)}"))
+        seen = ", seen from outside, once a second" if results.elections_from_outside else ""
+        count = f"{results.elections:,}{_epoch_range(results.epochs)}{seen}"
+        rows.append(("elections", count))
     gap = results.longest_unavailability_ms
     if gap is not None:
         rows.append(("longest unavailability", f"{gap:,} ms without an acknowledged write"))

@@ -15,6 +15,8 @@ from contracts.system import System, SystemOptions
 from harness.options import NODES_MAX
 from harness.plain_text import printable
 from harness.standard_streams import write_bytes
+from nemesis.kinds import kind_names
+from nemesis.scripted import SCRIPTED
 
 
 class ListedSystem(msgspec.Struct, frozen=True):
@@ -39,6 +41,8 @@ def list_systems(console: Console, *, as_json: bool = False) -> int:
     for system in listed:
         console.print(_table(system))
     console.print(Text("Planted bugs are off unless --bug NAME switches them on.", style="dim"))
+    faults = f"Faults for --nemesis: {', '.join(kind_names())}; plans: {', '.join(SCRIPTED)}."
+    console.print(Text(faults, style="dim"))
     return 0
 
 

@@ -13,6 +13,7 @@ import msgspec
 from checker.evidence import cas_succeeded
 from contracts.state_event import StateEvent
 from harness.fault_results import ENDING_KINDS, FaultWindow
+from harness.leader_watch import LeaderSighting
 from harness.results import OutcomeCounts
 from history.records import PairedOperation
 
@@ -94,6 +95,28 @@ def leader_epochs(state_events: Mapping[str, Sequence[StateEvent]]) -> set[tuple
         for node, events in state_events.items()
         for event in events
         if event.kind == "role" and event.role == "leader"
+    }
+
+
+def sighted_reigns(sightings: Sequence[LeaderSighting], end_time: int) -> list[Reign]:
+    """Who was seen to lead from outside, each until something else was seen; never two at a time.
+
+    Those without an epoch are left out.
+    """
+    ends = [*(later.time for later in sightings[1:]), end_time]
+    return [
+        Reign(start=seen.time, end=max(seen.time, end), node=seen.leader, epoch=seen.epoch)
+        for seen, end in zip(sightings, ends, strict=False)
+        if seen.leader is not None and seen.epoch is not None
+    ]
+
+
+def sighted_epochs(sightings: Iterable[LeaderSighting]) -> set[tuple[int, str]]:
+    """Every (epoch, node) that was seen to lead from outside."""
+    return {
+        (seen.epoch, seen.leader)
+        for seen in sightings
+        if seen.leader is not None and seen.epoch is not None
     }
 
 

@@ -113,11 +113,17 @@ def decode_plan(data: bytes) -> Plan:
 def reproduce_command(plan: Plan, defaults: PlanDefaults | None = None) -> str:
     """The command line that runs the plan again, fit for a shell.
 
+    A pinned replay hit nodes that no option of a test can name, so it is replayed again.
+
     Args:
         plan: what to run again.
         defaults: those of the tool version in the plan; numbers and workload options equal to
             them are left out. Without them everything is named.
     """
+    if plan.pinned and plan.replay_of is not None:
+        # The replay may have had another runtime than the run that it replayed.
+        words = ["splitbrain", "replay", plan.replay_of, "--pinned", "--runtime", plan.runtime]
+        return shlex.join(words)
     words = [
         *("splitbrain", "test", "--system", plan.system, "--workload", plan.workload),
         *("--nemesis", plan.nemesis, "--nodes", str(len(plan.nodes))),

@@ -45,6 +45,11 @@ class RunFolder:
         return self.root / "metrics.jsonl"
 
     @property
+    def leaders(self) -> Path:
+        """Who was seen to lead from outside, one line per change."""
+        return self.root / "leaders.jsonl"
+
+    @property
     def operations(self) -> Path:
         """Parquet folder of paired operations, written by Spark."""
         return self.root / "operations.parquet"

@@ -6,6 +6,7 @@ A plan file may carry settings for the systems that it is made for; named plans 
 """
 
 import tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,8 @@ from nemesis.targets import canonical, check_options, check_target
 _START_MS = 3000
 #: After the last one: recovery must be seen.
 _END_MS = 4000
-
+#: Every named plan has a fault in an hour.
+_LEAST_MAX_MS = 3_600_000
 
 #: How names of plan files end.
 PLAN_FILE_ENDINGS = (".json", ".toml")
@@ -81,6 +83,12 @@ SCRIPTED: dict[str, Callable[[Milliseconds], PlanFile]] = {
     "leader-kill": leader_kill,
     "leader-pause": leader_pause,
 }
+
+
+def least_time_limit_ms(name: str) -> Milliseconds:
+    """The shortest time limit into which a fault of the named plan fits."""
+    plan = SCRIPTED[name]
+    return bisect_left(range(_LEAST_MAX_MS), True, key=lambda limit: bool(plan(limit).faults))
 
 
 def parse_plan_file(content: bytes, name: str) -> PlanFile:

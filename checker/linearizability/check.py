@@ -96,7 +96,7 @@ def _undecided(part: Part, reason: str, figures: dict[str, int]) -> PartResult:
         key=part.key,
         verdict=Verdict.UNKNOWN,
         algorithm=EXACT,
-        reason=f"{len(part.operations)} operations{_of(part)} are undecided: {reason}.",
+        reason=f"{len(part.operations):,} operations{_of(part)} are undecided: {reason}.",
         operations=len(part.operations),
         figures=figures,
     )
@@ -117,7 +117,7 @@ def _fitting(part: Part) -> str:
     count = len(part.operations)
     if count == 1:
         return f"The only operation{_of(part)} fits."
-    return f"All {count} operations{_of(part)} fit one order."
+    return f"All {count:,} operations{_of(part)} fit one order."
 
 
 def _of(part: Part) -> str:

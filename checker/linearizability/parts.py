@@ -5,11 +5,13 @@ kill. Must never split what the model does not declare independent (its ``partit
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import msgspec
 
 from checker.models.model import Model
+from checker.models.registry import MODELS, models_with
 from checker.verdict import CheckResult, Verdict, merge
 from contracts.errors import UsageError
 from history.records import PairedOperation
@@ -49,21 +51,28 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
         UsageError: an operation is of a kind that the model does not know.
     """
     by_key: dict[str | None, list[PairedOperation]] = {}
-    for operation in operations:
-        if operation.type == "fail":
-            continue
+    judged = [operation for operation in operations if operation.type != "fail"]
+    for operation in judged:
         if operation.f not in model.functions:
             raise UsageError(
                 f"the model {model.name!r} knows no operation {operation.f!r} "
                 f"(index {operation.index}, key {operation.key})",
-                f"Choose a model whose operations are those of the history; this one has "
-                f"{', '.join(sorted(model.functions))}.",
+                _fitting_models({operation.f for operation in judged}),
             )
         by_key.setdefault(model.partition(operation), []).append(operation)
     parts = [
         Part(key, tuple(sorted(members, key=_invocation_order))) for key, members in by_key.items()
     ]
     return sorted(parts, key=lambda part: -len(part.operations))
+
+
+def _fitting_models(functions: AbstractSet[str]) -> str:
+    """What to judge operations of these kinds with."""
+    fitting = models_with(functions)
+    if fitting:
+        return f"Choose --model {' or '.join(fitting)}, which knows all operations of the history."
+    named = ", ".join(f"{name} ({', '.join(sorted(MODELS[name].functions))})" for name in MODELS)
+    return f"No --model knows all operations of the history; there are {named}."
 
 
 def _invocation_order(operation: PairedOperation) -> tuple[int, int]:
@@ -81,8 +90,13 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     elif unknown:
         reason = _of_parts(len(unknown), len(results)) + f" undecided: {unknown[0].reason}"
     else:
-        which = "The only operation" if total == 1 else f"All {total} operations"
-        reason = f"{which} of {_parts(len(results))} can be put in one order each."
+        which = "The only operation" if total == 1 else f"All {total:,} operations"
+        reason = f"{which} can be put in one order."
+        if len(results) > 1:
+            reason = (
+                f"{which} of {_parts(len(results))} can be put in one order each; "
+                "a part is what is done to one key."
+            )
     return CheckResult(
         checker=f"linearizability:{model_name}",
         verdict=merge(result.verdict for result in results),
@@ -108,8 +122,8 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
 
 
 def _parts(count: int) -> str:
-    return "1 part" if count == 1 else f"{count} parts"
+    return "1 part" if count == 1 else f"{count:,} parts"
 
 
 def _of_parts(count: int, total: int) -> str:
-    return f"{count} of {_parts(total)}"
+    return f"{count:,} of {_parts(total)}"

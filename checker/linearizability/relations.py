@@ -204,4 +204,4 @@ def _led(count: int) -> str:
         return "the beginning, which alone leads to that answer,"
     if count == 1:
         return "the only operation that can lead to that answer"
-    return f"each of the {count} operations that can lead to that answer"
+    return f"each of the {count:,} operations that can lead to that answer"

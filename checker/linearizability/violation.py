@@ -150,7 +150,7 @@ def _sentence(
         f"{model.describe(call_of(source, model))} (index {source.index}, process {source.process})"
         for source in sources[:3]
     )
-    more = f" and {len(sources) - 3} more" if len(sources) > 3 else ""
+    more = f" and {len(sources) - 3:,} more" if len(sources) > 3 else ""
     return f"{sentence}; the answer could come from {named}{more}."
 
 
@@ -162,7 +162,7 @@ def _contradiction(
     if not others or (len(core.operations) == len(before) and not core.minimal):
         return ""
     if len(others) > MEMBERS_NAMED_MAX:
-        named = f"{len(others)} other operations"
+        named = f"{len(others):,} other operations"
     else:
         named = ", ".join(
             f"{model.describe(call_of(member, model))} (index {member.index}, "

@@ -1,5 +1,6 @@
 """Models by name, for the command line and for workloads."""
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from checker.models.element_set import ElementSet
@@ -12,6 +13,11 @@ from contracts.errors import UsageError
 MODELS: Final[dict[str, Model]] = {
     model.name: model for model in (Register(), CasRegister(), KeyValue(), ElementSet())
 }
+
+
+def models_with(functions: AbstractSet[str]) -> tuple[str, ...]:
+    """Names of the built-in models that know all these kinds of operations."""
+    return tuple(name for name, model in MODELS.items() if functions <= model.functions)
 
 
 def model_named(name: str) -> Model:

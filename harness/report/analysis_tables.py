@@ -29,11 +29,19 @@ class AnalysisTable(msgspec.Struct, frozen=True):
     more: int = 0
 
 
-def analysis_tables(summary: Mapping[str, Any] | None) -> list[AnalysisTable]:
-    """The tables of an analysis; none where there was none."""
+def analysis_tables(
+    summary: Mapping[str, Any] | None, *, has_logs: bool = True
+) -> list[AnalysisTable]:
+    """The tables of an analysis; none where there was none.
+
+    Args:
+        summary: content of ``analysis/summary.json``.
+        has_logs: whether the system leaves committed logs; else nothing is said about them.
+    """
     if summary is None:
         return []
-    tables = [_windows(summary), _commits(summary), _overlaps(summary), _quantiles(summary)]
+    commits = _commits(summary) if has_logs else None
+    tables = [_windows(summary), commits, _overlaps(summary), _quantiles(summary)]
     return [table for table in tables if table is not None]
 
 
@@ -52,11 +60,12 @@ def _windows(summary: Mapping[str, Any]) -> AnalysisTable | None:
     return AnalysisTable(
         title="Availability and failover per fault",
         note=(
-            "Availability is the share of 100 ms slots in which a write was acknowledged. Failover "
-            "is the time from the fault to the acknowledgement of a write that was invoked after "
-            "it, in a new epoch; none where the fault moved no leader. Recovery is the time from "
-            "the heal to the next acknowledged write. The longest unavailability at the top is "
-            "another figure: the longest time without any acknowledged write, whoever leads."
+            "Availability is the share of 100 ms slots in which a write was acknowledged: it "
+            "counts acknowledgements, not whether they lasted. Failover is the time from the "
+            "fault to the acknowledgement of a write that was invoked after it, in a new epoch; "
+            "none where the fault moved no leader. Recovery is the time from the heal to the next "
+            "acknowledged write. The longest unavailability at the top is another figure: the "
+            "longest time without any acknowledged write, whoever leads."
         ),
         header=["#", "fault", "before", "during", "after", "failover", "recovery", "new epoch"],
         rows=[

@@ -68,8 +68,11 @@ def bands(windows: Sequence[FaultWindow]) -> list[Band]:
     return shown
 
 
-def shown_reigns(reigns: Sequence[Reign]) -> list[ShownReign]:
-    """Reigns in seconds, with clashes of one epoch marked."""
+def shown_reigns(reigns: Sequence[Reign], *, from_outside: bool = False) -> list[ShownReign]:
+    """Reigns in seconds, with clashes of one epoch marked.
+
+    Of what was seen ``from_outside`` none is marked: who answers and who believes are not the same.
+    """
     leaders: dict[int, set[str]] = {}
     for reign in reigns:
         leaders.setdefault(reign.epoch, set()).add(reign.node)
@@ -79,7 +82,7 @@ def shown_reigns(reigns: Sequence[Reign]) -> list[ShownReign]:
             epoch=reign.epoch,
             start_s=reign.start / _NS_PER_S,
             end_s=reign.end / _NS_PER_S,
-            clash=len(leaders[reign.epoch]) > 1,
+            clash=not from_outside and len(leaders[reign.epoch]) > 1,
         )
         for reign in reigns[:REIGNS_MAX]
     ]

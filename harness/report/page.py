@@ -30,7 +30,7 @@ from harness.report.series import completed_calls, latency_series, throughput
 from harness.report.static_charts import draw_static_charts
 from harness.report.violations import ShownViolation, show_violations
 from harness.results import Results, leading_sentence
-from harness.timeline import reigns
+from harness.timeline import reigns, sighted_reigns
 
 _FOLDER = Path(__file__).parent
 ASSETS = _FOLDER / "assets"
@@ -39,6 +39,10 @@ VENDOR = _FOLDER / "vendor"
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200
 _FAULT_ROWS_MAX = 500
+_FROM_OUTSIDE = (
+    "There are no state events of the nodes: this is who was seen to lead from outside, once a "
+    "second. A leader that is cut off and still believes to lead is not shown."
+)
 
 
 class _Assets(msgspec.Struct, frozen=True):
@@ -97,8 +101,12 @@ def report_page(
         faults=results.faults[:_FAULT_ROWS_MAX],
         violations=show_violations(record.operations, results.checkers),
         observations=_observations(results),
-        analysis=analysis_tables(analysis),
-        overlaps=_overlap_note(charts.reigns),
+        analysis=analysis_tables(
+            analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
+        ),
+        overlaps=_FROM_OUTSIDE
+        if charts.reigns and not record.state_events
+        else _overlap_note(charts.reigns),
         outcome_columns=outcome_columns(results),
         outcome_rows=[
             (kind, *outcome_cells(counts, outcome_columns(results)))
@@ -132,7 +140,12 @@ def _chart_data(record: RunRecord) -> ChartData:
         latency=latency_series(calls),
         throughput=throughput(calls, end_s),
         faults=bands(windows),
-        reigns=shown_reigns(reigns(record.state_events, windows, end_time)),
+        reigns=shown_reigns(
+            reigns(record.state_events, windows, end_time)
+            if record.state_events
+            else sighted_reigns(record.sightings, end_time),
+            from_outside=not record.state_events,
+        ),
     )
 
 

@@ -18,12 +18,21 @@ from contracts.errors import UsageError
 from contracts.runtime import Runtime
 from harness.options import TestOptions, prepare
 from harness.suite.cells import planned_runs
-from harness.suite.definition import CellPattern, FreshSeeds, Matrix, PlannedRun, Program, Suite
+from harness.suite.definition import (
+    AXES,
+    CellPattern,
+    FreshSeeds,
+    Matrix,
+    PlannedRun,
+    Program,
+    Suite,
+)
 from nemesis.nearest import or_nearest
 
 _UNKNOWN_FIELD = re.compile(
     r"^Object contains unknown field `(?P<field>.+?)`(?: - at `(?P<at>.+)`)?$"
 )
+_OPTION = re.compile(r"--(?P<name>[a-z]+(?:-[a-z]+)*)")
 _PLACED = re.compile(r"^(?P<problem>.+) - at `(?P<at>.+)`$")
 _RECORDS: dict[str, type[msgspec.Struct]] = {
     "": Suite,
@@ -115,9 +124,19 @@ def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
             continue
         except UsageError as error:
             raise UsageError(
-                f"the suite file {path}: {run.cell!r} cannot be run: {error.problem}",
-                error.next_step,
+                f"the suite file {path}: {run.cell!r} cannot be run: {_by_keys(error.problem)}",
+                _by_keys(error.next_step),
             ) from error
+
+
+def _by_keys(text: str) -> str:
+    """A sentence on the command line's options, said of the keys that a suite has for them."""
+
+    def key(option: re.Match[str]) -> str:
+        name = option["name"].replace("-", "_")
+        return name if name in AXES else option[0]
+
+    return _OPTION.sub(key, text)
 
 
 class _CheckedError(Exception):

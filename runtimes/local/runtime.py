@@ -31,6 +31,7 @@ from runtimes.local.addresses import TakenAddress, take_address
 from runtimes.local.control import HostLink
 from runtimes.local.launch import OUTPUT, start_host
 from runtimes.local.mode import Mode, Way, wanted_mode
+from runtimes.local.programs import refuse_missing
 
 _DATA: Final = "data"
 #: Datagrams that see one direction of a link go to this port of the destination.
@@ -77,7 +78,12 @@ class LocalRuntime:
     # --- deployment ---------------------------------------------------------------------------
 
     def prepare(self, images: Sequence[ImageSource]) -> None:
-        """Nothing: nodes are started from this machine's own programs."""
+        """Look whether this machine has the programs that nodes are started from.
+
+        Raises:
+            CapabilityError: one is missing; says how to get it.
+        """
+        refuse_missing(images)
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
         """The folders of the run folder as they are, and an address that no other node has."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from contracts.errors import HarnessError, UsageError
-from contracts.image import ImageSource
+from contracts.image import HostProgram, ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
 from contracts.system import Place, SystemOptions
@@ -27,7 +27,13 @@ from systems.redis.membership import (
 from systems.redis.settings import Settings, settings
 
 #: What runtimes that have images start: the base with Debian's packages.
-IMAGE: Final = ImageSource("splitbrain-redis", "redis", has_packages=True)
+IMAGE: Final = ImageSource(
+    "splitbrain-redis",
+    "redis",
+    has_packages=True,
+    # Debian's packages bear the names of their programs.
+    programs=tuple(HostProgram(name, package=name) for name in run_node.PROGRAMS),
+)
 #: Ports that the programs get where each node has a network of its own.
 PORTS: Final = {SERVER_PORT: 6379, SENTINEL_PORT: 26379}
 #: Folder below a node's folder in the run folder.

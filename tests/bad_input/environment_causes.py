@@ -207,5 +207,18 @@ ENVIRONMENT = Chapter(
             3,
             arrange=environment(SPLITBRAIN_LOCAL="processes"),
         ),
+        Cause(
+            "programs-absent",
+            "a system whose programs are not on this machine",
+            f"{TEST} --runtime local --system redis",
+            (
+                "could not start nodes as processes of this machine (runtime local): the "
+                "programs redis-server and redis-sentinel are not on PATH. On Debian `apt-get "
+                "install redis-server redis-sentinel` installs what is missing, or use --runtime "
+                "docker, whose images bring them"
+            ),
+            3,
+            arrange=environment(SPLITBRAIN_LOCAL="processes", PATH="/nowhere"),
+        ),
     ),
 )

@@ -489,7 +489,7 @@ COMBINATIONS = Chapter(
             "test --nemesis leader-kill --time-limit 5",
             (
                 "no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose"
-                " a longer --time-limit, or --nemesis none"
+                " a --time-limit of at least 9, or --nemesis none"
             ),
         ),
     ),

@@ -150,6 +150,26 @@ def test_the_violation_is_explained_at_first_sight(
     assert frame["x"] <= culprit["x"] <= frame["x"] + frame["width"]
 
 
+@pytest.mark.parametrize("width", [400, 700, 1280])
+def test_no_edge_of_the_frame_cuts_an_operation_of_the_graph_in_two(
+    browser: Browser, reports: dict[str, Path], width: int
+) -> None:
+    page = visit(browser, reports["invalid"], width=width).page
+    graph = page.locator("svg.graph").first
+    frame = page.locator(".scroll", has=graph).first.bounding_box()
+    culprit = graph.locator(".culprit").first.bounding_box()
+    assert frame is not None
+    assert culprit is not None
+    left, right = frame["x"], frame["x"] + frame["width"]
+    assert left <= culprit["x"]
+    assert culprit["x"] + culprit["width"] <= right
+    for call in graph.locator(".call").all():
+        box = call.bounding_box()
+        assert box is not None
+        # A pixel of outline may stand on the edge itself.
+        assert not box["x"] < left < box["x"] + box["width"] - 1
+
+
 def test_choosing_a_fault_zooms_all_charts(browser: Browser, reports: dict[str, Path]) -> None:
     page = visit(browser, reports["valid"]).page
     before = page.evaluate(INKED, "leaders")

@@ -27,7 +27,19 @@
     const cut = [...frame.querySelectorAll(".call")]
       .map((call) => call.getBoundingClientRect())
       .filter((call) => call.left < room.left && call.right > room.left && call.width < room.width / 2);
-    if (cut.length) frame.scrollLeft += Math.max(...cut.map((call) => call.right - room.left)) + 6;
+    if (!cut.length) continue;
+    const further = Math.max(...cut.map((call) => call.right - room.left)) + 6;
+    widen(last.closest("svg"), frame.scrollLeft + further - (frame.scrollWidth - frame.clientWidth));
+    frame.scrollLeft += further;
+  }
+
+  // Room at the right end, where a frame can scroll no further without it.
+  function widen(picture, overhang) {
+    if (overhang <= 0) return;
+    const view = picture.viewBox.baseVal;
+    const wide = picture.width.baseVal.value + overhang;
+    picture.setAttribute("viewBox", `${view.x} ${view.y} ${view.width + overhang} ${view.height}`);
+    picture.setAttribute("width", wide);
   }
 
   const holder = document.getElementById("chart-data");

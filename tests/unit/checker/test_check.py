@@ -225,3 +225,19 @@ def test_a_mutant_that_calls_gave_up_valid_is_caught(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(check_module, "Search", GivesUpQuietly)
     with pytest.raises(AssertionError):
         test_the_budget_is_asked_while_the_search_runs()
+
+
+def test_one_part_is_not_spoken_of_and_several_are_explained() -> None:
+    def told(*sizes: int) -> str:
+        parts = [
+            PartResult(str(key), Verdict.VALID, "exact", "It fits.", size, {})
+            for key, size in enumerate(sizes)
+        ]
+        return combine(parts, "register").reason
+
+    assert told(1) == "The only operation can be put in one order."
+    assert told(2729) == "All 2,729 operations can be put in one order."
+    assert told(2000, 729) == (
+        "All 2,729 operations of 2 parts can be put in one order each; "
+        "a part is what is done to one key."
+    )

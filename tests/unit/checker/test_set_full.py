@@ -202,6 +202,16 @@ def counts_differ(random: Random, rounds: int) -> bool:
     return False
 
 
+def test_an_example_stands_with_its_own_kind_and_not_with_the_last_one_counted() -> None:
+    result = judged(
+        *(add(1, 0, 5), add(2, 0, 5)),
+        *(read([1], 6, 8), read([2], 9, 10), read([2], 11, 12)),
+    )
+    assert kinds(result) == ["lost", "stale"]
+    assert result.reason.startswith("1 of 2 acknowledged elements are lost: Element 1 of ")
+    assert result.reason.endswith(" and from every later one. Also 1 stale.")
+
+
 def test_the_linear_algorithm_agrees_with_the_definitions_taken_literally() -> None:
     assert not counts_differ(Random("set-full"), 3000)
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from contracts.errors import UsageError
 from harness.bare_history import judge_history
 from harness.checking import Limits
+from harness.results import leading_sentence
 from harness.summary import show, to_markdown
 
 LIMITS = Limits(30, 1024, 1)
@@ -55,6 +56,49 @@ def test_what_a_bare_history_does_not_have_is_not_shown(tmp_path: Path) -> None:
         assert "Cluster" not in text
         assert "not known" not in text
     assert "cas-register, history of format jsonl" in output.getvalue()
+
+
+def test_a_bare_history_is_not_called_a_run_and_claims_nothing_of_faults(tmp_path: Path) -> None:
+    history = bare_history(tmp_path / "h.jsonl", 1)
+    found = judge_history(history, "cas-register", None, LIMITS)
+    output = io.StringIO()
+    show(found, Console(file=output))
+    printed = output.getvalue()
+    assert f"History     {history}" in printed
+    assert printed.lstrip().startswith("h.jsonl: cas-register")
+    assert f"- History: `{history}`" in to_markdown(found)
+    for text in (printed, to_markdown(found)):
+        assert "Run folder" not in text
+        assert "fault" not in text
+    assert leading_sentence(found) == "2 operations succeeded, no checker found a violation."
+
+
+def test_an_empty_history_is_no_run_that_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text("")
+    found = judge_history(tmp_path / "h.jsonl", "cas-register", None, LIMITS)
+    assert leading_sentence(found) == ("The history proves nothing: The history has no operation.")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        (("put", "get"), "Choose --model kv, which knows all operations of the history."),
+        (("read", "add"), "Choose --model set, which knows"),
+        (("enqueue", "read"), "No --model knows all operations of the history; there are register"),
+    ],
+)
+def test_operations_that_do_not_fit_name_the_models_that_do(
+    tmp_path: Path, kinds: tuple[str, str], told: str
+) -> None:
+    events = [
+        {"process": 0, "type": type_, "f": kind, "value": "a"}
+        for kind in kinds
+        for type_ in ("invoke", "ok")
+    ]
+    (tmp_path / "h.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    found = judge_history(tmp_path / "h.jsonl", "cas-register", None, LIMITS)
+    assert found.headline == "UNKNOWN"
+    assert told in found.checkers[0].reason
 
 
 def test_a_judgement_that_was_given_up_is_not_valid(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_a_lost_commit_is_invalid_though_the_history_is_linearizable(
 
 def test_a_dead_run_is_judged_and_never_valid(judged: dict[str, Results]) -> None:
     found = judged["dead"]
+    assert results.leading_sentence(found).startswith("The harness died during the run")
     assert verdicts(found)["linearizability"] is Verdict.VALID
     assert verdicts(found)["lost-commits"] is Verdict.UNKNOWN
     assert found.exit_code == 2

@@ -344,6 +344,8 @@ def test_the_figures_of_spark_become_tables() -> None:
     assert windows.rows == [["0", "kill:leader", "100%", "50%", "-", "812.3 ms", "-", "4"]]
     assert commits.rows[0][1:] == ["1", "100"]
     assert commits.rows[1][1:] == ["-", "99"]
+    assert "not whether they lasted" in windows.note
+    assert analysis_tables(summary, has_logs=False) == [windows]
 
 
 @pytest.mark.parametrize("summary", [None, {}, {"windows": 3, "lost": []}])

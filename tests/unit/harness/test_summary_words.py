@@ -8,6 +8,8 @@ import pytest
 from rich.console import Console
 
 from checker.verdict import CheckResult, Verdict
+from contracts.fault import FaultEvent
+from contracts.names import NodeName
 from harness.outcome_words import failures
 from harness.phases import PhaseName
 from harness.progress import Progress
@@ -93,6 +95,27 @@ def test_counts_say_what_was_refused_and_why_others_failed() -> None:
     assert counts.info_by_error == {"unnamed-error": 1}
 
 
+def test_the_end_names_the_report_that_was_made(tmp_path: Path) -> None:
+    given = results(run_folder=str(tmp_path))
+    assert "Report" not in shown(given)
+    (tmp_path / "report.html").write_text("<html></html>")
+    assert f"Report      {tmp_path / 'report.html'}" in shown(given).splitlines()
+
+
+def test_of_all_that_is_unknown_the_record_leads() -> None:
+    died = "The harness died during the run; the last step it reached is load-started."
+    given = results(
+        verdict=Verdict.UNKNOWN,
+        exit_code=2,
+        checkers=(
+            CheckResult("split-brain", Verdict.VALID, LONG),
+            CheckResult("lost-commits", Verdict.UNKNOWN, "There is no committed log."),
+            CheckResult("record", Verdict.UNKNOWN, died),
+        ),
+    )
+    assert leading_sentence(given) == died
+
+
 def test_what_is_not_known_has_no_row() -> None:
     bare = results(elections=None, longest_unavailability_ms=None, system="")
     assert "Cluster" not in shown(bare)
@@ -130,3 +153,19 @@ def test_the_display_uses_words_of_the_users_and_no_names_of_ours(tmp_path: Path
         "clients at work",
         "stopping the nodes",
     ]
+
+
+def test_the_display_calls_what_was_undone_healed_as_the_report_does(tmp_path: Path) -> None:
+    with LineWriter(tmp_path / "phases.jsonl") as lines:
+        progress = Progress(RunClock(), lines, Traffic())
+        progress.fault_event(FaultEvent(0, 1, "kill", "removed", "leader", (NodeName("n1"),)))
+    assert progress.recent[-1].endswith("kill:leader on n1 healed")
+
+
+def test_an_interruption_that_comes_after_healing_does_not_promise_to_heal(tmp_path: Path) -> None:
+    with LineWriter(tmp_path / "phases.jsonl") as lines:
+        progress = Progress(RunClock(), lines, Traffic())
+        progress.reached("healed")
+        progress.reached("interrupted")
+    assert progress.recent[0].endswith("all faults healed")
+    assert "healing" not in progress.recent[1]

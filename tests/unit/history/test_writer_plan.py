@@ -87,6 +87,15 @@ def test_the_reproducing_command_leaves_out_what_is_usual() -> None:
     )
 
 
+def test_a_pinned_replay_is_reproduced_by_a_pinned_replay() -> None:
+    replayed = msgspec.structs.replace(PLAN, replay_of="runs/kraft register/1", pinned=True)
+    assert reproduce_command(replayed, DEFAULTS) == (
+        "splitbrain replay 'runs/kraft register/1' --pinned --runtime docker"
+    )
+    loose = msgspec.structs.replace(replayed, pinned=False)
+    assert reproduce_command(loose, DEFAULTS) == reproduce_command(PLAN, DEFAULTS)
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [

@@ -5,7 +5,7 @@ import pytest
 from contracts.errors import UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
-from nemesis.scripted import SCRIPTED, from_file_faults, parse_plan_file
+from nemesis.scripted import SCRIPTED, from_file_faults, least_time_limit_ms, parse_plan_file
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 
@@ -25,6 +25,13 @@ def test_scripted_plans_aim_at_the_leader_and_end_calm(name: str, time_limit_ms:
     assert faults
     assert {fault.target for fault in faults} == {"leader"}
     assert faults[-1].at_ms + faults[-1].duration_ms <= time_limit_ms - 4000
+
+
+@pytest.mark.parametrize("name", ["isolate-leader-again", "leader-kill", "leader-pause"])
+def test_the_least_time_limit_has_room_for_a_fault_and_less_has_not(name: str) -> None:
+    least_ms = least_time_limit_ms(name)
+    assert scripted(name, least_ms)
+    assert not SCRIPTED[name](least_ms - 1).faults
 
 
 def test_isolate_leader_is_one_long_isolation() -> None:

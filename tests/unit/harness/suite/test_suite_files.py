@@ -236,7 +236,11 @@ def test_a_wrong_file_is_refused_in_one_sentence_that_names_the_place(
         ({"nemesis": "isolate-leaders"}, "Did you mean 'isolate-leader'"),
         ({"runtime": "dokcer"}, "there is no runtime 'dokcer'"),
         ({"system": "krafty"}, "there is no system called 'krafty'"),
-        ({"time_limit": 0}, "--time-limit cannot be 0"),
+        ({"time_limit": 0}, " time_limit cannot be 0"),
+        (
+            {"nemesis": "leader-kill", "time_limit": 8},
+            "of 8 s. Choose a time_limit of at least 9, or nemesis none",
+        ),
     ],
 )
 def test_a_cell_that_cannot_be_run_is_told_before_anything_starts(

@@ -1,0 +1,38 @@
+"""The static texts of ``--help`` name exactly what the registries hold."""
+
+import pytest
+
+from checker.registry import history_models
+from harness.cli import check_command, run, run_test_command
+from nemesis.kinds import kind_names
+from nemesis.scripted import SCRIPTED
+from nemesis.targets import ALL, FOLLOWER, HALVES, LAST_LEADER, LEADER
+
+
+def words(text: str | None) -> str:
+    return " ".join((text or "").replace("│", " ").split())
+
+
+def test_the_help_of_nemesis_names_every_kind_target_and_scripted_plan() -> None:
+    told = words(run_test_command.__doc__)
+    assert f"Kinds: {', '.join(kind_names())}. Targets: " in told
+    assert f"Scripted plans: {', '.join(SCRIPTED)}. " in told
+    targets = told.partition("Targets: ")[2].partition(", or a node")[0].split(", ")
+    assert set(targets) == {LEADER, FOLLOWER, LAST_LEADER, HALVES, ALL, "random:K"}
+
+
+def test_the_help_of_model_names_every_model() -> None:
+    models = history_models()
+    listed = f"{', '.join(models[:-1])} or {models[-1]}"
+    assert f"judged against: {listed}; by default" in words(check_command.__doc__)
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [("test", "Kinds: kill, partition,"), ("check", "judged against: register, cas-register, kv")],
+)
+def test_the_help_that_is_printed_has_those_texts(
+    command: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run([command, "--help"])
+    assert told in words(capsys.readouterr().out)
