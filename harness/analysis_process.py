@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import msgspec
 
+from harness.child_environment import child_environment
 from history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
@@ -51,10 +52,7 @@ class AnalysisProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-                },
+                env=child_environment(),
             )
 
     def __enter__(self) -> Self:

@@ -8,9 +8,9 @@ import threading
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import cast
 
 from contracts.errors import HarnessError
+from harness.defects import defect
 from harness.stop import Stop
 from history.run_folder import RunFolder
 
@@ -45,18 +45,7 @@ class Attempts:
         """Something of ours is broken; the run ends."""
         with suppress(OSError):
             self._story.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-        # Where several threads failed at once, the first of them tells enough.
-        first: BaseException = error
-        while isinstance(first, BaseExceptionGroup):
-            first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
-        self._stop.fail(
-            HarnessError(
-                "carry out the run",
-                "splitbrain itself",
-                f"{type(first).__name__}: {first}",
-                f"This is a defect of splitbrain; please report it with {self._story}.",
-            )
-        )
+        self._stop.fail(defect(error, str(self._story)))
 
     @contextmanager
     def watching_threads(self) -> Generator[None]:

@@ -7,13 +7,14 @@ and then until the nemesis is done, so that every heal is seen to let traffic th
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.operations import Client
 from contracts.system import Route
 from harness.clients import Clients, Load, Performer
+from harness.defects import defect, failure
 from harness.final_reads import FinalReads
 from harness.load.crew import Crew
 from harness.load.messages import ClientOpener
@@ -111,9 +112,9 @@ class LoadPhase:
         try:
             await clients.run(stopped)
         except* HarnessError as group:
-            self._stop.fail(_first(group))
+            self._stop.fail(failure(group))
         except* Exception as group:
-            self._stop.fail(_defect(group))
+            self._stop.fail(failure(group))
             raise
         finally:
             await nemesis
@@ -159,21 +160,5 @@ class LoadPhase:
         except HarnessError as error:
             self._stop.fail(error)
         except Exception as error:
-            self._stop.fail(_defect(error))
+            self._stop.fail(defect(error))
             raise
-
-
-def _first(group: ExceptionGroup[HarnessError]) -> HarnessError:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, ExceptionGroup) else error
-
-
-def _defect(error: Exception) -> HarnessError:
-    if isinstance(error, ExceptionGroup):
-        return _defect(cast("ExceptionGroup[Exception]", error).exceptions[0])
-    return HarnessError(
-        "carry out the run",
-        "splitbrain itself",
-        f"{type(error).__name__}: {error}",
-        "This is a defect of splitbrain; please report it with the run folder.",
-    )

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contracts.errors import HarnessError
+from harness.child_environment import child_environment
 from harness.doctor import MAIN_JOB, Finding, Look, Probe
 from harness.plain_text import printable
 
@@ -197,7 +198,7 @@ def look_at_spark_session() -> Sequence[Finding]:
             capture_output=True,
             check=False,
             timeout=_SPARK_LIMIT_S,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env=child_environment(),
         )
     except subprocess.TimeoutExpired:
         problem = f"it did not start within {_SPARK_LIMIT_S:g} s"

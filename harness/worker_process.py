@@ -1,9 +1,8 @@
 """The child side of ``harness.workers``: performs parts of a judgement until its input ends.
 
-Started as ``python -m harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``. Frames in and out
-are an eight-byte length and a pickle; both ends are the same program on the same machine. The child
-must never outlive its parent: a thread reads the input and ends the process at its end, also while
-a part is computing. Nothing that a part prints may reach the frames.
+Started as ``python -m harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``, with frames in and
+out. The child must never outlive its parent: a thread reads the input and ends the process at its
+end, also while a part is computing. Nothing that a part prints may reach the frames.
 """
 
 import importlib
@@ -11,16 +10,15 @@ import os
 import pickle
 import queue
 import resource
-import struct
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
-#: Length prefix of a frame.
-FRAME_HEADER = struct.Struct(">Q")
+from harness.frames import read_body, take_over_pipes, write_frame
+
 #: Share of the memory budget at which a part is asked to give up by itself.
 _MEMORY_SHARE_SOFT = 0.9
 #: How often the budget looks at the memory, at most.
@@ -67,25 +65,11 @@ def resolve(function: str) -> Callable[[Any, ProcessBudget], Any]:
     return getattr(importlib.import_module(module), name)
 
 
-def frame(message: Any) -> bytes:
-    """One frame's bytes."""
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return FRAME_HEADER.pack(len(body)) + body
-
-
-def write_frame(stream: IO[bytes], message: Any) -> None:
-    """Write one frame and flush."""
-    stream.write(frame(message))
-    stream.flush()
-
-
 def _read_frames(stream: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
-    while True:
-        header = stream.read(FRAME_HEADER.size)
-        if len(header) < FRAME_HEADER.size:
-            # The parent is gone or done with us; a part in progress is of no use to anyone.
-            os._exit(0)
-        frames.put(stream.read(FRAME_HEADER.unpack(header)[0]))
+    while (body := read_body(stream)) is not None:
+        frames.put(body)
+    # The parent is gone or done with us; a part in progress is of no use to anyone.
+    os._exit(0)
 
 
 def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple[str, Any]:
@@ -104,11 +88,7 @@ def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple
 def main() -> None:
     """Announce readiness, then answer each part with its result."""
     time_budget_s, memory_budget_mib = float(sys.argv[1]), int(sys.argv[2])
-    incoming = os.fdopen(os.dup(0), "rb")
-    outgoing = os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
+    incoming, outgoing = take_over_pipes()
     frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_frames, args=(incoming, frames), daemon=True).start()
     write_frame(outgoing, ("ready", None))

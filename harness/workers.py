@@ -8,7 +8,6 @@ it must never look like a part that found nothing. Source: design, section 3; is
 
 import contextlib
 import os
-import pickle
 import selectors
 import subprocess
 import sys
@@ -20,7 +19,9 @@ from typing import IO, Any
 
 import msgspec
 
-from harness.worker_process import FRAME_HEADER, frame, resident_mib
+from harness.child_environment import child_environment
+from harness.frames import frame, taken_messages
+from harness.worker_process import resident_mib
 
 #: How often running parts are looked at.
 _POLL_INTERVAL_S = 0.05
@@ -73,10 +74,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-                },
+                env=child_environment(),
                 # Ctrl-C is for the harness; it decides what becomes of its workers.
                 start_new_session=True,
             )
@@ -137,7 +135,7 @@ class _Worker:
             return self._failed(f"crashed: its worker {self._end()}")
         while True:
             try:
-                message = self._next_message()
+                message = next(taken_messages(self._buffer), None)
                 if message is None:
                     return None
                 state, value = message
@@ -189,16 +187,6 @@ class _Worker:
             return os.read(self.output.fileno(), 1 << 20)
         except BlockingIOError:
             return None
-
-    def _next_message(self) -> tuple[str, Any] | None:
-        if len(self._buffer) < FRAME_HEADER.size:
-            return None
-        end = FRAME_HEADER.size + FRAME_HEADER.unpack_from(self._buffer)[0]
-        if len(self._buffer) < end:
-            return None
-        body = bytes(self._buffer[FRAME_HEADER.size : end])
-        del self._buffer[:end]
-        return pickle.loads(body)  # noqa: S301 - from our own child
 
     def _end(self) -> str:
         try:

@@ -6,7 +6,6 @@ when this end of its input is closed, which the kernel does however the run's pr
 
 import contextlib
 import os
-import pickle
 import select
 import signal
 import subprocess
@@ -15,7 +14,8 @@ import tempfile
 import time
 from typing import IO, Any
 
-from harness.worker_process import FRAME_HEADER
+from harness.child_environment import child_environment
+from harness.frames import frame, taken_messages
 
 _READ_BYTES = 1 << 20
 #: How long a process that has ended its work may take to end itself.
@@ -36,13 +36,12 @@ class Child:
         self.number = number
         # Closed with the process, which outlives any one block.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        paths = [path or os.getcwd() for path in sys.path]  # noqa: PTH109 - an import path
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "harness.load.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=child_environment(),
             process_group=0,
         )
         assert self._process.stdin is not None
@@ -77,12 +76,12 @@ class Child:
 
     def say(self, message: Any) -> None:
         """Send it a short message, unless it does not take any now."""
-        frame = frame_of(message)
-        if len(frame) > select.PIPE_BUF:
+        said = frame(message)
+        if len(said) > select.PIPE_BUF:
             return
         # Within a pipe's atomic write: all of it goes, or nothing.
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(self._input.fileno(), frame)
+            os.write(self._input.fileno(), said)
 
     def hear(self) -> list[Any]:
         """Messages that have arrived whole; to be called when its output can be read."""
@@ -95,18 +94,7 @@ class Child:
             return []
         self.heard_s = time.monotonic()
         self._buffer += chunk
-        messages: list[Any] = []
-        start, header = 0, FRAME_HEADER.size
-        while len(self._buffer) - start >= header:
-            body = start + header
-            end = body + FRAME_HEADER.unpack_from(self._buffer, start)[0]
-            if len(self._buffer) < end:
-                break
-            with memoryview(self._buffer) as view:
-                messages.append(pickle.loads(view[body:end]))  # noqa: S301 - our own child
-            start = end
-        del self._buffer[:start]
-        return messages
+        return list(taken_messages(self._buffer))
 
     def kill(self, reason: str) -> None:
         """End it at once for this reason, a clause; its output then comes to an end."""
@@ -136,13 +124,3 @@ class Child:
             self._process.wait()
         self._output.close()
         self._errors.close()
-
-
-def frame_of(message: Any) -> bytes:
-    """A message as it goes through the pipe.
-
-    Raises:
-        pickle.PicklingError, TypeError, AttributeError: it cannot be sent.
-    """
-    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return FRAME_HEADER.pack(len(body)) + body

@@ -19,7 +19,8 @@ from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.operations import Operation
 from harness.clients import Load
-from harness.load.child import Child, frame_of
+from harness.frames import frame
+from harness.load.child import Child
 from harness.load.merge import ENDED, Merge
 from harness.load.messages import (
     Assignment,
@@ -284,7 +285,7 @@ class Crew:
 
 def _sendable(assignment: Assignment) -> bytes:
     try:
-        return frame_of(assignment)
+        return frame(assignment)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise _failure(
             "clients of this system in worker processes",

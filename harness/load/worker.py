@@ -12,12 +12,13 @@ import pickle
 import sys
 import threading
 import traceback
-from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from contracts.errors import HarnessError
 from contracts.operations import Completion, Operation
 from harness.clients import Clients, Performer
+from harness.defects import failure
+from harness.frames import read_body, take_over_pipes, write_frame
 from harness.load.event_buffer import EventBuffer
 from harness.load.messages import (
     Assignment,
@@ -33,7 +34,6 @@ from harness.processes import Processes
 from harness.run_clock import RunClock
 from harness.stop import Stop
 from harness.traffic import Traffic
-from harness.worker_process import FRAME_HEADER, write_frame
 from workloads.workload import Workload
 
 #: Time between two shipments: events are in the file within 100 ms.
@@ -106,18 +106,18 @@ class Worker:
         try:
             await self._clients.run(stopped, start_s)
         except* HarnessError as group:
-            self._stop.fail(_first(group))
+            self._stop.fail(failure(group))
         # Whatever it is, the run must not look green, and the run's process tells of it.
         except* Exception as group:  # noqa: BLE001
             traceback.print_exception(group)
-            self._stop.fail(_defect(_first(group)))
+            self._stop.fail(failure(group))
         shipping.cancel()
         self._ship()
-        failure = self._stop.failure
+        failed = self._stop.failure
         ended = Ended(
             self._processes.upcoming(self._slots),
             self._workload.final_reads(),
-            None if failure is None else Failure.of(failure),
+            None if failed is None else Failure.of(failed),
         )
         write_frame(self._outgoing, ended)
 
@@ -158,37 +158,13 @@ class Worker:
 
 def read_message(stream: BinaryIO) -> Any:
     """The next frame's message, None at the end of the stream."""
-    header = stream.read(FRAME_HEADER.size)
-    if len(header) < FRAME_HEADER.size:
-        return None
-    size = FRAME_HEADER.unpack(header)[0]
-    body = stream.read(size)
-    return pickle.loads(body) if len(body) == size else None  # noqa: S301 - from our own parent
-
-
-def _first(group: BaseExceptionGroup[Any]) -> Any:
-    error: Any = group
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[Any]", error).exceptions[0]
-    return error
-
-
-def _defect(error: Exception) -> HarnessError:
-    return HarnessError(
-        "carry out the run",
-        "splitbrain itself",
-        f"{type(error).__name__}: {error}",
-        "This is a defect of splitbrain; please report it with the run folder.",
-    )
+    body = read_body(stream)
+    return None if body is None else pickle.loads(body)  # noqa: S301 - from our own parent
 
 
 def main() -> None:
     """Take the assignment, perform it, end."""
-    incoming = os.fdopen(os.dup(0), "rb")
-    outgoing = os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
+    incoming, outgoing = take_over_pipes()
     assignment = read_message(incoming)
     if not isinstance(assignment, Assignment):
         sys.exit("no assignment came")
