@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -11,6 +11,10 @@ from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.operations import Client
 from contracts.runtime import DeploymentSpec, Placement, Runtime
+
+if TYPE_CHECKING:
+    # Imports this module for what clients and leaders are.
+    from contracts.simulation import SimulatedSystem
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -113,6 +117,10 @@ class System(Protocol):
 
     def versions(self) -> dict[str, str]:
         """Version of the system under test, for ``plan.json``."""
+        ...
+
+    def simulation(self) -> "SimulatedSystem | None":
+        """What makes its nodes in simulated worlds; None for a system that has no such nodes."""
         ...
 
 

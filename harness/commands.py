@@ -5,7 +5,7 @@ run is judged in the same way.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -19,11 +19,13 @@ from harness.bare_history import judge_history
 from harness.checking import Limits
 from harness.cleaning import salvage
 from harness.log_collection import DATA_FOLDER
-from harness.options import TestOptions, prepare
-from harness.replay import replay_options
+from harness.options import TestOptions, plan_test, prepare
+from harness.replay import is_exact, replay_options
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results
 from harness.runner import RunOutcome, run_test
 from harness.session import Session, judging_session
+from harness.simulation.record import SIMULATED
+from harness.simulation.replay_options import ReplayOptions
 from harness.standard_streams import write_bytes
 from harness.store import find_run
 from harness.summary import show
@@ -55,21 +57,22 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Judged
     Raises:
         HarnessError: the run ended before a client had worked, so that there is nothing to judge.
     """
-    from runtimes import registry as runtimes
     from systems import registry as systems
 
     _require(options.system, systems.names(), "system")
     with judging_session(console) as session:
         try:
-            test = prepare(
-                options, systems.system(options.system), lambda: runtimes.runtime(options.runtime)
-            )
-            test.runtime.prepare(test.system.images())
+            run = _ready_run(options, console, session)
         except KeyboardInterrupt:
-            session.say("interrupted before the run began: nothing was started.")
+            is_simulated = options.runtime == SIMULATED
+            session.say(
+                "interrupted: a simulated run leaves nothing until it is over."
+                if is_simulated
+                else "interrupted before the run began: nothing was started."
+            )
             return Judged(EXIT_UNKNOWN, Verdict.UNKNOWN, interrupted=True)
         with session.judging():
-            outcome = run_test(test, console, interrupts=session.interrupts)
+            outcome = run()
             if outcome.hurried:
                 session.say(
                     "interrupted twice, so nothing was judged; "
@@ -80,6 +83,27 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Judged
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
     return Judged(results.exit_code, results.verdict, results.interrupted)
+
+
+def _ready_run(
+    options: TestOptions, console: Console, session: Session
+) -> Callable[[], RunOutcome]:
+    """Prepare a run; what it gives back carries it out, or hands over what was carried out.
+
+    A simulated run is over by then: it takes seconds, and until its end there is nothing to keep.
+    """
+    from runtimes import registry as runtimes
+    from systems import registry as systems
+
+    system = systems.system(options.system)
+    if options.runtime == SIMULATED:
+        from harness.simulation.planned import run_planned
+
+        outcome = run_planned(plan_test(options, system), console)
+        return lambda: outcome
+    test = prepare(options, system, lambda: runtimes.runtime(options.runtime))
+    test.runtime.prepare(test.system.images())
+    return lambda: run_test(test, console, interrupts=session.interrupts)
 
 
 def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Results:
@@ -194,11 +218,19 @@ def replay(
     runtime: str | None,
     runs_folder: Path | None,
     analyze: bool,
+    exact: ReplayOptions,
 ) -> int:
     """Run a recorded plan again, and say how often it came out invalid.
 
+    A simulated run is replayed exactly unless another runtime is asked for.
+
     Returns the worst exit code: a violation, then a failed harness, then unknown, then valid.
     """
+    folder = find_run(run)
+    if is_exact(folder, runtime, pinned=pinned, runs_folder=runs_folder, options=exact):
+        from harness.simulation.replaying import replay_scenario
+
+        return replay_scenario(folder, console, exact)
     options = replay_options(run, pinned=pinned, runs_folder=runs_folder, runtime=runtime)
     codes: list[int] = []
     invalid = 0

@@ -18,6 +18,7 @@ from contracts.state_event import StateEvent
 from harness.leader_watch import LeaderSighting
 from harness.manifest import damage
 from harness.phases import Phase, phases_path
+from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_for_judging
 from harness.store import is_alive
 from history.errors import HistoryError, PairingError
 from history.pairing import pair
@@ -53,6 +54,29 @@ class RunRecord(msgspec.Struct, frozen=True):
     damage: tuple[str, ...] = ()
     #: Who was seen to lead from outside, each change.
     sightings: tuple[LeaderSighting, ...] = ()
+    #: What only a simulated run knows of itself; None for other runs, and where it is lost.
+    simulation: SimulationRecord | None = None
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the run's world was a simulated one."""
+        if self.simulation is not None:
+            return True
+        return self.plan is not None and self.plan.runtime == SIMULATED
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is one world of a sweep, drawn or shrunk, which proves nothing by itself.
+
+        Faults may then do what ends nodes, overlap, or miss; whether anything was wrong is told by
+        the invariants, and whether enough was tried by the sweep.
+        """
+        return self.is_simulated and self.plan is not None and self.plan.nemesis == DRAWN
+
+    @property
+    def ended_at_violation(self) -> bool:
+        """Whether its world ended where an invariant did not hold, before anything could heal."""
+        return self.simulation is not None and self.simulation.violation is not None
 
     @property
     def knows_its_faults(self) -> bool:
@@ -112,6 +136,7 @@ def load_run(root: Path) -> RunRecord:
     if living:
         problems.append("The run is still going on; this is the verdict on what it has so far.")
     sightings = tuple(read_json_lines(folder.leaders, LeaderSighting, problems))
+    simulation = read_for_judging(folder, problems)
     return RunRecord(
         folder=folder,
         plan=plan,
@@ -126,6 +151,7 @@ def load_run(root: Path) -> RunRecord:
         problems=tuple(problems),
         damage=tuple(damaged),
         sightings=sightings,
+        simulation=simulation,
     )
 
 

@@ -8,7 +8,7 @@ Source: design, sections 5 and 6.
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -27,6 +27,7 @@ from harness.fault_results import fault_results
 from harness.judging_lock import exclusive
 from harness.publishing import publish, write_verdict
 from harness.results import EXIT_UNKNOWN, RESULTS_SCHEMA, FaultResult, OutcomeCounts, Results
+from harness.simulation.record import INVARIANTS, invariants_result
 from harness.stop import Stop
 from harness.timeline import (
     acknowledged_epochs,
@@ -155,16 +156,13 @@ def _judge_record(
     checked = made(
         "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
     )
-    for name, look in (
-        (node_health.CHECKER_NAME, node_health.judge_nodes),
-        (record_health.CHECKER_NAME, record_health.judge_record),
-    ):
+    for name, look in _own_checkers(record):
         checked.append(
             made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
         )
     failures, problems = _problems(record, faults, harness_problems)
     told = len(crashes)
-    vacuous = made("Whether the run proves anything", lambda: vacuous_reasons(record, faults), ())
+    vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())
     if len(crashes) > told:
         vacuous = (crashes[-1],)
     interrupted = stop.is_set() or record.reached("interrupted")
@@ -189,6 +187,37 @@ def _checked(
         reason = "No client ever worked, so there is nothing to judge."
         return [CheckResult(name, Verdict.UNKNOWN, reason) for name in names]
     return check_all(names, _evidence(record, faults), limits, lambda: _given_up(stop))
+
+
+def _own_checkers(
+    record: RunRecord,
+) -> Iterator[tuple[str, Callable[[RunRecord], CheckResult]]]:
+    """What judges a run beside the checkers of its workload.
+
+    In a drawn world nodes end by themselves as they should; there the invariants watch them.
+    """
+    if record.is_simulated:
+        yield INVARIANTS, lambda given: invariants_result(given.simulation)
+    if not record.is_drawn:
+        yield node_health.CHECKER_NAME, node_health.judge_nodes
+    yield record_health.CHECKER_NAME, record_health.judge_record
+
+
+def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...]:
+    """Why the run proves nothing; what one drawn world proves is the business of its sweep."""
+    if record.is_drawn or record.ended_at_violation:
+        return ()
+    return vacuous_reasons(record, faults)
+
+
+def _reproduce(record: RunRecord) -> str:
+    """The command that has the run again; a drawn world has no plan but its scenario."""
+    root = shlex.quote(str(record.folder.root))
+    if record.plan is None:
+        return f"splitbrain check {root}"
+    if record.is_drawn:
+        return f"splitbrain replay {root}"
+    return reproduce_command(record.plan, defaults_of(record.plan))
 
 
 def _undecided(name: str) -> CheckResult:
@@ -237,11 +266,7 @@ def _assemble(
         epochs=tuple(sorted(epochs)),
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
         run_folder=str(root),
-        reproduce=(
-            reproduce_command(plan, defaults_of(plan))
-            if plan
-            else f"splitbrain check {shlex.quote(str(root))}"
-        ),
+        reproduce=_reproduce(record),
     )
 
 
@@ -293,7 +318,7 @@ def _problems(
     unhealed = [
         f"Fault {fault.index} ({fault.kind}:{fault.target}) was not healed."
         for fault in faults
-        if fault.applied and not fault.healed
+        if fault.applied and not fault.healed and not record.ended_at_violation
     ]
     in_order = record.reached(_LAST_PHASE)
     others = list(record.problems)

@@ -17,7 +17,10 @@ from history.run_folder import RunFolder
 
 MANIFEST_NAME = "manifest.json"
 #: Evidence directly in the run folder; what is judged, not what a judgement writes.
-_FILES = ("plan.json", "schedule.jsonl", "history.jsonl", "faults.jsonl", "phases.jsonl")
+_FILES = (
+    *("plan.json", "schedule.jsonl", "history.jsonl", "faults.jsonl", "phases.jsonl"),
+    *("scenario.json", "simulation.json"),
+)
 #: Evidence in each node's folder; its data folder is left alone.
 _NODE_SUFFIXES = frozenset({".jsonl", ".log", ".txt", ".out", ".err"})
 _BLOCK_BYTES = 1 << 20

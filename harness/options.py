@@ -71,18 +71,33 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
     schedule: tuple[ScheduledFault, ...] | None = None
 
 
-class PreparedTest(msgspec.Struct, frozen=True):
-    """A run that can be started."""
+class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
+    """All of a run but where its nodes live."""
 
     options: TestOptions
     system: System
-    runtime: Runtime
     workload: Workload
     system_options: SystemOptions
     load: Load
     nodes: tuple[NodeName, ...]
     sub_seeds: dict[str, int]
     schedule: tuple[ScheduledFault, ...]
+
+    @property
+    def runtime_name(self) -> str:
+        """Where it is to run."""
+        return self.options.runtime
+
+
+class PreparedTest(PlannedTest, frozen=True, kw_only=True):
+    """A run that can be started."""
+
+    runtime: Runtime
+
+    @property
+    def runtime_name(self) -> str:
+        """Where it runs."""
+        return self.runtime.name
 
 
 def prepare(
@@ -97,14 +112,36 @@ def prepare(
         CapabilityError: the runtime cannot carry out the plan.
         HarnessError: what the runtime needs does not answer.
     """
+    test = plan_test(options, system)
+    runtime = make_runtime()
+    refuse_what_cannot_be_had(test.schedule, runtime.capabilities(), runtime.name)
+    if "power" in needs(test.schedule) and not system.declares_durable_lengths:
+        raise CapabilityError(
+            "plan the fault power",
+            f"system {system.name}",
+            "its nodes do not tell what they have flushed, so no runtime here can take the rest",
+            "Leave power out of --nemesis.",
+        )
+    return PreparedTest(
+        runtime=runtime,
+        **{name: getattr(test, name) for name in PlannedTest.__struct_fields__},
+    )
+
+
+def plan_test(options: TestOptions, system: System) -> PlannedTest:
+    """Check the options against each other and draw the schedule, whatever is to run it.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+    """
     _check_numbers(options)
-    _check_runs_folder(options.runs_folder)
+    check_runs_folder(options.runs_folder)
     if options.workload not in workload_names():
         raise UsageError(
             f"there is no workload called {options.workload!r}",
             or_nearest(options.workload, workload_names(), "workloads"),
         )
-    _check_bugs(options.bugs, system)
+    check_bugs(options.bugs, system)
     nodes = tuple(NodeName(f"n{number}") for number in range(1, options.nodes + 1))
     seeds = sub_seeds(options.seed)
     faults = options.schedule
@@ -126,19 +163,9 @@ def prepare(
         nodes=options.nodes, bugs=options.bugs, settings=options.settings
     )
     system.check_options(system_options)
-    runtime = make_runtime()
-    refuse_what_cannot_be_had(faults, runtime.capabilities(), runtime.name)
-    if "power" in needs(faults) and not system.declares_durable_lengths:
-        raise CapabilityError(
-            "plan the fault power",
-            f"system {system.name}",
-            "its nodes do not tell what they have flushed, so no runtime here can take the rest",
-            "Leave power out of --nemesis.",
-        )
-    return PreparedTest(
+    return PlannedTest(
         options=options,
         system=system,
-        runtime=runtime,
         workload=operations,
         system_options=system_options,
         load=Load(
@@ -215,8 +242,12 @@ def _read_plan_file(path: Path) -> PlanFile:
     return parse_plan_file(content, str(path))
 
 
-def _check_runs_folder(runs_folder: Path) -> None:
-    """Refuse a place where no run folder can be made, before anything is started."""
+def check_runs_folder(runs_folder: Path) -> None:
+    """Refuse a place where no run folder can be made, before anything is started.
+
+    Raises:
+        UsageError: says why not there.
+    """
     there = runs_folder.absolute()
     while not there.exists() and there != there.parent:
         there = there.parent
@@ -234,7 +265,12 @@ def _check_runs_folder(runs_folder: Path) -> None:
         )
 
 
-def _check_bugs(bugs: tuple[str, ...], system: System) -> None:
+def check_bugs(bugs: tuple[str, ...], system: System) -> None:
+    """Refuse planted bugs that the system does not have, or that are named twice.
+
+    Raises:
+        UsageError: says which.
+    """
     for place, bug in enumerate(bugs):
         if bug in bugs[:place]:
             raise UsageError(f"the bug {bug!r} is named twice", "Name each --bug once")

@@ -1,18 +1,20 @@
 """Makes and writes the plan record of a run; see ``history.plan`` for what it holds."""
 
 import datetime as dt
+from collections.abc import Sequence
 
 from checker.registry import COMMITTED_LOGS, STATE_EVENTS, evidence_needed
 from contracts.errors import HarnessError
 from contracts.names import RunId
+from contracts.system import System
 from harness.atomic_file import write_atomically
-from harness.options import PreparedTest
+from harness.options import PlannedTest
 from harness.tool_version import tool_commit, tool_version
 from history.plan import Plan, encode_plan
 from history.run_folder import RunFolder
 
 
-def plan_of(test: PreparedTest, name: str, run_id: RunId) -> Plan:
+def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
     """The plan of a test that is about to run; the runtime's versions are not known yet."""
     options = test.options
     return Plan(
@@ -24,11 +26,11 @@ def plan_of(test: PreparedTest, name: str, run_id: RunId) -> Plan:
         system_versions=test.system.versions(),
         declares_state_events=test.system.declares_state_events,
         declares_committed_logs=test.system.declares_committed_logs,
-        runtime=test.runtime.name,
+        runtime=test.runtime_name,
         nodes=test.nodes,
         workload=options.workload,
         workload_options=test.workload.options(),
-        checkers=_checkers(test),
+        checkers=usable_checkers(test.workload.checkers, test.system),
         nemesis=options.nemesis,
         planned_faults=len(test.schedule),
         seed=options.seed,
@@ -45,16 +47,14 @@ def plan_of(test: PreparedTest, name: str, run_id: RunId) -> Plan:
     )
 
 
-def _checkers(test: PreparedTest) -> tuple[str, ...]:
-    """The workload's checkers, without those whose evidence the system does not give."""
+def usable_checkers(names: Sequence[str], system: System) -> tuple[str, ...]:
+    """A workload's checkers, without those whose evidence the system does not give."""
     lacking: set[str] = set()
-    if not test.system.declares_state_events:
+    if not system.declares_state_events:
         lacking.add(STATE_EVENTS)
-    if not test.system.declares_committed_logs:
+    if not system.declares_committed_logs:
         lacking.add(COMMITTED_LOGS)
-    return tuple(
-        name for name in test.workload.checkers if evidence_needed(name).isdisjoint(lacking)
-    )
+    return tuple(name for name in names if evidence_needed(name).isdisjoint(lacking))
 
 
 def write_plan(folder: RunFolder, plan: Plan) -> None:

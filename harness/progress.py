@@ -114,26 +114,15 @@ class Progress:
         self.activity = _ACTIVITIES[phase] or self.activity
         if phase == "node-exited" and node is not None:
             self.exited.add(node)
-        sentence = _PHASE_SENTENCES[phase]
-        if node is not None:
-            sentence += f": {node}"
-        if exit_code is not None:
-            sentence += f", exit code {exit_code}"
-        self.say(sentence if detail is None else f"{sentence}: {detail}")
+        self.say(phase_sentence(line))
 
     def fault_event(self, event: FaultEvent) -> None:
         """Show a step of a fault."""
-        what = f"{event.kind}:{event.target}"
-        if event.nodes:
-            what += f" on {','.join(event.nodes)}"
         if event.phase in ("invoked", "verified"):
-            self.fault = what
+            self.fault = _fault_words(event)
         elif event.phase in ("removed", "not-healed"):
             self.fault = None
-        evidence = f" ({event.evidence})" if event.evidence else ""
-        # What was undone is called healed everywhere a user looks.
-        said = "healed" if event.phase == "removed" else event.phase
-        self.say(f"{what} {said}{evidence}")
+        self.say(fault_sentence(event))
 
     def led_by(self, leader: str | None, epoch: int | None) -> None:
         """Somebody said who leads; an older epoch than the known one is ignored."""
@@ -149,7 +138,7 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Show one line."""
-        stamped = f"{self._clock.seconds():7.1f} s  {line}"
+        stamped = stamped_line(self._clock.seconds(), line)
         self.recent.append(stamped)
         for listener in self._listeners:
             listener(stamped)
@@ -162,3 +151,31 @@ class Progress:
     def elapsed_s(self) -> float:
         """Seconds since the run's start."""
         return self._clock.seconds()
+
+
+def phase_sentence(phase: Phase) -> str:
+    """A step of a run in words."""
+    sentence = _PHASE_SENTENCES[phase.phase]
+    if phase.node is not None:
+        sentence += f": {phase.node}"
+    if phase.exit_code is not None:
+        sentence += f", exit code {phase.exit_code}"
+    return sentence if phase.detail is None else f"{sentence}: {phase.detail}"
+
+
+def fault_sentence(event: FaultEvent) -> str:
+    """A step of a fault in words."""
+    evidence = f" ({event.evidence})" if event.evidence else ""
+    # What was undone is called healed everywhere a user looks.
+    said = "healed" if event.phase == "removed" else event.phase
+    return f"{_fault_words(event)} {said}{evidence}"
+
+
+def stamped_line(seconds: float, line: str) -> str:
+    """A line with the time since the run's start before it."""
+    return f"{seconds:7.1f} s  {line}"
+
+
+def _fault_words(event: FaultEvent) -> str:
+    what = f"{event.kind}:{event.target}"
+    return f"{what} on {','.join(event.nodes)}" if event.nodes else what

@@ -1,14 +1,16 @@
 """Runs a recorded plan again.
 
-A seed replays a simulated run exactly; in containers it replays the *schedule* and the clients'
-operations, not the kernel's timing, so a failure may not come back: the caller reports in how many
-of n replays it did.
+A simulated run is replayed exactly (``harness.simulation.replaying``). In containers a seed replays
+the *schedule* and the clients' operations, not the kernel's timing, so a failure may not come back:
+the caller reports in how many of n replays it did.
 """
 
 from pathlib import Path
 
 from contracts.errors import UsageError
 from harness.options import TestOptions
+from harness.simulation.record import DRAWN, SIMULATED
+from harness.simulation.replay_options import ReplayOptions
 from harness.store import find_run
 from history.json_problems import in_words
 from history.plan import Plan, decode_plan
@@ -64,6 +66,44 @@ def replay_options(
         pinned=pinned,
         schedule=pin(schedule, actual) if pinned else schedule,
     )
+
+
+def is_exact(
+    folder: RunFolder,
+    runtime: str | None,
+    *,
+    pinned: bool,
+    runs_folder: Path | None,
+    options: ReplayOptions,
+) -> bool:
+    """Whether a run is to be replayed step by step: a simulated one, in the same runtime.
+
+    Raises:
+        UsageError: the plan cannot be read, or an option does not fit what is to be done.
+    """
+    plan = _read_plan(folder)
+    is_simulated = plan.runtime == SIMULATED
+    if is_simulated and runtime in (None, SIMULATED):
+        if pinned or runs_folder is not None:
+            option = "--pinned" if pinned else "--runs-folder"
+            raise UsageError(
+                f"{option} does not fit an exact replay, which hits the same nodes and makes no "
+                "run folder",
+                "Leave it out",
+            )
+        return True
+    if options.is_debugging:
+        raise UsageError(
+            "--trace, --from-step and --until-step are for exact replays of simulated runs",
+            "Leave them out, or name a simulated run",
+        )
+    if is_simulated and plan.nemesis == DRAWN:
+        raise UsageError(
+            f"{folder.root} is one world of a sweep, and its faults strike at moments that "
+            "nothing but a simulation knows",
+            "Replay it without --runtime",
+        )
+    return False
 
 
 def _read_plan(folder: RunFolder) -> Plan:

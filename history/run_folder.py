@@ -50,6 +50,21 @@ class RunFolder:
         return self.root / "leaders.jsonl"
 
     @property
+    def timeline(self) -> Path:
+        """What happened inside a simulated world, one line each; simulated runs only."""
+        return self.root / "timeline.jsonl"
+
+    @property
+    def scenario(self) -> Path:
+        """The whole simulated world, as it was run; simulated runs only."""
+        return self.root / "scenario.json"
+
+    @property
+    def simulation(self) -> Path:
+        """Trace hash, violation and figures; simulated runs only."""
+        return self.root / "simulation.json"
+
+    @property
     def operations(self) -> Path:
         """Parquet folder of paired operations, written by Spark."""
         return self.root / "operations.parquet"

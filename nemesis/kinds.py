@@ -5,7 +5,7 @@ and says what must be seen from outside in between. Healing is part of the fault
 healing may be repeated safely, because the runtime's acts are idempotent.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from contracts.errors import UsageError
 from contracts.fault import ActualFault, ScheduledFault
@@ -66,7 +66,9 @@ class FaultKind(Protocol):
         ...
 
 
-_KINDS: dict[str, FaultKind] = {kind.name: kind for kind in (Partition(), Pause(), Kill(), Power())}
+_KINDS: Final[dict[str, FaultKind]] = {
+    kind.name: kind for kind in (Partition(), Pause(), Kill(), Power())
+}
 
 
 def kind_names() -> tuple[str, ...]:

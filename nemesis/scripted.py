@@ -8,7 +8,7 @@ A plan file may carry settings for the systems that it is made for; named plans 
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -76,7 +76,7 @@ def leader_pause(time_limit_ms: Milliseconds) -> PlanFile:
     return PlanFile(_repeated("pause", time_limit_ms, fault_ms=3000, calm_ms=4000))
 
 
-SCRIPTED: dict[str, Callable[[Milliseconds], PlanFile]] = {
+SCRIPTED: Final[dict[str, Callable[[Milliseconds], PlanFile]]] = {
     "isolate-leader": isolate_leader,
     "isolate-leader-8s": isolate_leader_8s,
     "isolate-leader-again": isolate_leader_again,

@@ -2,6 +2,8 @@
 
 To add one, give :data:`_RUNTIMES` an entry: how to make one, what its watchdog does when a harness
 died, and what ``splitbrain clean`` does. Each is imported when it is asked for, never before.
+``simulated`` has none: its nodes live in the process that runs the plan, so that nothing can be
+started, left behind or swept.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +13,7 @@ import msgspec
 
 from contracts.errors import CapabilityError, HarnessError, UsageError
 from contracts.names import RunId
-from contracts.runtime import Runtime
+from contracts.runtime import Capability, Runtime
 from runtimes.dead_runs import Sweep, Swept
 
 
@@ -66,13 +68,27 @@ _RUNTIMES: Mapping[str, _Entry] = {
     "local": _Entry(_local, _local_stopper, _local_sweep),
 }
 
-#: Names that plans may one day bear, and what to use until then.
-_NOT_YET = {"simulated": "a virtual clock, network and disk"}
+#: The runtime whose nodes are no processes.
+SIMULATED = "simulated"
 
 
 def runtime_names() -> list[str]:
-    """Names that :func:`runtime` takes, sorted."""
-    return sorted(_RUNTIMES)
+    """Names that plans may bear, sorted."""
+    return sorted({*_RUNTIMES, SIMULATED})
+
+
+def capabilities(name: str) -> frozenset[Capability]:
+    """What a runtime can do on this machine.
+
+    Raises:
+        UsageError: there is no runtime of that name.
+        HarnessError: what it needs (an engine) does not answer.
+    """
+    if name == SIMULATED and name not in _RUNTIMES:
+        from runtimes.simulated.capabilities import CAPABILITIES
+
+        return CAPABILITIES
+    return runtime(name).capabilities()
 
 
 def runtime(name: str) -> Runtime:
@@ -80,15 +96,15 @@ def runtime(name: str) -> Runtime:
 
     Raises:
         UsageError: there is no runtime of that name.
-        CapabilityError: it is not available yet.
+        CapabilityError: it has no nodes that could be deployed.
         HarnessError: what it needs (an engine) does not answer.
     """
-    if name in _NOT_YET and name not in _RUNTIMES:
+    if name == SIMULATED and name not in _RUNTIMES:
         raise CapabilityError(
-            f"run in the runtime {name!r}",
-            _NOT_YET[name],
-            "this version does not have it yet",
-            "Use --runtime docker or --runtime local; `splitbrain doctor` says what works here",
+            "deploy nodes in the runtime",
+            name,
+            "its nodes live inside of the process that runs a whole plan or seed",
+            "Use `splitbrain test --runtime simulated` or `splitbrain sim`",
         )
     return _entry(name).make()
 
@@ -111,7 +127,7 @@ def sweep_all(lock: Path | None = None) -> list[Sweep]:
         lock: of the only run to be swept; None: all that are dead.
     """
     sweeps: list[Sweep] = []
-    for name in runtime_names():
+    for name in sorted(_RUNTIMES):
         try:
             sweeps.append(Sweep(name, tuple(_RUNTIMES[name].sweep(lock))))
         except HarnessError as error:

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from tidy.exactness_rules import check_exactness
 from tidy.python_rules import check_python
 from tidy.text_rules import check_text
 from tidy.tree import Finding, project_files
@@ -22,6 +23,7 @@ def findings(root: Path) -> list[Finding]:
         found += check_text(path, text)
         if path.suffix == ".py":
             found += check_python(path, text)
+            found += check_exactness(path, text)
     return sorted(found)
 
 

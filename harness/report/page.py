@@ -26,6 +26,7 @@ from harness.report.embedding import (
     own_script,
     own_style,
 )
+from harness.report.message_timeline_section import SCRIPTS, STYLES, message_timeline
 from harness.report.series import completed_calls, latency_series, throughput
 from harness.report.static_charts import draw_static_charts
 from harness.report.violations import ShownViolation, show_violations
@@ -69,7 +70,8 @@ def report_page(
         analysis: content of ``analysis/summary.json``, None where there is none.
         vendor: folder of the chart library.
     """
-    assets = _assets(vendor)
+    messages = message_timeline(record.folder.timeline, results.checkers, record.node_names)
+    assets = _assets(vendor, *((SCRIPTS, STYLES) if messages else ((), ())))
     charts = _chart_data(record)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
@@ -87,6 +89,7 @@ def report_page(
         styles=[own_style(style) for style in assets.styles],
         has_charts=assets.has_charts,
         chart_data=json_for_script(charts),
+        messages=messages,
         static_charts=draw_static_charts(
             charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
         ),
@@ -116,17 +119,21 @@ def report_page(
     )
 
 
-def _assets(vendor: Path) -> _Assets:
-    own_css = (ASSETS / "report.css").read_text(encoding="utf-8")
-    own_js = (ASSETS / "report.js").read_text(encoding="utf-8")
+def _assets(vendor: Path, more_scripts: Sequence[str], more_styles: Sequence[str]) -> _Assets:
+    own_css = [_asset(name) for name in ("report.css", *more_styles)]
+    own_js = [_asset(name) for name in ("report.js", *more_scripts)]
     library, library_css = vendor / "uPlot.iife.min.js", vendor / "uPlot.min.css"
     if not (library.is_file() and library_css.is_file()):
-        return _Assets([own_js], [own_css], has_charts=False)
+        return _Assets(own_js, own_css, has_charts=False)
     return _Assets(
-        [library.read_text(encoding="utf-8"), own_js],
-        [library_css.read_text(encoding="utf-8"), own_css],
+        [library.read_text(encoding="utf-8"), *own_js],
+        [library_css.read_text(encoding="utf-8"), *own_css],
         has_charts=True,
     )
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def _chart_data(record: RunRecord) -> ChartData:

@@ -23,7 +23,10 @@ class Candidate(Role):
     def __init__(self, context: RoleContext) -> None:
         super().__init__(context)
         self._round = VoteRound(context, pre_vote=False)
-        self._gives_up_at = context.moment(context.timing.election_timeout())
+        #: When the election is lost for want of answers.
+        self._gives_up_at: Microseconds | None = None
+        if not context.settings.bugs.candidate_never_gives_up:
+            self._gives_up_at = context.moment(context.timing.election_timeout())
         #: Set once the election is lost.
         self._backs_off_until: Microseconds | None = None
 
@@ -41,7 +44,7 @@ class Candidate(Role):
             if self.context.now >= self._backs_off_until:
                 self.context.roles.become_prospective("backed off after a lost election")
             return
-        if self.context.now >= self._gives_up_at:
+        if self._gives_up_at is not None and self.context.now >= self._gives_up_at:
             self._lose()
             return
         self._go_on()
@@ -70,8 +73,10 @@ class Candidate(Role):
         if self._round.lost:
             self._lose()
             return
-        self._round.ask()
-        self.deadline = earliest(self._gives_up_at, self._round.next_ask)
+        self.deadline = self._gives_up_at
+        if not self.context.settings.bugs.candidate_never_gives_up:
+            self._round.ask()
+            self.deadline = earliest(self._gives_up_at, self._round.next_ask)
 
     def _lose(self) -> None:
         self._backs_off_until = self.context.moment(self.context.timing.back_off_after_defeat())

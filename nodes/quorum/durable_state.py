@@ -43,14 +43,16 @@ class DurableState:
         """Moves to a higher epoch. Raises InvariantViolation (INV-04) if it is not higher."""
         if epoch <= self.epoch:
             raise InvariantViolation("INV-04", f"epoch {self.epoch} to {epoch}")
-        self._submit(
-            QuorumState(
-                epoch=epoch,
-                leader_id=leader_id,
-                voted_id=voted.node_id if voted else None,
-                voted_directory_id=voted.directory_id if voted else None,
-            )
+        state = QuorumState(
+            epoch=epoch,
+            leader_id=leader_id,
+            voted_id=voted.node_id if voted else None,
+            voted_directory_id=voted.directory_id if voted else None,
         )
+        if self._bugs.epoch_not_persisted and voted is None:
+            self.state = state
+        else:
+            self._submit(state)
 
     def set_leader(self, leader_id: NodeId) -> None:
         """Notes who leads the present epoch.
@@ -77,7 +79,7 @@ class DurableState:
         """Votes in the present epoch. Raises InvariantViolation (INV-04) for a second vote."""
         if self.voted == candidate:
             return
-        if self.voted is not None:
+        if self.voted is not None and not self._bugs.double_vote_same_epoch:
             raise InvariantViolation(
                 "INV-04", f"vote for {candidate} after {self.voted} in epoch {self.epoch}"
             )

@@ -41,9 +41,9 @@ class FetchDesk:
         That is, before the quorum state is durable: a time that is over already would have the
         host come back again and again for as long as the disk takes.
         """
-        if not self._context.outbox.state_is_durable:
+        if not self._parked or not self._context.outbox.state_is_durable:
             return None
-        return min((parked.expires for parked in self._parked.values()), default=None)
+        return min([parked.expires for parked in self._parked.values()])
 
     def accept(self, event: RequestReceived, request: FetchRequest, told: Offset) -> None:
         """Answers or parks a fetch that agrees with the log; ``told`` is the high watermark."""

@@ -117,7 +117,11 @@ class Follower(Role):
         log = self.context.log
         if answer.error is not ErrorCode.NONE or asked.fetch_offset != log.end_offset:
             return False
+        known = max(self._leader_high_watermark, answer.high_watermark)
         if answer.diverging is not None:
+            if self.context.settings.bugs.follower_high_watermark_ahead:
+                self._leader_high_watermark = known
+                self._follow_high_watermark()
             if not self._truncate(answer.diverging):
                 return False
         elif refusal_of_batches(log, answer) is not None:
@@ -127,7 +131,7 @@ class Follower(Role):
                 self._append(answer)
             # Only now is all of this log known to be the leader's: what is left after a truncation
             # may still differ from it, and a high watermark over it would commit foreign records.
-            self._leader_high_watermark = max(self._leader_high_watermark, answer.high_watermark)
+            self._leader_high_watermark = known
         self._hears_leader = True
         self._end_reason = "fetch timeout"
         self._times_out_at = self.context.after(self.context.settings.fetch_timeout_ms)
@@ -150,11 +154,12 @@ class Follower(Role):
         """Drops what the leader does not have; False if the leader's word drops nothing."""
         log = self.context.log
         end = truncation_offset(log, diverging)
-        if self.context.settings.bugs.truncate_below_high_watermark:
+        bugs = self.context.settings.bugs
+        if bugs.truncate_below_high_watermark:
             # Planted: the epoch's start is taken for its end.
             start = log.epochs.start_of(diverging[0])
             end = end if start is None else min(end, start)
-        elif end < log.high_watermark:
+        elif end < log.high_watermark and not bugs.follower_high_watermark_ahead:
             raise HaltRequested(
                 f"leader {self._leader_id} of epoch {self.context.durable.epoch} wants the log"
                 f" truncated to {end}, below the high watermark {log.high_watermark}"

@@ -58,10 +58,21 @@ class Leader(Role):
     def __init__(self, context: RoleContext, granting_voters: tuple[NodeId, ...]) -> None:
         super().__init__(context)
         self._granting_voters = granting_voters
+        bugs = context.settings.bugs
         #: Offset of the LeaderChange record.
         self._epoch_start = context.log.end_offset
+        #: Whether that record is there already; only ever so after a planted restart.
+        self._resumes = False
+        start = context.log.epochs.start_of(context.durable.epoch)
+        if bugs.leader_resumes_after_restart and start is not None:
+            self._epoch_start = start
+            self._resumes = True
+        #: The least high watermark that has a record of its own epoch below it.
+        self._own_commit = Offset(self._epoch_start + 1)
+        if bugs.high_watermark_before_own_epoch:
+            self._own_commit = self._epoch_start
         self._peers = PeerTable(context.voters, context.now)
-        self._reads = LinearizableReads(context.voters)
+        self._reads = LinearizableReads(context.voters, bugs)
         self._desk = FetchDesk(context, self._reads)
 
     @property
@@ -75,7 +86,7 @@ class Leader(Role):
     @property
     def has_committed_in_epoch(self) -> bool:
         """Whether a record of its own epoch is committed."""
-        return self.context.log.high_watermark > self._epoch_start
+        return self.context.log.high_watermark >= self._own_commit
 
     @property
     def high_watermark_told(self) -> Offset:
@@ -85,6 +96,11 @@ class Leader(Role):
         return UNKNOWN_OFFSET
 
     def enter(self) -> None:
+        if not self._resumes:
+            self._open_epoch()
+        self._go_on()
+
+    def _open_epoch(self) -> None:
         context = self.context
         start = EpochStart(context.durable.epoch, self._epoch_start)
         end = Offset(self._epoch_start + 1)
@@ -101,7 +117,6 @@ class Leader(Role):
             )
         )
         self.report("append", offset=end, base_offset=self._epoch_start)
-        self._go_on()
 
     def leave(self) -> None:
         # The refusals name no leader: who comes next is not known here yet.
@@ -151,6 +166,8 @@ class Leader(Role):
             self.context.outbox.emit(AnswerRead(read_id, offset, self.context.durable.epoch))
             return
         known = log.high_watermark if self.has_committed_in_epoch else UNKNOWN_OFFSET
+        if self.context.settings.bugs.read_before_own_commit:
+            known = max(log.high_watermark, log.start_offset)
         self._reads.ask(read_id, known)
         self._go_on()
 
@@ -166,7 +183,7 @@ class Leader(Role):
             self._reads.fetched(key.node_id, event.connection)
         if request.fetch_offset < log.start_offset:
             self.answer(event, self.fetch_refusal(ErrorCode.OFFSET_OUT_OF_RANGE))
-        elif (diverging := divergence(log, request)) is not None:
+        elif (diverging := self._divergence(request)) is not None:
             self._answer_diverging(event, diverging)
         else:
             peer.reached(request.fetch_offset, log.end_offset, context.now)
@@ -216,6 +233,13 @@ class Leader(Role):
         self.answer(event, answer)
         self._reads.answered(event.connection)
 
+    def _divergence(self, request: FetchRequest) -> tuple[Epoch, Offset] | None:
+        log = self.context.log
+        bugs = self.context.settings.bugs
+        if bugs.no_divergence_check and request.fetch_offset <= log.end_offset:
+            return None
+        return divergence(log, request)
+
     def _go_on(self) -> None:
         """Commits, answers and announces what it can by now, and sets the next deadline."""
         self._commit()
@@ -229,8 +253,10 @@ class Leader(Role):
     def _commit(self) -> None:
         """Advances the high watermark to what a majority has flushed, if that is allowed."""
         log = self.context.log
-        offset = self._peers.majority_offset(log.flushed_end_offset)
-        allowed = offset > self._epoch_start or self.context.settings.bugs.prior_epoch_commit
+        bugs = self.context.settings.bugs
+        mine = log.end_offset if bugs.unflushed_counts else log.flushed_end_offset
+        offset = self._peers.majority_offset(mine)
+        allowed = offset >= self._own_commit or bugs.prior_epoch_commit
         if offset <= log.high_watermark or not allowed:
             return
         self.advance_high_watermark(offset)
@@ -239,7 +265,8 @@ class Leader(Role):
 
     def _quorum_lost_at(self) -> Microseconds | None:
         heard = self._peers.majority_heard()
-        if heard is None or self.context.settings.bugs.stale_leader_reads:
+        bugs = self.context.settings.bugs
+        if heard is None or bugs.stale_leader_reads or bugs.isolated_leader_stays:
             return None
         return Microseconds(heard + self.context.settings.check_quorum_timeout_ms * 1000)
 

@@ -16,6 +16,7 @@ from collections import deque
 
 import msgspec
 
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.events import ReadId
 from nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, NodeId, Offset
 from nodes.quorum.voters import VoterSet
@@ -34,8 +35,9 @@ class PendingRead(msgspec.Struct):
 class LinearizableReads:
     """The reads of one leadership, oldest first."""
 
-    def __init__(self, voters: VoterSet) -> None:
+    def __init__(self, voters: VoterSet, bugs: PlantedBugs = NO_BUGS) -> None:
         self._voters = voters
+        self._bugs = bugs
         self._pending: deque[PendingRead] = deque()
         self._asked_count = 0
         #: How many reads had been asked when the last answer left on a connection.
@@ -66,6 +68,8 @@ class LinearizableReads:
     def fetched(self, voter: NodeId, connection: ConnectionId) -> None:
         """A fetch of a voter in this epoch arrived on the connection."""
         confirmed = self._answered.get(connection, 0)
+        if self._bugs.read_confirmed_by_old_fetch:
+            confirmed = self._asked_count
         self._confirmed[voter] = max(self._confirmed[voter], confirmed)
 
     def needs(self, voter: NodeId) -> bool:
@@ -78,6 +82,8 @@ class LinearizableReads:
 
     def take_ready(self) -> list[PendingRead]:
         """Removes and returns the reads that may be answered, oldest first."""
+        if not self._pending:
+            return []
         counts = [*self._confirmed.values(), self._asked_count]
         confirmed = sorted(counts, reverse=True)[self._voters.majority - 1]
         ready: list[PendingRead] = []

@@ -80,7 +80,8 @@ class LogPositions:
                 "INV-21", f"truncation to {end_offset} of [{self.start_offset}, {self.end_offset})"
             )
         if end_offset < self.high_watermark:
-            if not self._bugs.truncate_below_high_watermark:
+            bugs = self._bugs
+            if not (bugs.truncate_below_high_watermark or bugs.follower_high_watermark_ahead):
                 raise InvariantViolation(
                     "INV-08", f"truncation to {end_offset} below {self.high_watermark}"
                 )

@@ -7,15 +7,18 @@ So a vote, a vote request, an answer in a new epoch all wait for the write that 
 
 from collections import deque
 
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.effects import Effect, PersistQuorumState, SendAnswer, SendRequest
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
+from nodes.quorum.messages import VoteAnswer, VoteRequest
 from nodes.quorum.persistent import QuorumState
 
 
 class Outbox:
     """Collects the effects of one step."""
 
-    def __init__(self) -> None:
+    def __init__(self, bugs: PlantedBugs = NO_BUGS) -> None:
+        self._bugs = bugs
         self._effects: list[Effect] = []
         self._held: deque[tuple[int, SendRequest | SendAnswer]] = deque()
         #: Latest version of the quorum state that was submitted, and that is durable.
@@ -39,10 +42,15 @@ class Outbox:
 
     def send(self, message: SendRequest | SendAnswer) -> None:
         """Lets a message go once the present quorum state is durable."""
-        if self.state_is_durable:
+        if self.state_is_durable or self._leaves_early(message):
             self._effects.append(message)
         else:
             self._held.append((self.submitted_version, message))
+
+    def _leaves_early(self, message: SendRequest | SendAnswer) -> bool:
+        content = message.request if isinstance(message, SendRequest) else message.answer
+        is_vote = isinstance(content, VoteRequest | VoteAnswer)
+        return is_vote and self._bugs.vote_answered_before_durable
 
     def release(self) -> None:
         """Lets go what waited for the versions that are durable by now."""

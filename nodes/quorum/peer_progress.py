@@ -80,7 +80,8 @@ class PeerTable:
 
     def majority_offset(self, own_flushed: Offset) -> Offset:
         """Largest offset that is durable on a majority of voters, the leader included."""
-        offsets = [own_flushed, *(peer.end_offset for peer in self.others.values())]
+        offsets = [peer.end_offset for peer in self.others.values()]
+        offsets.append(own_flushed)
         return self._voters.offset_of_majority(offsets)
 
     def majority_heard(self) -> Microseconds | None:
@@ -88,7 +89,7 @@ class PeerTable:
         needed_count = self._voters.majority - 1
         if needed_count == 0:
             return None
-        heard = sorted((peer.last_heard for peer in self.others.values()), reverse=True)
+        heard = sorted([peer.last_heard for peer in self.others.values()], reverse=True)
         return heard[needed_count - 1]
 
     def successors(self) -> tuple[ReplicaKey, ...]:

@@ -117,12 +117,13 @@ class Replica:
                 f"the log has records of epoch {positions.last_epoch}, the quorum state knows only"
                 f" epoch {state.epoch}"
             )
-        outbox = Outbox()
+        outbox = Outbox(settings.bugs)
         requests = RequestLedger(
             outbox,
             incarnation,
             request_timeout_ms=settings.request_timeout_ms,
             retry_back_off_ms=settings.retry_back_off_ms,
+            bugs=settings.bugs,
         )
         self._context = RoleContext(
             settings=settings,
@@ -269,9 +270,8 @@ class Replica:
     def _handle_persisted(self, version: int) -> None:
         outbox = self._context.outbox
         if version > outbox.submitted_version:
-            raise InvariantViolation(
-                "INV-24", f"persisted version {version} of {outbox.submitted_version}"
-            )
+            problem = f"persisted version {version} of {outbox.submitted_version}"
+            raise InvariantViolation("INV-24", problem)
         outbox.persisted_version = max(outbox.persisted_version, version)
         outbox.release()
         self._role.state_persisted()
@@ -298,14 +298,12 @@ class Replica:
 
     def _handle_vote(self, event: RequestReceived, request: VoteRequest) -> None:
         if request.epoch > self.epoch:
-            self._owner.become_unattached(
-                request.epoch, f"asked for a vote by {request.candidate_id}"
-            )
+            reason = f"asked for a vote by {request.candidate_id}"
+            self._owner.become_unattached(request.epoch, reason)
         granted = may_grant(self._context, self._role, request)
         if granted and not request.pre_vote:
-            self._context.durable.vote(
-                ReplicaKey(request.candidate_id, request.candidate_directory_id)
-            )
+            candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
+            self._context.durable.vote(candidate)
         answer = VoteAnswer(ErrorCode.NONE, self.leader_id, self.epoch, granted=granted)
         self._role.answer(event, answer)
         if request.pre_vote:
@@ -346,7 +344,8 @@ class Replica:
         role = self._role
         if answer.error in _TELLING:
             self._learn_from_answer(event.peer, answer)
-        if outstanding.orphaned or self._role is not role:
+        is_late = outstanding.orphaned and not context.settings.bugs.stale_answer_accepted
+        if is_late or self._role is not role:
             return
         match answer, outstanding.request:
             case VoteAnswer(), VoteRequest():
@@ -372,29 +371,30 @@ class Replica:
         context = self._context
         leader_id = answer.leader_id
         granted = isinstance(answer, VoteAnswer) and answer.granted
+        is_prospective = self._role.name is RoleName.PROSPECTIVE
+        is_lured = granted and is_prospective and context.settings.bugs.follows_granted_pre_vote
         can_follow = (
-            leader_id is not None
-            and leader_id != context.me.node_id
+            leader_id != context.me.node_id
             and leader_id in context.voters.ids
-            and not granted
+            and (is_lured or not granted)
         )
         if answer.epoch > self.epoch:
             if leader_id is not None and can_follow:
                 self._owner.become_follower(answer.epoch, leader_id, f"told by {peer}")
             else:
                 self._owner.become_unattached(answer.epoch, f"told by {peer}")
-        elif leader_id is not None and can_follow and self._seeks_leader:
+        elif leader_id is not None and can_follow and (is_lured or self._seeks_leader):
             self._owner.become_follower(answer.epoch, leader_id, f"told by {peer}")
 
     @property
     def _seeks_leader(self) -> bool:
         """Whether a leader of the present epoch is news: none was known, or an observer lost it."""
-        unattached = self._role.name is RoleName.UNATTACHED
+        bugs = self._context.settings.bugs
+        unattached = self._role.name is RoleName.UNATTACHED and not bugs.observer_loses_its_leader
         return unattached or self._context.durable.leader_id is None
 
     def _handle_failure(self, event: RequestFailed) -> None:
-        outstanding = self._context.requests.settle(
-            event.peer, event.correlation, event.incarnation
-        )
+        requests = self._context.requests
+        outstanding = requests.settle(event.peer, event.correlation, event.incarnation)
         if outstanding is not None and not outstanding.orphaned:
             self._role.request_failed(event.peer, outstanding, refused=event.refused)

@@ -5,4 +5,8 @@ from nodes.quorum.identifiers import Microseconds
 
 def earliest(*moments: Microseconds | None) -> Microseconds | None:
     """The first of several moments; None stands for never."""
-    return min((moment for moment in moments if moment is not None), default=None)
+    first = None
+    for moment in moments:
+        if moment is not None and (first is None or moment < first):
+            first = moment
+    return first

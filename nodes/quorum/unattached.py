@@ -41,6 +41,9 @@ class Unattached(Role):
         self._election_at = self.context.moment(self.context.timing.election_timeout())
         self.deadline = self._election_at
 
+    def log_flushed(self) -> None:
+        self._ask_a_voter()
+
     def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
         # A voter that named a leader has made a follower of us already.
         del answer, asked
@@ -55,6 +58,10 @@ class Unattached(Role):
         """Asks the next voter in turn that may be asked now; one at a time."""
         context = self.context
         if context.voters.includes_me:
+            return
+        if not context.log.settled:
+            # A fetch offset says that all before it is flushed (INV-07).
+            self.deadline = None
             return
         peers = context.voters.others
         attempts = {peer: context.requests.next_attempt(peer) for peer in peers}

@@ -1,10 +1,9 @@
 """The node's side of the client listener: what each request becomes.
 
-Requests that arrive in one turn of the loop are proposed (or confirmed) together at its end. Must
-never answer for the replica: it alone knows whether this node leads.
+Requests that arrive in one turn are proposed (or confirmed) together at its end. Must never answer
+for the replica: it alone knows whether this node leads.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -14,11 +13,11 @@ from nodes.quorum.identifiers import Microseconds
 from nodes.registers.machine import RegisterMachine
 from nodes.server.proposals import InvalidRequestError, Proposals
 from nodes.server.reads import Reads
-from nodes.transport.client_listener import Reply
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState
+from nodes.server.surroundings import TimerHandle, Timers
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
 
 #: How often requests are looked at whose time may be up.
-EXPIRY_INTERVAL_S: Final = 0.02
+EXPIRY_INTERVAL_US: Final = 20_000
 #: Longest time that a client may ask for.
 TIMEOUT_MS_MAX: Final = 60_000
 
@@ -31,7 +30,7 @@ class ClientService:
         *,
         feed: Callable[[Event], None],
         state: Callable[[], NodeState],
-        now: Callable[[], Microseconds],
+        timers: Timers,
         machine: RegisterMachine,
         bugs: PlantedBugs,
     ) -> None:
@@ -40,16 +39,16 @@ class ClientService:
         Args:
             feed: gives an event to the replica.
             state: what the node says of itself.
-            now: the clock of the deadlines.
+            timers: the clock of the deadlines, and what gathers a turn's requests.
             machine: what reads read.
             bugs: which planted bugs are on.
         """
         self.proposals = Proposals(feed, bugs)
         self.reads = Reads(feed, machine)
         self._state = state
-        self._now = now
+        self._timers = timers
         self._flush_is_due = False
-        self._expiry: asyncio.TimerHandle | None = None
+        self._expiry: TimerHandle | None = None
         self._stopping = False
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
@@ -61,7 +60,7 @@ class ClientService:
             reply(ClientAnswer(request.id, "stopping", definite=True, reason="the node stops"))
             return
         timeout_ms = min(max(request.timeout_ms, 1), TIMEOUT_MS_MAX)
-        deadline = Microseconds(self._now() + timeout_ms * 1_000)
+        deadline = Microseconds(self._timers.now() + timeout_ms * 1_000)
         if request.kind in {"read", "read-set"}:
             self.reads.add(request, reply, deadline)
         else:
@@ -82,12 +81,11 @@ class ClientService:
         self.proposals.stop()
 
     def _schedule(self) -> None:
-        loop = asyncio.get_running_loop()
         if not self._flush_is_due:
             self._flush_is_due = True
-            loop.call_soon(self._flush)
+            self._timers.call_soon(self._flush)
         if self._expiry is None:
-            self._expiry = loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+            self._expiry = self._timers.call_later(EXPIRY_INTERVAL_US, self._expire)
 
     def _flush(self) -> None:
         self._flush_is_due = False
@@ -97,8 +95,8 @@ class ClientService:
 
     def _expire(self) -> None:
         self._expiry = None
-        now = self._now()
+        now = self._timers.now()
         self.proposals.expire(now)
         self.reads.expire(now)
         if not (self.proposals.is_idle and self.reads.is_idle):
-            self._expiry = asyncio.get_running_loop().call_later(EXPIRY_INTERVAL_S, self._expire)
+            self._expiry = self._timers.call_later(EXPIRY_INTERVAL_US, self._expire)

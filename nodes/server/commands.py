@@ -17,7 +17,7 @@ from nodes.quorum.errors import StorageMismatch
 from nodes.quorum.settings import QuorumSettings
 from nodes.server import exit_codes
 from nodes.server.configuration import ConfigurationError, NodeConfiguration, read_configuration
-from nodes.server.formatting import format_if_empty, format_node
+from nodes.server.data_folder import format_data_folder, format_data_folder_if_empty
 from nodes.server.incarnation import IncarnationError
 from nodes.server.log_lines import LogLines
 from nodes.server.quorum_settings import quorum_settings
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         configuration = read_configuration(Path(path))
         settings = _settings(configuration)
         if parsed.command == "format":
-            format_node(configuration)
+            format_data_folder(configuration)
             return exit_codes.STOPPED
     except (ConfigurationError, StorageError, OSError) as error:
         _say(error)
@@ -76,7 +76,7 @@ def _run(configuration: NodeConfiguration, settings: QuorumSettings, *, format_f
     lines = LogLines(configuration.name)
     try:
         if format_first:
-            directory_id = format_if_empty(configuration)
+            directory_id = format_data_folder_if_empty(configuration)
             if directory_id is not None:
                 lines.write("info", "formatted", directory_id=directory_id)
         return _serve(configuration, settings)

@@ -1,4 +1,4 @@
-"""Performs the storage effects: appends on the loop, waits for the disk on its own thread.
+"""Performs the storage effects: appends at once, and lets a queue of jobs wait for the disk.
 
 Flushes are grouped: while one runs, appends gather, and the next one covers them all. A truncation
 runs alone: the node performs no effect until it is done, so that nothing is read or appended
@@ -7,8 +7,6 @@ nothing is reported any more. Source: the contracts of ``nodes.storage.log`` and
 ``nodes.quorum.effects``.
 """
 
-import asyncio
-import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -21,15 +19,15 @@ from nodes.quorum.effects import (
 )
 from nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
 from nodes.quorum.identifiers import NO_DIRECTORY, Offset
-from nodes.server.disk_thread import DiskThread
-from nodes.storage.durable_lengths import DurableLengths
+from nodes.server.surroundings import DiskJobs, TimerHandle, Timers
+from nodes.storage.durable_mark import LogPosition
 from nodes.storage.log import LogStore
 from nodes.storage.quorum_state import QuorumStateFile
 from nodes.wire.batches import RecordBatch
 from nodes.wire.control import LeaderChange
 
 #: How often the planted bug ``ack-before-fsync`` asks for a flush, as systems do that write behind.
-_LAZY_FLUSH_INTERVAL_S: Final = 1.0
+_LAZY_FLUSH_INTERVAL_US: Final = 1_000_000
 
 
 class Disk:
@@ -37,21 +35,20 @@ class Disk:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        jobs: DiskJobs,
+        timers: Timers,
         log: LogStore,
         quorum_state: QuorumStateFile,
-        lengths: DurableLengths | None = None,
         *,
         is_lazy: bool = False,
     ) -> None:
         """``is_lazy`` is the planted bug ``ack-before-fsync``: nobody waits for a flush."""
-        self._loop = loop
+        self._jobs = jobs
+        self._timers = timers
         self._log = log
         self._quorum_state = quorum_state
-        self._lengths = lengths
         self._is_lazy = is_lazy
-        self._timer: asyncio.TimerHandle | None = None
-        self._thread = DiskThread(loop, "disk")
+        self._timer: TimerHandle | None = None
         self._feed: Callable[[Event], None] = _nobody
         self._failed: Callable[[Exception], None] = _nobody
         #: Last log effect that was submitted, and the one up to which a flush is under way.
@@ -64,6 +61,11 @@ class Disk:
         """Whether effects must wait."""
         return self._truncating
 
+    @property
+    def end_position(self) -> LogPosition:
+        """Where the bytes of the log end, those that wait for a flush included."""
+        return self._log.end_position
+
     def attach(self, feed: Callable[[Event], None], failed: Callable[[Exception], None]) -> None:
         """Say who gets completions, and who is told, once, that the disk failed."""
         self._feed = feed
@@ -71,7 +73,7 @@ class Disk:
 
     def persist(self, effect: PersistQuorumState) -> None:
         """Make the quorum state durable."""
-        self._thread.submit(
+        self._jobs.submit(
             lambda: self._quorum_state.write(effect.state),
             lambda failure: self._complete(failure, QuorumStatePersisted(effect.version)),
         )
@@ -83,7 +85,9 @@ class Disk:
             voters=tuple((voter, NO_DIRECTORY) for voter in effect.voters),
             granting_voters=tuple((voter, NO_DIRECTORY) for voter in effect.granting_voters),
         )
-        self._log.append_control(effect.base_offset, effect.epoch, _wall_clock_ms(), change)
+        self._log.append_control(
+            effect.base_offset, effect.epoch, self._timers.wall_clock_ms(), change
+        )
         self._appended(effect.submission)
 
     def append_records(self, effect: AppendRecords) -> None:
@@ -91,7 +95,7 @@ class Disk:
         self._log.append_records(
             effect.base_offset,
             effect.epoch,
-            _wall_clock_ms(),
+            self._timers.wall_clock_ms(),
             [(None, payload) for payload in effect.payloads],
         )
         self._appended(effect.submission)
@@ -110,7 +114,7 @@ class Disk:
             self._truncating = False
             self._complete(failure, LogFlushed(effect.submission))
 
-        self._thread.submit(lambda: self._log.truncate(effect.end_offset), done)
+        self._jobs.submit(lambda: self._log.truncate(effect.end_offset), done)
 
     def read(self, from_offset: Offset, end_offset: Offset, max_bytes: int) -> bytes:
         """Whole batches as they lie in the log; raises StorageFailed."""
@@ -125,10 +129,8 @@ class Disk:
         self._feed = self._failed = _nobody
         if self._timer is not None:
             self._timer.cancel()
-        self._thread.stop()
+        self._jobs.stop()
         self._log.close()
-        if self._lengths is not None:
-            self._lengths.close()
 
     def _appended(self, submission: int) -> None:
         self._submitted = submission
@@ -139,7 +141,7 @@ class Disk:
         if not self._is_lazy:
             self._flush()
         elif self._timer is None:
-            self._timer = self._loop.call_later(_LAZY_FLUSH_INTERVAL_S, self._flush_late)
+            self._timer = self._timers.call_later(_LAZY_FLUSH_INTERVAL_US, self._flush_late)
 
     def _flush_late(self) -> None:
         self._timer = None
@@ -161,8 +163,8 @@ class Disk:
             if failure is None and more and not self._truncating:
                 self._ask_for_flush()
 
-        self._thread.submit(flush, done)
-        self._thread.submit(self._log.persist_mark, self._mark_persisted)
+        self._jobs.submit(flush, done)
+        self._jobs.submit(self._log.persist_mark, self._mark_persisted)
 
     def _mark_persisted(self, failure: Exception | None) -> None:
         if failure is not None:
@@ -177,7 +179,3 @@ class Disk:
 
 def _nobody(_: object) -> None:
     """Nobody listens: before the node is put together and after its end."""
-
-
-def _wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000

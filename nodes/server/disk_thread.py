@@ -7,24 +7,21 @@ may be promised any more. Must never touch the replica: it sees jobs only.
 
 import asyncio
 import threading
-from collections.abc import Callable
 from queue import SimpleQueue
 
-Job = Callable[[], None]
-#: Called on the loop with None, or with what the job raised.
-Done = Callable[[Exception | None], None]
+from nodes.server.surroundings import DiskJob, DiskJobDone
 
 
 class DiskThread:
-    """Runs disk jobs; owned by the event loop's thread."""
+    """``DiskJobs`` of ``nodes.server.surroundings``; owned by the event loop's thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
         self._loop = loop
-        self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[DiskJob, DiskJobDone] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def submit(self, job: Job, done: Done) -> None:
+    def submit(self, job: DiskJob, done: DiskJobDone) -> None:
         """Run a job after all earlier ones; ``done`` is called on the loop."""
         self._jobs.put((job, done))
 

@@ -5,9 +5,10 @@ events and the replica all carry the number. Must never give the same number twi
 folder, nor, where state events outlive the folder, for one node.
 """
 
-import os
 from pathlib import Path
 from typing import Final
+
+from nodes.storage.filesystem import FileSystem, replace_file
 
 #: File in the data folder: the number of the next incarnation, in decimal digits.
 INCARNATION_FILE: Final = "incarnation"
@@ -17,7 +18,7 @@ class IncarnationError(Exception):
     """The counter is unreadable; going on could reuse a number."""
 
 
-def next_incarnation(data_folder: Path, lowest: int = 0) -> int:
+def next_incarnation(filesystem: FileSystem, data_folder: Path, lowest: int = 0) -> int:
     """Take the next number, not below ``lowest``: one past what earlier lives are known to have.
 
     Returns when the following number is on the disk.
@@ -28,7 +29,7 @@ def next_incarnation(data_folder: Path, lowest: int = 0) -> int:
     """
     path = data_folder / INCARNATION_FILE
     try:
-        text = path.read_text(encoding="ascii")
+        text = filesystem.read(path).decode("ascii")
     except FileNotFoundError:
         text = "0"
     except UnicodeDecodeError:
@@ -36,17 +37,5 @@ def next_incarnation(data_folder: Path, lowest: int = 0) -> int:
     if not text.strip().isdecimal():
         raise IncarnationError(f"{path} holds no number; restore the data folder or format anew")
     incarnation = max(int(text), lowest)
-    temporary = path.with_suffix(".tmp")
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(file, f"{incarnation + 1}\n".encode("ascii"))
-        os.fsync(file)
-    finally:
-        os.close(file)
-    temporary.replace(path)
-    folder = os.open(data_folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)  # a renamed file is durable only after this
-    finally:
-        os.close(folder)
+    replace_file(filesystem, path, f"{incarnation + 1}\n".encode("ascii"))
     return incarnation

@@ -2,11 +2,12 @@
 
 import os
 import time
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
-Level = Literal["info", "warning", "error"]
+from nodes.server.surroundings import Level
+
 _ENCODER: Final = msgspec.json.Encoder()
 _STANDARD_OUTPUT: Final = 1
 

@@ -17,8 +17,7 @@ from nodes.quorum.events import ProposalId, RecordsProposed
 from nodes.quorum.identifiers import Microseconds
 from nodes.registers.commands import Add, Command, CompareAndSet, Write, encode_command
 from nodes.registers.machine import Applied
-from nodes.transport.client_listener import Reply
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest
+from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest, Reply
 
 #: Commands that go into one batch at most, and their bytes.
 BATCH_COUNT_MAX: Final = 1_000

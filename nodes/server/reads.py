@@ -13,8 +13,7 @@ from nodes.quorum.effects import AnswerRead, RejectRead
 from nodes.quorum.events import ReadId, ReadRequested
 from nodes.quorum.identifiers import Microseconds
 from nodes.registers.machine import RegisterMachine
-from nodes.transport.client_listener import Reply
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 
 
 class PendingRead(msgspec.Struct):

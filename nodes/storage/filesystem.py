@@ -106,8 +106,12 @@ class FileSystem(Protocol):
         ...
 
 
-def replace_file(filesystem: FileSystem, path: Path, content: bytes) -> None:
+def replace_file(
+    filesystem: FileSystem, path: Path, content: bytes, *, syncs_name: bool = True
+) -> None:
     """Give ``path`` a new content, atomically and durably: old or new after a crash, never a mix.
+
+    ``syncs_name``: off for the planted bug ``rename-not-synced`` alone.
 
     Raises:
         OSError: something failed; the old content may or may not still be there after a crash.
@@ -121,4 +125,5 @@ def replace_file(filesystem: FileSystem, path: Path, content: bytes) -> None:
     finally:
         file.close()
     filesystem.rename(temporary, path)
-    filesystem.sync_folder(path.parent)
+    if syncs_name:
+        filesystem.sync_folder(path.parent)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.identifiers import Offset
 from nodes.quorum.persistent import EpochStart
 from nodes.storage.durable_mark import DurableMarkFile, LogPosition
@@ -74,12 +75,14 @@ class Flusher:
         mark: DurableMarkFile,
         durable: FlushPoint,
         latch: FailureLatch,
+        bugs: PlantedBugs = NO_BUGS,
     ) -> None:
         """``folder`` is the log's own; ``durable`` is what recovery has made durable."""
         self._filesystem = filesystem
         self._folder = folder
         self._mark = mark
         self._latch = latch
+        self._bugs = bugs
         self._flushed = durable.tail
         self._durable_epochs = durable.epochs
         #: Base offset of the newest segment whose name is durable.
@@ -104,6 +107,9 @@ class Flusher:
         if point.tail.end_offset <= self._flushed.end_offset:
             return
         self.persist_mark()
+        if self._bugs.mark_leads_flush:
+            self._write_mark(point.tail)
+            self.persist_mark()
         self._make_durable(point)
         self._state_mark()
 
@@ -126,7 +132,8 @@ class Flusher:
         Raises:
             StorageFailed: the disk refused.
         """
-        if self._mark.mark.position > target.position:
+        is_ahead = self._mark.mark.position > target.position
+        if is_ahead and not self._bugs.mark_not_rolled_back:
             self._write_mark(target)
             self.persist_mark()
         self._flushed = min(self._flushed, target)
@@ -152,17 +159,27 @@ class Flusher:
         path = self._folder / EPOCH_CHECKPOINT
         try:
             if point.epochs != self._durable_epochs:
-                write_epochs(self._filesystem, path, point.epochs)
+                syncs_name = not self._bugs.rename_not_synced
+                write_epochs(self._filesystem, path, point.epochs, syncs_name=syncs_name)
                 self._durable_epochs = point.epochs
             for segment in point.segments:
                 path = segment.path
-                segment.file.sync()
+                self._sync(segment)
         except OSError as error:
             self._latch.fail("sync", path, error)
         if point.tail.position.segment > self._newest_name:
-            self._sync_names()
+            if not self._bugs.segment_name_not_synced:
+                self._sync_names()
             self._newest_name = point.tail.position.segment
         self._flushed = point.tail
+
+    def _sync(self, segment: Segment) -> None:
+        try:
+            segment.file.sync()
+        except OSError:
+            if not self._bugs.failed_fsync_retried:
+                raise
+            segment.file.sync()
 
     def _sync_names(self) -> None:
         try:
@@ -171,7 +188,10 @@ class Flusher:
             self._latch.fail("sync", self._folder, error)
 
     def _state_mark(self) -> None:
-        if self._mark.mark.position != self._flushed.position:
+        stated, flushed = self._mark.mark.position, self._flushed.position
+        if stated > flushed and self._bugs.mark_not_rolled_back:
+            return
+        if stated != flushed:
             self._write_mark(self._flushed)
 
     def _write_mark(self, tail: Tail) -> None:

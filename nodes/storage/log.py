@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from nodes.quorum.messages import BatchHeader
 from nodes.quorum.persistent import EpochStart, LogShape
@@ -33,7 +34,14 @@ from nodes.storage.layout import (
 )
 from nodes.storage.recovery import LogScan, repair_log, scan_log
 from nodes.storage.segment import Segment
-from nodes.wire.batches import Payload, RecordBatch, decode_batch, encode_payloads, peek_batch
+from nodes.wire.batches import (
+    Payload,
+    RecordBatch,
+    decode_batch,
+    encode_payloads,
+    peek_batch,
+    peek_epoch,
+)
 from nodes.wire.control import LeaderChange, encode_leader_change
 from nodes.wire.errors import WireError
 
@@ -53,6 +61,7 @@ class LogStore:
         mark: DurableMarkFile,
         lock: FolderLock,
         segment_bytes: int,
+        bugs: PlantedBugs = NO_BUGS,
     ) -> None:
         """Used by ``open``, which makes everything durable first."""
         self._filesystem = filesystem
@@ -61,14 +70,20 @@ class LogStore:
         self._epochs = scan.epochs
         self._lock = lock
         self._segment_bytes = segment_bytes
+        self._bugs = bugs
         self._latch = FailureLatch()
         self._tail = self._tail_of_last_segment()
         durable = FlushPoint(self._tail, scan.epochs, ())
-        self._flusher = Flusher(filesystem, self._folder, mark, durable, self._latch)
+        self._flusher = Flusher(filesystem, self._folder, mark, durable, self._latch, bugs)
 
     @classmethod
     def open(
-        cls, filesystem: FileSystem, folder: Path, *, segment_bytes: int = SEGMENT_BYTES
+        cls,
+        filesystem: FileSystem,
+        folder: Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        bugs: PlantedBugs = NO_BUGS,
     ) -> tuple[Self, LogShape]:
         """Recover the log of a formatted data folder; blocks. All that it returns is durable.
 
@@ -83,10 +98,10 @@ class LogStore:
         lock = filesystem.lock(folder / LOCK)
         scan: LogScan | None = None
         try:
-            scan = scan_log(filesystem, folder)
+            scan = scan_log(filesystem, folder, bugs=bugs)
             repair_log(filesystem, folder, scan)
             mark = open_mark(filesystem, log_folder(folder) / DURABLE_LENGTH)
-            store = cls(filesystem, folder, scan, mark, lock, segment_bytes)
+            store = cls(filesystem, folder, scan, mark, lock, segment_bytes, bugs)
             mark.write(store._tail.position, store._tail.end_offset)
             mark.sync()
         except BaseException as error:
@@ -110,6 +125,11 @@ class LogStore:
     def end_offset(self) -> Offset:
         """One past the last appended record."""
         return self._tail.end_offset
+
+    @property
+    def end_position(self) -> LogPosition:
+        """Where the bytes of the last appended record end."""
+        return self._tail.position
 
     @property
     def flushed_offset(self) -> Offset:
@@ -234,6 +254,7 @@ class LogStore:
 
         Raises:
             ValueError: ``from_offset`` is below the log's start.
+            CorruptStorageError: the way to it was intact and is not any more.
             StorageFailed: the disk refused.
         """
         self._latch.check()
@@ -248,10 +269,15 @@ class LogStore:
         if segment.base_offset == tail.position.segment:
             limit = tail.position.byte
         try:
-            position, _ = segment.find(from_offset, limit)
-            return segment.read(position, limit, end_offset, max_bytes)
+            position, base_offset = segment.find(from_offset, limit)
+            raw = segment.read(position, limit, end_offset, max_bytes)
+            if not raw:
+                # It ends above what was asked for, or only says so.
+                segment.check(position, base_offset, limit)
         except OSError as error:
             self._latch.fail("read", segment.path, error)
+        self._check_headers(raw, base_offset, segment.path)
+        return raw
 
     def batches(self, from_offset: Offset, end_offset: Offset) -> Iterator[RecordBatch]:
         """Decoded batches, from the one that holds ``from_offset``, all below ``end_offset``.
@@ -260,12 +286,13 @@ class LogStore:
             CorruptStorageError: a batch was intact when it was written and is not any more.
             StorageFailed: the disk refused.
         """
+        verifies_checksum = not self._bugs.checksum_not_verified
         while raw := self.read(from_offset, end_offset, _READ_BYTES):
             position = 0
             while position < len(raw):
                 _, last_offset, size_bytes = peek_batch(raw, position)
                 try:
-                    yield decode_batch(raw, position)
+                    yield decode_batch(raw, position, verifies_checksum=verifies_checksum)
                 except WireError as error:
                     path = self._segments[self._segment_index(from_offset)].path
                     raise CorruptStorageError(path, str(error), offset=from_offset) from error
@@ -333,6 +360,28 @@ class LogStore:
             raise ValueError(f"offset {offset} is within the batch that starts at {base_offset}")
         return index, position
 
+    def _check_headers(self, raw: bytes, offset: Offset, path: Path) -> None:
+        """Hold what no checksum covers against what the node knows of its log.
+
+        Raises:
+            CorruptStorageError: a batch's base offset or epoch is not what was written.
+        """
+        cursor = 0
+        while cursor < len(raw):
+            base_offset, last_offset, size_bytes = peek_batch(raw, cursor)
+            if base_offset != offset:
+                raise CorruptStorageError(
+                    path, f"a batch says that it begins at {base_offset}", offset=offset
+                )
+            epoch = peek_epoch(raw, cursor)
+            known = self._epochs[bisect_right(self._epochs, offset, key=_start_offset) - 1].epoch
+            if epoch != known and not self._bugs.epoch_rot_unnoticed:
+                raise CorruptStorageError(
+                    path, f"a batch of epoch {known} says {epoch}", offset=offset
+                )
+            offset = Offset(last_offset + 1)
+            cursor += size_bytes
+
     def _segment_index(self, offset: Offset) -> int:
         return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
 
@@ -340,3 +389,7 @@ class LogStore:
         segment = self._segments[-1]
         position = LogPosition(segment.base_offset, segment.size_bytes)
         return Tail(segment.end_offset, position)
+
+
+def _start_offset(start: EpochStart) -> Offset:
+    return start.start_offset

@@ -1,255 +1,253 @@
-"""A file system in memory with the crashes of a real one, for tests and simulation.
+"""A file system in memory with the crashes and faults of a real one, for tests and simulation.
 
 Contents: bytes written but not synced may be lost at a crash, each 512-byte sector for itself, and
 a file that grew may keep any part of its growth. Names: what was created, renamed or removed since
 the folder's last sync may be undone, newest first. With no random source a crash is the worst case
-that is still simple: everything unsynced is lost. Syncs and writes can be made to fail, and bytes
-to rot. Must behave as ``DiskFileSystem`` as long as nothing of that happens.
+that is still simple: everything unsynced is lost.
+
+Jobs: a job of the disk thread runs between ``begin_job`` and ``end_job``, its syncs hold from
+``complete_job`` on; a crash in between keeps a prefix of its steps. Faults (failed calls, a full
+disk, rot, an older state put back) strike when armed and are noted in ``faults_done``.
+
+Must behave as ``DiskFileSystem`` as long as nothing of that happens, and must draw from a random
+source alone: no order of hashing, no clock. Exact for one thread; several may use it as they may
+use the real one, as long as no job is in flight.
 """
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from nodes.quorum.random_source import RandomSource
-from nodes.storage.errors import StorageInUseError
+from nodes.storage.memory_content import SECTOR_BYTES, Content
+from nodes.storage.memory_faults import DiskFaultNote
+from nodes.storage.memory_files import FilesInMemory
+from nodes.storage.memory_jobs import RotStep, SyncStep
+from nodes.storage.memory_names import folder_of
 
-SECTOR_BYTES: Final = 512
+__all__ = ["SECTOR_BYTES", "Aftermath", "DiskFaultNote", "DiskSnapshot", "MemoryFileSystem"]
 
-
-class _Content:
-    """The bytes behind a name: as the process sees them, and as the disk holds them."""
-
-    def __init__(self) -> None:
-        self.current = bytearray()
-        self.durable = b""
-
-    def sync(self) -> None:
-        self.durable = bytes(self.current)
-
-    def crash(self, random: RandomSource | None) -> None:
-        current = bytes(self.current)
-        if random is not None and current != self.durable:
-            self.durable = _torn(self.durable, current, random)
-        self.current = bytearray(self.durable)
+_DRAWS_MAX: Final = 64
 
 
-def _torn(durable: bytes, current: bytes, random: RandomSource) -> bytes:
-    """Some sectors of the new content, some of the old; a grown file keeps part of its growth."""
-    low, high = sorted((len(durable), len(current)))
-    size_bytes = low + int(random.random() * (high - low + 1))
-    result = bytearray(durable[:size_bytes].ljust(size_bytes, b"\0"))
-    for start in range(0, size_bytes, SECTOR_BYTES):
-        end = min(start + SECTOR_BYTES, size_bytes)
-        if random.random() < 0.5:
-            sector = current[start:end]
-            result[start : start + len(sector)] = sector
-    return bytes(result)
+class Aftermath(NamedTuple):
+    """What the end of a process took along."""
+
+    #: Steps of the job in flight, and how many of them had happened.
+    steps: int
+    steps_kept: int
+    #: Unsynced bytes that are gone, dropped steps not counted.
+    lost_bytes: int
+    #: Changes of names that were undone, dropped steps not counted.
+    names_undone: int
 
 
-class MemoryFile:
-    """An open file of a ``MemoryFileSystem``."""
+class DiskSnapshot(NamedTuple):
+    """The durable state of a disk at one moment."""
 
-    def __init__(self, filesystem: "MemoryFileSystem", path: Path, content: _Content) -> None:
-        self._filesystem = filesystem
-        self._path = path
-        self._content = content
-        self._closed = False
-
-    @property
-    def path(self) -> Path:
-        """Where it was opened."""
-        return self._path
-
-    def size(self) -> int:
-        """Bytes in the file."""
-        return len(self._open().current)
-
-    def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Up to ``size_bytes`` from ``position``."""
-        return bytes(self._open().current[position : position + size_bytes])
-
-    def write_at(self, position: int, data: bytes) -> None:
-        """Write all of ``data``; a full disk takes the first half of it."""
-        current = self._open().current
-        error = self._filesystem.refusal("write", self._path)
-        if error is not None:
-            data = data[: len(data) // 2]
-        if position > len(current):
-            current.extend(bytes(position - len(current)))
-        current[position : position + len(data)] = data
-        if error is not None:
-            raise error
-
-    def truncate(self, size_bytes: int) -> None:
-        """Cut or extend with zeros."""
-        current = self._open().current
-        self._filesystem.refuse("truncate", self._path)
-        del current[size_bytes:]
-        current.extend(bytes(size_bytes - len(current)))
-
-    def sync(self) -> None:
-        """Make content and size durable."""
-        content = self._open()
-        self._filesystem.refuse("sync", self._path)
-        content.sync()
-
-    def close(self) -> None:
-        """Close without syncing."""
-        self._closed = True
-
-    def _open(self) -> _Content:
-        if self._closed:
-            raise ValueError(f"{self._path} is closed")
-        return self._content
+    #: Path and content, ascending.
+    files: tuple[tuple[str, bytes], ...]
+    folders: tuple[str, ...]
 
 
-class _MemoryLock:
-    def __init__(self, held: set[Path], path: Path) -> None:
-        self._held = held
-        self._path = path
-
-    def release(self) -> None:
-        self._held.discard(self._path)
-
-
-class MemoryFileSystem:
+class MemoryFileSystem(FilesInMemory):
     """Files in memory. ``crash`` ends every open file's life: open anew afterwards."""
 
-    def __init__(self) -> None:
-        self._names: dict[Path, _Content] = {}
-        self._folders: dict[Path, None] = {Path("/"): None}
-        #: For each folder, how to undo each change of names since its last sync, oldest first.
-        self._undo: dict[Path, list[Callable[[], None]]] = {}
-        self._held: set[Path] = set()
-        #: Asked before each write, truncate, sync and sync-folder: an errno to fail with, or None.
-        self.fault: Callable[[str, Path], int | None] | None = None
-        #: What was done, in order, as (action, path); tests clear it.
-        self.journal: list[tuple[str, Path]] = []
+    # --- jobs of the disk thread
 
-    def refusal(self, action: str, path: Path) -> OSError | None:
-        """Note the action and ask ``fault`` whether it fails."""
-        self.journal.append((action, path))
-        number = self.fault(action, path) if self.fault is not None else None
-        return None if number is None else OSError(number, errno.errorcode[number], str(path))
-
-    def refuse(self, action: str, path: Path) -> None:
-        """As ``refusal``, but raises."""
-        error = self.refusal(action, path)
-        if error is not None:
-            raise error
-
-    def crash(self, random: RandomSource | None = None) -> None:
-        """Lose power: unsynced bytes and names go, wholly or (with ``random``) in part."""
-        for folder in sorted(self._undo):
-            changes = self._undo[folder]
-            kept = 0 if random is None else int(random.random() * (len(changes) + 1))
-            for undo in reversed(changes[kept:]):
-                undo()
-        self._undo.clear()
-        for content in self._names.values():
-            content.crash(random)
-        self._held.clear()
-
-    def kill(self) -> None:
-        """End the process alone: locks go, everything written stays."""
-        self._held.clear()
-
-    def rot(self, path: Path, position: int, mask: int = 0x01) -> None:
-        """Flip bits of one byte, in what the disk holds too."""
-        content = self._content(path)
-        content.current[position] ^= mask
-        durable = bytearray(content.durable)
-        if position < len(durable):
-            durable[position] ^= mask
-        content.durable = bytes(durable)
-
-    def open(self, path: Path, *, create: bool = False) -> MemoryFile:
-        """Open for reading and writing."""
-        if path not in self._names:
-            if not create:
-                raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
-            self._need_folder(path.parent)
-            self._names[path] = _Content()
-            self._note(path.parent, lambda: self._names.pop(path, None))
-        return MemoryFile(self, path, self._names[path])
-
-    def read(self, path: Path) -> bytes:
-        """The whole content."""
-        return bytes(self._content(path).current)
-
-    def exists(self, path: Path) -> bool:
-        """Whether a file or folder has this name."""
-        return path in self._names or path in self._folders
-
-    def list(self, folder: Path) -> list[str]:
-        """Names in the folder, sorted."""
-        self._need_folder(folder)
-        paths = (*self._names, *self._folders)
-        return sorted(path.name for path in paths if path.parent == folder != path)
-
-    def make_folder(self, folder: Path) -> None:
-        """Make the folder and its parents; folders are durable at once."""
-        for path in (folder, *folder.parents):
-            self._folders.setdefault(path)
-
-    def rename(self, old: Path, new: Path) -> None:
-        """Rename atomically, replacing ``new``."""
-        content = self._content(old)
-        self.refuse("rename", new)
-        replaced = self._names.get(new)
-        del self._names[old]
-        self._names[new] = content
-
-        def undo() -> None:
-            self._names[old] = content
-            self._restore(new, replaced)
-
-        self._note(new.parent, undo)
-
-    def remove(self, path: Path) -> None:
-        """Remove a file's name."""
-        content = self._content(path)
-        self.refuse("remove", path)
-        del self._names[path]
-        self._note(path.parent, lambda: self._restore(path, content))
-
-    def sync_folder(self, folder: Path) -> None:
-        """Make the names in the folder durable."""
-        self._need_folder(folder)
-        self.refuse("sync-folder", folder)
-        self._undo.pop(folder, None)
-
-    def lock(self, path: Path) -> _MemoryLock:
-        """Hold the lock file.
+    def begin_job(self) -> None:
+        """What follows is done by the disk thread.
 
         Raises:
-            StorageInUseError: it is held.
+            ValueError: a job is in flight.
         """
-        if path in self._held:
-            raise StorageInUseError(path)
-        self._held.add(path)
-        return _MemoryLock(self._held, path)
+        self._jobs.begin()
 
-    def _note(self, folder: Path, undo: Callable[[], object]) -> None:
-        def run() -> None:
-            undo()
+    def end_job(self) -> int:
+        """The job has returned, or raised, but is not complete; its number of steps.
 
-        self._undo.setdefault(folder, []).append(run)
+        Raises:
+            ValueError: no job is running.
+        """
+        return self._jobs.end()
 
-    def _restore(self, path: Path, content: _Content | None) -> None:
-        if content is None:
-            self._names.pop(path, None)
-        else:
-            self._names[path] = content
+    def complete_job(self) -> None:
+        """What the job synced is durable from here on, with the bytes of the moment of each sync.
 
-    def _need_folder(self, folder: Path) -> None:
-        if folder not in self._folders:
-            raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder))
+        A sync outside the job while it is in flight counts as durable from here on, too.
 
-    def _content(self, path: Path) -> _Content:
-        try:
-            return self._names[path]
-        except KeyError:
-            raise FileNotFoundError(errno.ENOENT, "no such file", str(path)) from None
+        Raises:
+            ValueError: no job is in flight.
+        """
+        self._jobs.complete()
+
+    @property
+    def job_in_flight(self) -> bool:
+        """Whether a job has begun and is not complete."""
+        return self._jobs.steps is not None
+
+    @property
+    def job_steps(self) -> tuple[tuple[str, str], ...]:
+        """Action and path of each step of the job in flight."""
+        return tuple((step.action, step.path) for step in self._jobs.job_steps)
+
+    # --- the end of processes
+
+    def crash(self, random: RandomSource | None = None, *, steps: int | None = None) -> Aftermath:
+        """Lose power: unsynced bytes and names go, wholly or (with ``random``) in part.
+
+        ``steps``: how many of the job in flight had happened; drawn if None, 0 without ``random``.
+
+        Raises:
+            ValueError: the job has fewer steps.
+        """
+        total, kept = self._interrupt_job(random, steps, otherwise=0)
+        names_undone = self._names.crash(random)
+        contents = self._names.current
+        lost_bytes = sum([contents[path].crash(random) for path in sorted(contents)])
+        self._end_process()
+        return Aftermath(total, kept, lost_bytes, names_undone)
+
+    def kill(self, random: RandomSource | None = None, *, steps: int | None = None) -> Aftermath:
+        """End the process alone: locks and open files go, everything written stays.
+
+        ``steps``: as for ``crash``, but all of them without ``random``.
+
+        Raises:
+            ValueError: the job has fewer steps.
+        """
+        total, kept = self._interrupt_job(random, steps, otherwise=len(self._jobs.job_steps))
+        self._end_process()
+        return Aftermath(total, kept, 0, 0)
+
+    # --- the durability oracle
+
+    def durable_equals(self, path: Path, start: int, end: int) -> bool:
+        """Whether bytes [start, end) of the file, as they are now, survive any crash from now on.
+
+        While a job is in flight none of its steps counts as durable; one that takes bytes away and
+        puts the same ones back is not seen. What was flushed and rots is equal still.
+        """
+        text = str(path)
+        content = self._names.current.get(text)
+        if content is None or not self._names.is_durable(text, folder_of(text)):
+            return False
+        return content.is_durable(start, end)
+
+    def durable_content(self, path: Path) -> bytes | None:
+        """What the worst crash would leave under this name; None: no file."""
+        content = self._names.durable.get(str(path))
+        return None if content is None else bytes(content.durable)
+
+    # --- faults
+
+    @property
+    def faults_done(self) -> list[DiskFaultNote]:
+        """Faults that struck, in order; the list itself, whoever reads it may clear it."""
+        return self._faults.done
+
+    def fail_next(
+        self, action: str, error_number: int, count: int = 1, path_suffix: str | None = None
+    ) -> None:
+        """Let the next ``count`` calls of ``action`` fail, on paths that end in ``path_suffix``.
+
+        A failed write has written the first half. A failed sync makes nothing durable, nor does one
+        after it: the pages count as clean. A failed sync of a folder can be repeated.
+
+        Raises:
+            ValueError: no such action or errno.
+        """
+        self._faults.arm(action, error_number, count, path_suffix)
+
+    def fail_reads(self, path_suffix: str, error_number: int = errno.EIO) -> None:
+        """Let all reads of files whose path ends so fail until ``clear_faults``."""
+        self._faults.arm("read", error_number, None, path_suffix)
+
+    def clear_faults(self) -> None:
+        """No failure is armed any more, and capacity is without limit; rot stays."""
+        self._faults.clear()
+
+    def rot(self, path: Path, position: int, mask: int = 0x01) -> None:
+        """Flip bits of one byte, in what the disk holds too.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            IndexError: the file is shorter.
+        """
+        content = self._content(path)
+        if not 0 <= position < len(content.current):
+            raise IndexError(f"{path} has no byte {position}")
+        self._jobs.perform(RotStep(str(path), content, position, mask))
+        self._faults.note("rot", str(path), position)
+
+    def rot_choices(
+        self, random: RandomSource, path_suffix: str = ""
+    ) -> tuple[Path, int, int] | None:
+        """Draw a flushed byte of a file whose path ends so, and one bit; None: there is none."""
+        files = [
+            (path, content)
+            for path, content in sorted(self._names.current.items(), key=lambda item: item[0])
+            if path.endswith(path_suffix) and self._names.is_durable(path, folder_of(path))
+        ]
+        total = sum(len(content.durable) for _, content in files)
+        for _ in range(_DRAWS_MAX if total else 0):
+            position = int(random.random() * total)
+            for path, content in files:
+                if position < len(content.durable):
+                    if content.is_flushed(position) and not self._on_the_way(content, position):
+                        return Path(path), position, 1 << int(random.random() * 8)
+                    break
+                position -= len(content.durable)
+        return None
+
+    def snapshot(self) -> DiskSnapshot:
+        """The durable state: what the worst crash would leave."""
+        durable = self._names.durable
+        files = tuple((path, bytes(durable[path].durable)) for path in sorted(durable))
+        return DiskSnapshot(files, tuple(self._folders))
+
+    def restore(self, snapshot: DiskSnapshot) -> None:
+        """Put the disk back to an older state; the process that runs on it ends."""
+        self._replace(snapshot)
+        self._faults.note("restored", "/")
+
+    def wipe(self) -> None:
+        """Put an empty disk in its place; the process that runs on it ends."""
+        self._replace(DiskSnapshot((), ("/",)))
+        self._faults.note("wiped", "/")
+
+    def _interrupt_job(
+        self, random: RandomSource | None, steps: int | None, *, otherwise: int
+    ) -> tuple[int, int]:
+        total = len(self._jobs.job_steps)
+        if steps is not None and not 0 <= steps <= total:
+            raise ValueError(f"the job in flight has {total} steps, not {steps}")
+        kept = otherwise
+        if steps is not None:
+            kept = steps
+        elif random is not None and total:
+            kept = int(random.random() * (total + 1))
+        self._jobs.interrupt(kept)
+        return total, kept
+
+    def _end_process(self) -> None:
+        self._faults.tell_anew()
+        self._held.clear()
+        self.life += 1
+
+    def _replace(self, snapshot: DiskSnapshot) -> None:
+        self._jobs.interrupt(0)
+        contents: dict[str, Content] = {}
+        for path, data in snapshot.files:
+            contents[path] = content = Content()
+            content.current[:] = content.durable[:] = data
+        self._names.replace(contents)
+        self._folders = dict.fromkeys(snapshot.folders)
+        self._end_process()
+
+    def _on_the_way(self, content: Content, position: int) -> bool:
+        """Whether a sync in flight takes this byte to the disk."""
+        return any(
+            isinstance(step, SyncStep) and step.covers(content, position)
+            for step in self._jobs.steps or ()
+        )

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
 from nodes.quorum.persistent import QuorumState
 from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
@@ -34,8 +35,11 @@ class _StoredState(msgspec.Struct, frozen=True, rename="camel"):
 class QuorumStateFile:
     """Reads and writes one node's ``quorum-state``; blocking, one caller at a time."""
 
-    def __init__(self, filesystem: FileSystem, folder: Path) -> None:
+    def __init__(
+        self, filesystem: FileSystem, folder: Path, *, bugs: PlantedBugs = NO_BUGS
+    ) -> None:
         """``folder`` is the node's data folder."""
+        self._bugs = bugs
         self._filesystem = filesystem
         self._path = log_folder(folder) / QUORUM_STATE
         self._failed: StorageFailed | None = None
@@ -55,15 +59,7 @@ class QuorumStateFile:
             content = self._filesystem.read(self._path)
         except FileNotFoundError:
             return None
-        try:
-            stored = msgspec.json.decode(content, type=_StoredState)
-            if not 0 <= stored.data_version <= _DATA_VERSION:
-                raise ValueError(f"data version {stored.data_version} is unknown")
-            if stored.leader_epoch < 0 or min(stored.leader_id, stored.voted_id) < _NOBODY:
-                raise ValueError("an epoch or an id in it is negative")
-            return _from_stored(stored)
-        except (msgspec.DecodeError, ValueError) as error:
-            raise CorruptStorageError(self._path, str(error)) from error
+        return decode_quorum_state(content, self._path)
 
     def write(self, state: QuorumState) -> None:
         """Make ``state`` durable; blocks until it is.
@@ -74,10 +70,30 @@ class QuorumStateFile:
         if self._failed is not None:
             raise self._failed
         try:
-            replace_file(self._filesystem, self._path, encode_quorum_state(state))
+            self._replace(encode_quorum_state(state))
         except OSError as error:
             self._failed = StorageFailed("write", self._path, str(error))
             raise self._failed from error
+
+    def _replace(self, content: bytes) -> None:
+        if self._bugs.quorum_state_not_atomic:
+            self._overwrite(content)
+            return
+        syncs_name = not self._bugs.rename_not_synced
+        replace_file(self._filesystem, self._path, content, syncs_name=syncs_name)
+
+    def _overwrite(self, content: bytes) -> None:
+        """Planted: in place, so that a crash may leave nothing, or a part."""
+        file = self._filesystem.open(self._path, create=True)
+        try:
+            file.truncate(0)
+            middle = len(content) // 2
+            file.write_at(0, content[:middle])
+            file.write_at(middle, content[middle:])
+            file.sync()
+        finally:
+            file.close()
+        self._filesystem.sync_folder(self._path.parent)
 
 
 def encode_quorum_state(state: QuorumState) -> bytes:
@@ -91,6 +107,23 @@ def encode_quorum_state(state: QuorumState) -> bytes:
         "data_version": _DATA_VERSION,
     }
     return msgspec.json.encode(fields)
+
+
+def decode_quorum_state(content: bytes, path: Path) -> QuorumState:
+    """The state in a file's content.
+
+    Raises:
+        CorruptStorageError: it is not what this node or Kafka writes; names ``path``.
+    """
+    try:
+        stored = msgspec.json.decode(content, type=_StoredState)
+        if not 0 <= stored.data_version <= _DATA_VERSION:
+            raise ValueError(f"data version {stored.data_version} is unknown")
+        if stored.leader_epoch < 0 or min(stored.leader_id, stored.voted_id) < _NOBODY:
+            raise ValueError("an epoch or an id in it is negative")
+        return _from_stored(stored)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CorruptStorageError(path, str(error)) from error
 
 
 def _from_stored(stored: _StoredState) -> QuorumState:

@@ -20,6 +20,7 @@ from typing import Final
 
 import msgspec
 
+from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from nodes.quorum.messages import BatchHeader
 from nodes.quorum.persistent import EpochStart
@@ -68,7 +69,9 @@ class LogScan(msgspec.Struct, frozen=True):
             segment.close()
 
 
-def scan_log(filesystem: FileSystem, folder: Path, *, foreign: bool = False) -> LogScan:
+def scan_log(
+    filesystem: FileSystem, folder: Path, *, foreign: bool = False, bugs: PlantedBugs = NO_BUGS
+) -> LogScan:
     """Read the whole log of a data folder and judge it; changes nothing.
 
     ``foreign``: the folder may be Kafka's own, without a durable-length mark and with a log that
@@ -93,13 +96,13 @@ def scan_log(filesystem: FileSystem, folder: Path, *, foreign: bool = False) -> 
         raise CorruptStorageError(
             log, f"its first segment starts at {names[0][0]}, not 0", offset=0
         )
-    scanner = _Scanner(filesystem, checkpoint, Offset(names[0][0]))
+    scanner = _Scanner(filesystem, checkpoint, Offset(names[0][0]), bugs)
     lost: list[Path] = []
     try:
         for base_offset, path in names:
             if scanner.damage is not None or not scanner.scan_segment(Offset(base_offset), path):
                 lost.append(path)
-        _judge(scanner, mark)
+        mark = _judge(scanner, mark, bugs)
     except BaseException:
         scanner.close()
         raise
@@ -152,11 +155,14 @@ def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def _judge(scanner: "_Scanner", mark: DurableMark) -> None:
+def _judge(scanner: "_Scanner", mark: DurableMark, bugs: PlantedBugs) -> DurableMark:
+    """The mark that holds; raises CorruptStorageError if the log falls short of it."""
     damage = scanner.damage
     end = scanner.end_position
     if end >= mark.position and scanner.end_offset >= mark.end_offset:
-        return
+        return mark
+    if damage is not None and bugs.corruption_as_torn_tail:
+        return DurableMark(mark.sequence, min(mark.position, end), scanner.end_offset)
     if damage is not None:
         raise CorruptStorageError(
             damage.path,
@@ -184,9 +190,14 @@ class _Scanner:
     """Walks the segments and keeps what was intact so far."""
 
     def __init__(
-        self, filesystem: FileSystem, checkpoint: tuple[EpochStart, ...], start_offset: Offset
+        self,
+        filesystem: FileSystem,
+        checkpoint: tuple[EpochStart, ...],
+        start_offset: Offset,
+        bugs: PlantedBugs,
     ) -> None:
         self._filesystem = filesystem
+        self._bugs = bugs
         self._checkpoint = checkpoint
         #: Next entry of the checkpoint that no batch has reached.
         self._next_entry = 0
@@ -216,7 +227,9 @@ class _Scanner:
         segment = Segment(base_offset, file)
         self.segments.append(segment)
         try:
-            for _, header in scan_batches(file, file.size()):
+            verifies_checksum = not self._bugs.checksum_not_verified
+            batches = scan_batches(file, file.size(), verifies_checksum=verifies_checksum)
+            for _, header in batches:
                 problem = self._objection(header)
                 if problem is not None:
                     self._note_damage(segment, problem)
@@ -238,6 +251,9 @@ class _Scanner:
     def _objection(self, header: BatchHeader) -> str | None:
         if header.base_offset != self.end_offset:
             return f"offset {header.base_offset} follows {self.end_offset - 1}"
+        if self._bugs.epoch_rot_unnoticed:
+            self._take_epoch(header)
+            return None
         if header.epoch < self._epoch:
             return f"epoch {header.epoch} follows {self._epoch}"
         opens_epoch = header.epoch > self._epoch
@@ -254,6 +270,13 @@ class _Scanner:
         elif entry is not None:
             return f"epoch {header.epoch} goes on, the checkpoint starts epoch {entry.epoch}"
         return None
+
+    def _take_epoch(self, header: BatchHeader) -> None:
+        """Planted: believes the batch, and lets its epoch fall."""
+        if header.epoch > self._epoch:
+            self._epoch = Epoch(header.epoch)
+            start = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
+            self.epochs.append(start)
 
     def _entry_below(self, end_offset: int) -> EpochStart | None:
         """The next entry of the checkpoint, if it starts below ``end_offset``."""

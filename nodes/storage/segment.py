@@ -13,6 +13,7 @@ from typing import Final
 
 from nodes.quorum.identifiers import Offset
 from nodes.quorum.messages import BatchHeader
+from nodes.storage.errors import CorruptStorageError
 from nodes.storage.filesystem import DataFile
 from nodes.wire.batches import (
     BATCH_BYTES_MAX,
@@ -21,6 +22,7 @@ from nodes.wire.batches import (
     check_batch,
     peek_batch,
 )
+from nodes.wire.errors import WireError
 
 INDEX_INTERVAL_BYTES: Final = 4096
 #: How many of the newest batches are found at once: followers nearly always ask for those.
@@ -108,7 +110,7 @@ class Segment:
         ``offset`` is at least the segment's base offset and below its end.
 
         Raises:
-            ValueError: no batch before ``limit_bytes`` holds it.
+            CorruptStorageError: the headers before ``limit_bytes`` do not lead there.
         """
         recent = self._recent.get(offset)
         if recent is not None and recent < limit_bytes:
@@ -121,23 +123,36 @@ class Segment:
             if position - start + HEADER_BYTES > len(window):
                 window = self._file.read_at(position, min(HEADER_BYTES, limit_bytes - position))
                 start = position
+                if len(window) < HEADER_BYTES:
+                    break
             base_offset, last_offset, size_bytes = peek_batch(window, position - start)
+            if size_bytes < HEADER_BYTES or base_offset > offset:
+                break
             if offset <= last_offset:
                 return position, base_offset
             position += size_bytes
-        raise ValueError(f"offset {offset} is not in {self.path}")
+        raise CorruptStorageError(
+            self.path, "the batches do not follow each other", offset=offset, position=position
+        )
 
     def read(self, position: int, limit_bytes: int, end_offset: Offset, max_bytes: int) -> bytes:
         """Whole batches from ``position`` on that lie below ``end_offset``.
 
         As many as fit into ``max_bytes``, but one at least if there is one; none from
         ``limit_bytes`` on.
+
+        Raises:
+            CorruptStorageError: a batch's header cannot be.
         """
         available = limit_bytes - position
         raw = self._file.read_at(position, max(min(max_bytes, available), HEADER_BYTES))
         cursor = 0
         while len(raw) - cursor >= HEADER_BYTES:
             _, last_offset, size_bytes = peek_batch(raw, cursor)
+            if not HEADER_BYTES <= size_bytes <= available - cursor:
+                raise CorruptStorageError(
+                    self.path, f"a batch says {size_bytes} bytes", position=position + cursor
+                )
             if last_offset >= end_offset:
                 break
             if cursor + size_bytes > len(raw):
@@ -147,13 +162,35 @@ class Segment:
             cursor += size_bytes
         return raw[:cursor]
 
+    def check(self, position: int, base_offset: Offset, limit_bytes: int) -> None:
+        """Check one whole batch, which should begin at ``base_offset``, its checksum too.
+
+        Raises:
+            CorruptStorageError: it is not intact.
+        """
+        header = self._file.read_at(position, HEADER_BYTES)
+        size_bytes = peek_batch(header)[2]
+        raw = self._file.read_at(position, max(0, min(size_bytes, limit_bytes - position)))
+        try:
+            found = check_batch(raw).base_offset
+        except WireError as error:
+            raise CorruptStorageError(self.path, str(error), position=position) from error
+        if found != base_offset:
+            raise CorruptStorageError(
+                self.path, f"a batch says that it begins at {found}", offset=base_offset
+            )
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
+def scan_batches(
+    file: DataFile, size_bytes: int, *, verifies_checksum: bool = True
+) -> Iterator[tuple[int, BatchHeader]]:
     """Every batch of a file with its position, each fully checked, from the start.
+
+    ``verifies_checksum`` as in ``check_batch``.
 
     Raises:
         CorruptBatchError: at the first batch that is cut short or wrong; ``position`` is its
@@ -172,6 +209,6 @@ def scan_batches(file: DataFile, size_bytes: int) -> Iterator[tuple[int, BatchHe
             start = position
             window = file.read_at(position, max(needed, _SCAN_WINDOW_BYTES))
             continue
-        header = check_batch(window, position - start)
+        header = check_batch(window, position - start, verifies_checksum=verifies_checksum)
         yield position, header
         position += header.size_bytes

@@ -11,10 +11,10 @@ from typing import Final, cast
 
 from nodes.transport.client_protocol import (
     ClientAnswer,
-    ClientRequest,
     FrameSplitter,
     Hello,
     ProtocolError,
+    RequestHandler,
     decode_request,
     encode_frame,
 )
@@ -24,12 +24,6 @@ UNANSWERED_COUNT_MAX: Final = 1_024
 #: Turns of the loop in which a connection that was accepted just before is made, aborted and lost;
 #: a loop that ended earlier would leave its socket open.
 _TURNS_TO_CLOSE: Final = 3
-
-Reply = Callable[[ClientAnswer], None]
-
-
-#: Takes a request and calls the reply once, at once or later; it must not raise.
-RequestHandler = Callable[[ClientRequest, Reply], None]
 
 
 class _ClientConnection(asyncio.Protocol):

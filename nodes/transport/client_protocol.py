@@ -7,7 +7,7 @@ answers carry the request's id and come in any order. Must never wait or block: 
 frames in and frames out only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal
 
 import msgspec
@@ -80,6 +80,12 @@ class ClientAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     offset: int | None = None
     #: In words, for everything but ok.
     reason: str | None = None
+
+
+#: Takes the answer to one request.
+Reply = Callable[[ClientAnswer], None]
+#: Takes a request and calls the reply once, at once or later; it must not raise.
+RequestHandler = Callable[[ClientRequest, Reply], None]
 
 
 class ProtocolError(Exception):

@@ -118,7 +118,8 @@ class PeerLink:
         if self._connection is not None:
             self._write()
         elif not self._closed:
-            self._connecting = asyncio.create_task(self._connect())
+            # The back-off stays below the timeout, or no attempt would ever come to connect.
+            self._connecting = asyncio.create_task(self._connect(timeout_ms / 2_000))
 
     def abandon(self, correlation: CorrelationId) -> None:
         """Close the connection of a request that nobody waits for any more."""
@@ -148,14 +149,14 @@ class PeerLink:
         if outstanding is not None:
             self._owner.failed(self._peer.node_id, outstanding.correlation, reason, refused=refused)
 
-    async def _connect(self) -> None:
+    async def _connect(self, back_off_s_max: float) -> None:
         """Open the connection and send what waits for it; ended by cancellation at a timeout."""
         loop = asyncio.get_running_loop()
         connection = _Connection(self._receive, self._fail)
         try:
             if self._failed_attempts_count:
                 doubled_s = BACK_OFF_S_MIN * 2 ** min(self._failed_attempts_count - 1, 10)
-                await asyncio.sleep(min(doubled_s, BACK_OFF_S_MAX))
+                await asyncio.sleep(min(doubled_s, BACK_OFF_S_MAX, back_off_s_max))
             self._failed_attempts_count += 1
             await loop.create_connection(lambda: connection, self._peer.host, self._peer.port)
         except asyncio.CancelledError:

@@ -184,8 +184,12 @@ def _seal(base_offset: Offset, epoch: Epoch, fields: tuple[int, ...], records: b
     )
 
 
-def check_batch(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
+def check_batch(
+    buffer: bytes | memoryview, position: int = 0, *, verifies_checksum: bool = True
+) -> BatchHeader:
     """Read and fully check the header of the batch at ``position``, checksum included.
+
+    ``verifies_checksum``: off for the planted bug ``checksum-not-verified`` alone.
 
     Raises:
         CorruptBatchError: it is cut short (``incomplete``) or wrong.
@@ -208,7 +212,7 @@ def check_batch(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
         )
     view = memoryview(buffer)[position + _CHECKSUM_START : position + size_bytes]
     actual = crc32c.crc32c(view)
-    if actual != checksum:
+    if actual != checksum and verifies_checksum:
         raise CorruptBatchError(
             position, f"checksum is {actual:#010x}, the header says {checksum:#010x}"
         )
@@ -233,6 +237,11 @@ def peek_batch(buffer: bytes | memoryview, position: int = 0) -> tuple[Offset, O
     """
     base_offset, length, _, _, _, _, last_delta, *_ = _HEADER.unpack_from(buffer, position)
     return Offset(base_offset), Offset(base_offset + last_delta), LENGTH_PREFIX_BYTES + length
+
+
+def peek_epoch(buffer: bytes | memoryview, position: int = 0) -> Epoch:
+    """Partition leader epoch of a batch that was checked before; no checksum covers it."""
+    return Epoch(_HEADER.unpack_from(buffer, position)[2])
 
 
 def split_batches(raw: bytes | memoryview) -> tuple[BatchHeader, ...]:
@@ -278,14 +287,16 @@ def _check_succession(previous: BatchHeader, header: BatchHeader, position: int)
         raise CorruptBatchError(position, f"epoch {header.epoch} follows {previous.epoch}")
 
 
-def decode_batch(buffer: bytes | memoryview, position: int = 0) -> RecordBatch:
-    """Check and decode the batch at ``position``.
+def decode_batch(
+    buffer: bytes | memoryview, position: int = 0, *, verifies_checksum: bool = True
+) -> RecordBatch:
+    """Check and decode the batch at ``position``; ``verifies_checksum`` as in ``check_batch``.
 
     Raises:
         CorruptBatchError: it is cut short or wrong.
         WireError: it is compressed, or its records are malformed although the checksum holds.
     """
-    header = check_batch(buffer, position)
+    header = check_batch(buffer, position, verifies_checksum=verifies_checksum)
     fields = _HEADER.unpack_from(buffer, position)
     attributes, _, base_timestamp, max_timestamp, producer_id, producer_epoch, sequence, count = (
         fields[5:]

@@ -14,6 +14,7 @@ from contracts.errors import HarnessError
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import Address, DeploymentSpec
+from contracts.simulation import SimulatedSystem
 from contracts.system import CLIENT_PORT, LeaderView, Place, Route, SystemOptions
 from nodes.transport.client_protocol import NodeState
 from systems.kraft import committed_log as committed
@@ -163,6 +164,13 @@ class KraftSystem:
         except metadata.PackageNotFoundError:
             version = "unpackaged"
         return {"kraft": version, "kraft_source": deploy.source_digest()}
+
+    def simulation(self) -> SimulatedSystem:
+        """The same nodes on a virtual clock."""
+        # Runs in containers need none of it.
+        from systems.kraft.simulation.system import KraftSimulation
+
+        return KraftSimulation()
 
     def _addresses(self, runtime: Endpoints) -> dict[NodeName, Address]:
         return {node: runtime.endpoint(node, CLIENT_PORT) for node in runtime.nodes()}

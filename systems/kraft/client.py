@@ -88,7 +88,7 @@ class KraftClient:
         asked: set[NodeName] = set()
         while True:
             completion, hint = await self._attempt(operation, self._target, deadline)
-            if not _may_go_on(operation, completion):
+            if not may_go_on(operation, completion):
                 return completion
             asked.add(self._target)
             await self.close()
@@ -184,7 +184,7 @@ class KraftClient:
         return connection
 
 
-def _may_go_on(operation: Operation, completion: Completion) -> bool:
+def may_go_on(operation: Operation, completion: Completion) -> bool:
     """Whether another node may be asked: it is certain that nothing changed, but not refused."""
     if completion.type != "fail":
         return False

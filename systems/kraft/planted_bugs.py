@@ -1,21 +1,289 @@
-"""The planted bugs of our nodes, in words for people. The nodes themselves know only the names."""
+"""The planted bugs of our nodes: what each does, where it was seen, what brings it to light.
+
+The nodes themselves know only the names (``nodes.quorum.bugs``). A source is a report that was
+read, of this mechanism or of its nearest kin in another system; "splitbrain" where none was found.
+"""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
-from nodes.quorum.bugs import PlantedBugs
+import msgspec
 
-_SENTENCES: Final[Mapping[str, str]] = {
-    "vote-not-persisted": "A voter answers before its vote is durable, and a restart forgets it.",
-    "ack-before-fsync": "Appended records count as flushed at once.",
-    "prior-epoch-commit": "A leader commits records of earlier epochs by counting copies.",
-    "truncate-below-high-watermark": "A follower drops committed records when its log diverges.",
-    "stale-leader-reads": "A leader answers reads without asking whether it still leads.",
-    "ack-before-commit": "A write is acknowledged once the leader alone holds it.",
-}
+#: Who must see it: the clients' outcomes and the nodes' ends (a node that stops by itself, logs
+#: that differ), an invariant of the running quorum, or the demand for progress.
+BugKind = Literal["outcome", "invariant", "liveness"]
 
-#: Name to sentence, in the order in which the nodes declare them.
-PLANTED_BUGS: Final[Mapping[str, str]] = {
-    name: _SENTENCES[name]
-    for name in (field.replace("_", "-") for field in PlantedBugs.__struct_fields__)
-}
+
+class PlantedBug(msgspec.Struct, frozen=True):
+    """One planted bug, in words for people."""
+
+    #: Kebab case, as on the command line.
+    name: str
+    #: One sentence.
+    mechanism: str
+    source: str
+    #: The fault, and what must be under way when it strikes.
+    exposed_by: str
+    kind: BugKind
+
+
+_BUGS: Final = (
+    PlantedBug(
+        "vote-not-persisted",
+        "A voter answers before its vote is durable, and a restart forgets it.",
+        "NodeDB-Lab/nodedb#161",
+        "restart of a voter between two candidacies in one epoch",
+        "invariant",
+    ),
+    PlantedBug(
+        "ack-before-fsync",
+        "Appended records count as flushed at once.",
+        "yugabyte/yugabyte-db#32875, deventlab/d-engine#446",
+        "power loss of a majority while writes are in flight",
+        "invariant",
+    ),
+    PlantedBug(
+        "prior-epoch-commit",
+        "A leader commits records of earlier epochs by counting copies.",
+        "logcabin/logcabin#44, Ongaro's thesis section 3.6.2",
+        "leaders that crash one after the other before their first commit",
+        "invariant",
+    ),
+    PlantedBug(
+        "truncate-below-high-watermark",
+        "A follower drops committed records when its log diverges.",
+        "vesoft-inc/nebula#2483",
+        "a deposed leader comes back with records that nobody else has",
+        "invariant",
+    ),
+    PlantedBug(
+        "stale-leader-reads",
+        "A leader answers reads without asking whether it still leads.",
+        "Hoverbear/old-raft-rs#107, ktoso/akka-raft#65",
+        "partition of the leader while clients still reach it",
+        "outcome",
+    ),
+    PlantedBug(
+        "ack-before-commit",
+        "A write is acknowledged once the leader alone holds it.",
+        "splitbrain",
+        "partition or crash of the leader while writes are in flight",
+        "outcome",
+    ),
+    PlantedBug(
+        "vote-answered-before-durable",
+        "Votes and requests for votes leave before the quorum state behind them is durable.",
+        "valkey-io/valkey#3887 (review), tikv/tikv#1610",
+        "crash between a vote and the end of its write, slow disks",
+        "invariant",
+    ),
+    PlantedBug(
+        "epoch-not-persisted",
+        "A move to a higher epoch without a vote stays in memory.",
+        "bakwc/PySyncObj#202",
+        "restart of a node after it has heard of a higher epoch",
+        "invariant",
+    ),
+    PlantedBug(
+        "double-vote-same-epoch",
+        "A voter votes again in an epoch for a candidate with a longer log than its own.",
+        "vesoft-inc/nebula#2405, microsoft/CCF#8094",
+        "two candidates in one epoch, and a voter that lags behind",
+        "invariant",
+    ),
+    PlantedBug(
+        "vote-ignores-log",
+        "Votes and pre-votes are granted whatever the candidate's log.",
+        "splitbrain (Raft paper section 5.4.1)",
+        "crash of the leader while a follower lags behind",
+        "invariant",
+    ),
+    PlantedBug(
+        "pre-vote-ignores-log",
+        "Pre-votes are granted whatever the candidate's log: who cannot win raises the epoch.",
+        "ClickHouse/NuRaft#134",
+        "loss of the leader while the voter that times out first lags behind",
+        "liveness",
+    ),
+    PlantedBug(
+        "stale-vote-counted",
+        "Answers to the pre-votes of a round are counted as votes of the election after it.",
+        "andreev-io/little-raft#44; apache/kafka#17807 says why Kafka cannot",
+        "uneven delays between voters that stand at the same time",
+        "invariant",
+    ),
+    PlantedBug(
+        "leader-survives-epoch-bump",
+        "A leader that hears of a higher epoch goes on as the leader of that epoch.",
+        "camunda/camunda#5360",
+        "a voter cut off from the leader stands for election and comes back",
+        "invariant",
+    ),
+    PlantedBug(
+        "leader-resumes-after-restart",
+        "A restarted leader goes on leading the epoch that it led.",
+        "KAFKA-10527 (apache/kafka#9348)",
+        "crash of the leader with unsynced records, and a quick restart",
+        "invariant",
+    ),
+    PlantedBug(
+        "isolated-leader-stays",
+        "A leader without fetches from a majority never resigns.",
+        "KAFKA-15489 (apache/kafka#14428)",
+        "partial partition: the leader keeps one of the followers that a majority needs",
+        "liveness",
+    ),
+    PlantedBug(
+        "unflushed-counts",
+        "A leader counts its own records for the high watermark before they are flushed.",
+        "deventlab/d-engine#329",
+        "power loss of the leader while its flush is under way",
+        "invariant",
+    ),
+    PlantedBug(
+        "high-watermark-before-own-epoch",
+        "A high watermark that reaches the start of the leader's epoch counts as its first commit.",
+        "KAFKA-12619 (apache/kafka#10481)",
+        "any election; to lose a record, two more leaders that crash before their first commit",
+        "invariant",
+    ),
+    PlantedBug(
+        "no-divergence-check",
+        "A leader takes a fetch offset within its log for agreement, whatever the last epoch.",
+        "ktoso/akka-raft#32, cloud-software-foundation/c5#43",
+        "a deposed leader comes back with records that nobody else has",
+        "invariant",
+    ),
+    PlantedBug(
+        "follower-high-watermark-ahead",
+        "A follower takes the high watermark of a diverging answer before it truncates its log.",
+        "KAFKA-14704 (apache/kafka#13245), scylladb/scylladb#9965",
+        "a deposed leader comes back with records that nobody else has",
+        "invariant",
+    ),
+    PlantedBug(
+        "stale-answer-accepted",
+        "Any answer of the peer settles the outstanding request, also one to an earlier request.",
+        "KAFKA-5595 (apache/kafka#3530)",
+        "timeouts and changes of role while answers are on their way",
+        "invariant",
+    ),
+    PlantedBug(
+        "correlation-restarts",
+        "Answers are matched by a correlation that starts at zero in every life and every role.",
+        "redpanda-data/redpanda#6021",
+        "change of role while answers to pre-votes or votes are on their way",
+        "invariant",
+    ),
+    PlantedBug(
+        "read-confirmed-by-old-fetch",
+        "A fetch confirms every read asked so far, also one asked after the fetch was sent.",
+        "antflydb/antfly#599",
+        "a deposed leader gets a delayed fetch just after a read",
+        "outcome",
+    ),
+    PlantedBug(
+        "read-before-own-commit",
+        "A new leader serves reads from the high watermark that it knew as a follower.",
+        "etcd-io/etcd#7331",
+        "loss of the leader right after a commit, and a read at its successor",
+        "outcome",
+    ),
+    PlantedBug(
+        "quorum-state-not-atomic",
+        "The quorum state is overwritten in place, not replaced.",
+        "ClickHouse/ClickHouse#111454",
+        "crash within the write of the quorum state",
+        "outcome",
+    ),
+    PlantedBug(
+        "rename-not-synced",
+        "The folder is not synced after the quorum state or the epoch checkpoint was renamed.",
+        "baidu/braft#254",
+        "power loss after a vote",
+        "invariant",
+    ),
+    PlantedBug(
+        "segment-name-not-synced",
+        "The folder is not synced after a segment was made, so its name may be lost.",
+        "KAFKA-3968 (apache/kafka#10405)",
+        "power loss after the log has begun a segment",
+        "invariant",
+    ),
+    PlantedBug(
+        "failed-fsync-retried",
+        "A failed sync of the log is tried again, and the success of that counts.",
+        "cockroachdb/cockroach#37102",
+        "one failed fsync, then power loss",
+        "invariant",
+    ),
+    PlantedBug(
+        "mark-leads-flush",
+        "The durable-length mark is written before the bytes that it tells of are synced.",
+        "splitbrain",
+        "power loss between the mark and the sync",
+        "outcome",
+    ),
+    PlantedBug(
+        "mark-not-rolled-back",
+        "The durable-length mark is not lowered when the log is truncated.",
+        "redpanda-data/redpanda#2937",
+        "restart of a node soon after a truncation",
+        "outcome",
+    ),
+    PlantedBug(
+        "corruption-as-torn-tail",
+        "An invalid batch below the durable-length mark is cut off as a torn tail.",
+        "camunda/camunda#6098, HarperFast/harper#2016",
+        "rot in flushed bytes, then a restart",
+        "invariant",
+    ),
+    PlantedBug(
+        "checksum-not-verified",
+        "The checksum of a batch in the own log is not compared.",
+        "cockroachdb/cockroach#93519",
+        "rot in flushed records, then a restart",
+        "outcome",
+    ),
+    PlantedBug(
+        "epoch-rot-unnoticed",
+        "The epoch of a batch, which no checksum covers, is not compared with the checkpoint.",
+        "splitbrain",
+        "rot in the epoch of a flushed batch, then a restart",
+        "invariant",
+    ),
+    PlantedBug(
+        "follows-granted-pre-vote",
+        "A voter follows the leader that a granted pre-vote names, dead or not.",
+        "splitbrain; apache/kafka#18240 tests the rule that forbids it",
+        "death of the leader, seen by all as a refused connection",
+        "liveness",
+    ),
+    PlantedBug(
+        "observer-loses-its-leader",
+        "An observer that has lost its leader does not take the same one for news.",
+        "KAFKA-19354 (apache/kafka#19854)",
+        "an observer cut off for longer than its fetch timeout, with no election meanwhile",
+        "liveness",
+    ),
+    PlantedBug(
+        "resigned-never-stands",
+        "A resigned leader waits for another one, and never stands itself.",
+        "splitbrain",
+        "restart of the leader with the only complete log among a bare majority",
+        "liveness",
+    ),
+    PlantedBug(
+        "candidate-never-gives-up",
+        "A candidate asks once, waits for every vote that is still out, and never begins anew.",
+        "ktoso/akka-raft#31",
+        "a vote that is lost on its way to the candidate with the longest log of a bare majority",
+        "liveness",
+    ),
+)
+
+#: By name, in the order in which the nodes declare them.
+REGISTRY: Final[Mapping[str, PlantedBug]] = {bug.name: bug for bug in _BUGS}
+
+#: Name to sentence, in the same order.
+PLANTED_BUGS: Final[Mapping[str, str]] = {name: bug.mechanism for name, bug in REGISTRY.items()}

@@ -163,6 +163,10 @@ class RedisSystem:
             "Judge its runs by their histories.",
         )
 
+    def simulation(self) -> None:
+        """None: nothing of a server that is no code of ours runs on a virtual clock."""
+        return
+
     def versions(self) -> dict[str, str]:
         """What the adapter is made for; ``plan.json`` has the image's digest besides.
 

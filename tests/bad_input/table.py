@@ -6,6 +6,8 @@ from tests.bad_input.history_causes import HISTORIES
 from tests.bad_input.option_causes import COMBINATIONS, COMMANDS, NAMES, NUMBERS
 from tests.bad_input.plan_causes import PLANS
 from tests.bad_input.run_causes import RUNS
+from tests.bad_input.shrink_causes import SHRINKING
+from tests.bad_input.simulation_causes import SIMULATED_RUNS, SWEEPS
 
 CHAPTERS: tuple[Chapter, ...] = (
     COMMANDS,
@@ -15,6 +17,9 @@ CHAPTERS: tuple[Chapter, ...] = (
     PLANS,
     HISTORIES,
     RUNS,
+    SHRINKING,
+    SWEEPS,
+    SIMULATED_RUNS,
     ENVIRONMENT,
 )
 CAUSES: tuple[Cause, ...] = tuple(cause for chapter in CHAPTERS for cause in chapter.causes)

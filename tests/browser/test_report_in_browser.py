@@ -1,27 +1,17 @@
 """The report works in a real browser offline: charts are drawn and nothing hostile acts."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
 from harness.judge import judge
+from tests.browser.opened_reports import PATIENCE, visit
 from tests.synthetic_runs import write_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
-#: Names of the browser on Debian and elsewhere, the first found is used.
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-#: The second line keeps the browser itself off the network.
-FLAGS = (
-    *("--no-sandbox", "--disable-dev-shm-usage", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
-#: Milliseconds until a page must have done what it was asked to.
-PATIENCE = 30_000
 CHARTS = ("latency", "throughput", "leaders")
 #: Share of a chart's pixels that are not transparent.
 INKED = """id => {
@@ -31,16 +21,6 @@ INKED = """id => {
   for (let place = 3; place < data.length; place += 4) inked += data[place] > 0;
   return inked / (data.length / 4);
 }"""
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    assert found is not None, "no Chromium on the path: run docker/chromium.sh or install one"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="session")
@@ -57,35 +37,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         judge(run, analyze=False)
         made[name] = run / "report.html"
     return made
-
-
-class Visit:
-    """An open report and what went wrong in it."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        page.on("console", lambda message: self.complaints.append(message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-
-def visit(
-    browser: Browser, report: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True
-) -> Visit:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme="dark" if dark else "light",
-        java_script_enabled=scripts,
-        offline=True,
-    )
-    opened = Visit(context.new_page())
-    opened.page.goto(report.as_uri())
-    if scripts:
-        # Not wait_for_function: it polls by eval, which the page's security policy forbids.
-        expect(opened.page.locator("html")).to_have_attribute("data-charts", "3", timeout=PATIENCE)
-    return opened
 
 
 @pytest.mark.parametrize("name", ["valid", "invalid", "hostile"])

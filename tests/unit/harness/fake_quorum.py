@@ -259,6 +259,9 @@ class FakeSystem:
         )
         return CommittedLog(node, 0, len(records), records)
 
+    def simulation(self) -> None:
+        return None
+
     def versions(self) -> dict[str, str]:
         return {"fake": "1"}
 

@@ -3,7 +3,8 @@
 import pytest
 
 from contracts.errors import CapabilityError, HarnessError, UsageError
-from runtimes.registry import runtime, runtime_names
+from runtimes import registry
+from runtimes.registry import capabilities, runtime, runtime_names
 
 
 def test_an_unknown_runtime_is_a_usage_error_that_names_the_known_ones() -> None:
@@ -11,9 +12,16 @@ def test_an_unknown_runtime_is_a_usage_error_that_names_the_known_ones() -> None
         runtime("podman")
 
 
-def test_a_runtime_of_a_later_version_is_refused_as_not_yet_there() -> None:
-    with pytest.raises(CapabilityError, match="does not have it yet"):
+def test_no_node_can_be_deployed_in_the_simulated_runtime() -> None:
+    assert "simulated" in runtime_names()
+    assert {"partition", "kill", "pause", "power"} <= capabilities("simulated")
+    with pytest.raises(CapabilityError, match=r"inside of the process.*splitbrain sim"):
         runtime("simulated")
+
+
+def test_nothing_of_the_simulated_runtime_is_ever_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_RUNTIMES", {})
+    assert registry.sweep_all() == []
 
 
 def test_docker_and_local_are_runtimes() -> None:

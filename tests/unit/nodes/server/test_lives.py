@@ -8,12 +8,14 @@ import pytest
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server.configuration import Listener, NodeConfiguration
-from nodes.server.formatting import format_if_empty, format_node
+from nodes.server.data_folder import format_data_folder as format_node
+from nodes.server.data_folder import format_data_folder_if_empty as format_if_empty
 from nodes.server.incarnation import INCARNATION_FILE, IncarnationError, next_incarnation
 from nodes.storage.disk import DiskFileSystem
 from nodes.storage.errors import AlreadyFormattedError
 from nodes.storage.identity import load_identity
 
+DISK = DiskFileSystem()
 DIRECTORY = DirectoryId("0123456789abcdef" * 2)
 
 
@@ -32,25 +34,25 @@ def configuration(tmp_path: Path) -> NodeConfiguration:
 
 
 def test_incarnations_count_from_0_and_never_repeat(tmp_path: Path) -> None:
-    assert [next_incarnation(tmp_path) for _ in range(3)] == [0, 1, 2]
+    assert [next_incarnation(DISK, tmp_path) for _ in range(3)] == [0, 1, 2]
 
 
 def test_a_new_disk_goes_on_after_the_lives_that_are_known(tmp_path: Path) -> None:
-    assert [next_incarnation(tmp_path, 5), next_incarnation(tmp_path, 5)] == [5, 6]
-    assert next_incarnation(tmp_path, 3) == 7
+    assert [next_incarnation(DISK, tmp_path, 5), next_incarnation(DISK, tmp_path, 5)] == [5, 6]
+    assert next_incarnation(DISK, tmp_path, 3) == 7
 
 
 def test_a_leftover_of_a_crash_does_not_disturb_the_count(tmp_path: Path) -> None:
-    next_incarnation(tmp_path)
+    next_incarnation(DISK, tmp_path)
     (tmp_path / "incarnation.tmp").write_text("99")
-    assert next_incarnation(tmp_path) == 1
+    assert next_incarnation(DISK, tmp_path) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"-1", b"\xff"])
 def test_an_unreadable_counter_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / INCARNATION_FILE).write_bytes(content)
     with pytest.raises(IncarnationError, match="holds no number"):
-        next_incarnation(tmp_path)
+        next_incarnation(DISK, tmp_path)
 
 
 def test_an_empty_folder_gets_the_configured_directory_id(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from nodes.quorum.errors import InvariantViolation
 from nodes.server import exit_codes
 from nodes.server.assembly import Server, serve
 from nodes.server.configuration import NodeConfiguration, read_configuration
-from nodes.server.formatting import format_if_empty
+from nodes.server.data_folder import format_data_folder_if_empty
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.disk import DiskFile
 from runtimes.local.runtime import LocalRuntime
@@ -61,7 +61,7 @@ class Nodes:
 
     async def start(self, node: NodeName) -> Server:
         configuration = self.configuration(node)
-        format_if_empty(configuration)
+        format_data_folder_if_empty(configuration)
         server = Server(configuration, quorum_settings(configuration.settings, NO_BUGS))
         self.servers[node] = server
         await server.listen()
@@ -289,7 +289,7 @@ def test_an_exception_that_nobody_expected_ends_the_node(
 ) -> None:
     nodes = Nodes(tmp_path)
     configuration = nodes.configuration(NodeName("n1"))
-    format_if_empty(configuration)
+    format_data_folder_if_empty(configuration)
 
     def surprise() -> None:
         raise LookupError("surprise")
@@ -316,7 +316,7 @@ def test_a_node_that_cannot_write_its_state_events_ends(
         # A follower reports when its leader's answer arrives: an event loop that has a transport's
         # callback raise OSError closes the connection and tells nobody.
         follower = next(node for node in nodes.nodes() if node != leader)
-        monkeypatch.setattr(nodes.servers[follower].node.parts.state_events, "write", full)
+        monkeypatch.setattr(nodes.servers[follower].node.surroundings.state_events, "write", full)
         await nodes.invoke(Operation("write", "r", 1))
         assert await nodes.end_of(follower) == exit_codes.DISK_FAILED
 
@@ -326,7 +326,7 @@ def test_a_node_that_cannot_write_its_state_events_ends(
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     nodes = Nodes(tmp_path)
     configuration = nodes.configuration(NodeName("n1"))
-    format_if_empty(configuration)
+    format_data_folder_if_empty(configuration)
     listener = configuration.client_listener
     with socket.create_server((listener.host, listener.port)):
         code = on_uvloop(serve(configuration, quorum_settings({}, NO_BUGS)))

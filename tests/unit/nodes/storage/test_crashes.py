@@ -192,7 +192,7 @@ def _no_name_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _no_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flushing, "write_epochs", lambda *_: None)
+    monkeypatch.setattr(flushing, "write_epochs", lambda *_, **__: None)
 
 
 def _mark_before_the_sync(monkeypatch: pytest.MonkeyPatch) -> None:

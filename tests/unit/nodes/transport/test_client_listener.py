@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from nodes.transport.client_connection import LostError, NotSentError, connect
-from nodes.transport.client_listener import ClientListener, Reply, RequestHandler
+from nodes.transport.client_listener import ClientListener
 from nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,
     Hello,
+    Reply,
+    RequestHandler,
     encode_frame,
 )
 

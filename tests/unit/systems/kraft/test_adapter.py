@@ -11,13 +11,14 @@ import pytest
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.runtime import Address
-from nodes.transport.client_listener import ClientListener, Reply
+from nodes.transport.client_listener import ClientListener
 from nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,
     Hello,
     NodeState,
+    Reply,
 )
 from systems.kraft.adapter import KraftSystem
 

@@ -8,12 +8,13 @@ from contracts.names import NodeName
 from contracts.operations import Completion, Operation
 from contracts.runtime import Address
 from contracts.system import Route
-from nodes.transport.client_listener import ClientListener, Reply
+from nodes.transport.client_listener import ClientListener
 from nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,
     Hello,
+    Reply,
 )
 from systems.kraft.client import CONNECT_TIMEOUT_S, KraftClient
 

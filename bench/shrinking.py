@@ -1,0 +1,183 @@
+"""How small the failures of planted bugs become: ``splitbrain shrink``, bug by bug.
+
+Run as ``python -m bench.shrinking [--bugs A,B] [--seeds-per-bug K] [--within N] [--seconds S]
+[--jobs J]``. For each bug the first K seeds below N that fail are shrunk; sizes and replays do not
+depend on the machine, seconds do. The last line is one JSON object.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import msgspec
+
+from harness.simulation.judging import judged
+from harness.simulation.shrink_oracle import failure_of, finding_of, replay_for
+from harness.simulation.shrinking import ReplayBudget, Size, shrink
+from harness.simulation.trial import Trial, draw, run
+from systems.registry import DEFAULT_SYSTEM, system
+
+_REPLAYS_MAX = 5_000
+_ROW = "{:32} {:>9}  {:16} {:>9} {:>11} {:>9} {:>8} {:>6}  {}"
+
+
+class Shrunk(msgspec.Struct, frozen=True):
+    """One failure that was shrunk."""
+
+    bug: str
+    seed: int
+    failed_by: str
+    before: Size
+    after: Size
+    replays: int
+    seconds: float
+    is_minimal: bool
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What is done for one bug."""
+
+    bug: str
+    seeds_per_bug: int
+    within: int
+    seconds_max: float
+
+
+def shrunk_of(order: Order) -> list[Shrunk]:
+    """Find failures of a bug and shrink them."""
+    trial = Trial(system=DEFAULT_SYSTEM, bugs=(order.bug,))
+    found: list[Shrunk] = []
+    for seed in range(order.within):
+        scenario = draw(seed, trial)
+        first = judged(run(scenario))
+        failure = failure_of(first)
+        if failure is None:
+            continue
+        began_s = time.monotonic()
+        budget = ReplayBudget(_REPLAYS_MAX, order.seconds_max, time.monotonic)
+        done = shrink(scenario, finding_of(first), replay_for(failure), budget)
+        found.append(
+            Shrunk(
+                bug=order.bug,
+                seed=seed,
+                failed_by=failure.invariant or ", ".join(failure.checkers),
+                before=done.before,
+                after=done.after,
+                replays=done.replays,
+                seconds=round(time.monotonic() - began_s, 1),
+                is_minimal=done.is_minimal,
+            )
+        )
+        if len(found) == order.seeds_per_bug:
+            break
+    return found
+
+
+def results_of(orders: Sequence[Order], jobs: int) -> Iterator[list[Shrunk]]:
+    """The results in the order of the bugs, with so many processes."""
+    if jobs == 1:
+        yield from map(shrunk_of, orders)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(shrunk_of, orders)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bugs", default="", help="comma-separated; all by default")
+    parser.add_argument("--seeds-per-bug", type=int, default=3)
+    parser.add_argument("--within", type=int, default=60, help="seeds that are tried for each bug")
+    parser.add_argument("--seconds", type=float, default=120.0, help="what one search may take")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Shrink and print."""
+    options = arguments()
+    every = system(DEFAULT_SYSTEM).planted_bugs
+    bugs = [name for name in options.bugs.split(",") if name] or list(every)
+    unknown = [name for name in bugs if name not in every]
+    if unknown:
+        raise SystemExit(f"there is no planted bug {unknown[0]!r}; there are: {', '.join(every)}")
+    orders = [Order(bug, options.seeds_per_bug, options.within, options.seconds) for bug in bugs]
+    print(
+        _ROW.format(
+            "bug", "seed", "found by", "faults", "operations", "nodes", "replays", "s", "minimal"
+        )
+    )
+    shrunk: list[Shrunk] = []
+    missed: list[str] = []
+    for order, found in zip(orders, results_of(orders, options.jobs), strict=True):
+        if not found:
+            missed.append(order.bug)
+            print(f"{order.bug:32} not found in {order.within} seeds", flush=True)
+        for one in found:
+            print(_line(one), flush=True)
+        shrunk += found
+    return _summarised(shrunk, missed)
+
+
+def _line(one: Shrunk) -> str:
+    before, after = one.before, one.after
+    return _ROW.format(
+        one.bug,
+        one.seed,
+        one.failed_by,
+        f"{before.faults} -> {after.faults}",
+        f"{before.operations} -> {after.operations}",
+        f"{before.nodes} -> {after.nodes}",
+        one.replays,
+        one.seconds,
+        "yes" if one.is_minimal else "no",
+    )
+
+
+def _summarised(shrunk: Sequence[Shrunk], missed: Sequence[str]) -> int:
+    """The medians, and the JSON line; 1 where nothing was found."""
+    if not shrunk:
+        print(json.dumps({"bench": "shrinking", "shrunk": 0, "missed": list(missed)}))
+        return 1
+
+    bugs = list(dict.fromkeys(one.bug for one in shrunk))
+
+    def median(of: Callable[[Shrunk], float]) -> float:
+        """Over the bugs, of each one's median, so that none counts more than another."""
+        return statistics.median(
+            statistics.median(of(one) for one in shrunk if one.bug == bug) for bug in bugs
+        )
+
+    summary = {
+        "bench": "shrinking",
+        "bugs": len(bugs),
+        "missed": list(missed),
+        "shrunk": len(shrunk),
+        "minimal": sum(one.is_minimal for one in shrunk),
+        "faults_before_median": median(lambda one: one.before.faults),
+        "faults_after_median": median(lambda one: one.after.faults),
+        "faults_after_max": max(one.after.faults for one in shrunk),
+        "operations_before_median": median(lambda one: one.before.operations),
+        "operations_after_median": median(lambda one: one.after.operations),
+        "operations_after_max": max(one.after.operations for one in shrunk),
+        "replays_median": median(lambda one: one.replays),
+        "seconds_median": median(lambda one: one.seconds),
+    }
+    print(
+        f"median over {len(bugs)} bugs ({len(shrunk)} failures): "
+        f"faults {summary['faults_before_median']:g} -> {summary['faults_after_median']:g}, "
+        f"operations {summary['operations_before_median']:g} -> "
+        f"{summary['operations_after_median']:g}, {summary['replays_median']:g} replays, "
+        f"{summary['seconds_median']:g} s"
+    )
+    print(json.dumps(summary))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

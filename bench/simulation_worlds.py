@@ -1,0 +1,78 @@
+"""The fixed worlds whose cost ``bench.simulation`` measures: made by hand, not by the swarm.
+
+Three voters, five clients on registers, the default timeouts of the quorum, a fault every two or
+three seconds: kill, partition, power cut and pause in turn, of the leader or of a drawn node, for
+0.4 to 1.2 s. Everything heals in the end. Must never depend on what the swarm draws, so that
+figures can be compared between versions.
+"""
+
+from typing import Final
+
+from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault
+from contracts.simulation import World
+from nemesis.targets import LEADER, random_target
+from runtimes.simulated.world import SimulatedWorld
+from systems.kraft.simulation.cluster import KraftCluster
+from systems.kraft.simulation.system import KraftSimulation
+
+#: Any will do; it settles delays, latencies and who is hit.
+WORLD_SEED: Final = 7
+_US: Final = 1_000_000
+_KINDS: Final = ("kill", "partition", "power", "pause")
+_TARGETS: Final = (LEADER, random_target(1), LEADER)
+#: From one fault to the next, in turn.
+_PAUSES_US: Final = (2 * _US, 3 * _US)
+_DURATIONS_US: Final = (400_000, 800_000, 1_200_000)
+#: Far apart, so that each fault's own choices differ.
+_DRAW_STRIDE: Final = 1_000_003
+
+
+def fixed_world(*, rate: float, load_s: int = 30, clients: int = 5) -> Scenario:
+    """A world of three voters in trouble.
+
+    Args:
+        rate: operations per second that all clients together are asked for.
+        load_s: seconds of load and faults; recovery comes after.
+        clients: worker slots.
+    """
+    return Scenario(
+        system="kraft",
+        seed=WORLD_SEED,
+        load=LoadOptions(clients=clients, rate=rate),
+        faults=_faults(load_s * _US),
+        load_us=load_s * _US,
+    )
+
+
+class UnhashedSimulation(KraftSimulation):
+    """The same worlds without the trace hash; what is hashed is encoded all the same."""
+
+    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> KraftCluster:
+        """All machines of a world that forgets what happened."""
+        assert isinstance(world, SimulatedWorld)
+        world.absorb = _forget
+        return super().cluster(world, muted=muted)
+
+
+def _forget(content: bytes) -> None:
+    del content
+
+
+def _faults(load_us: int) -> tuple[SimulatedFault, ...]:
+    faults: list[SimulatedFault] = []
+    at_us = 0
+    while True:
+        index = len(faults)
+        at_us += _PAUSES_US[index % len(_PAUSES_US)]
+        if at_us >= load_us:
+            return tuple(faults)
+        faults.append(
+            SimulatedFault(
+                index=index,
+                kind=_KINDS[index % len(_KINDS)],
+                target=_TARGETS[index % len(_TARGETS)],
+                when=Moment(at_us=at_us),
+                duration_us=_DURATIONS_US[index % len(_DURATIONS_US)],
+                draw=index * _DRAW_STRIDE,
+            )
+        )

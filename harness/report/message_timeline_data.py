@@ -1,0 +1,347 @@
+"""What the timeline's picture draws, as one record that becomes the JSON inside the page. Pure.
+
+Rows are arrays, in the order of their fields, since a page holds many of them. Text of the system
+under test is made printable here and given to the script as data only.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from harness.plain_text import printable
+from harness.report.message_timeline import ReadTimeline
+from history.timeline_records import (
+    Microseconds,
+    TimelineDisk,
+    TimelineFault,
+    TimelineLife,
+    TimelineLog,
+    TimelineMessage,
+    TimelineRecord,
+    TimelineState,
+    TimelineViolation,
+)
+
+#: Characters of one detail at most, and of a violation's, of which there are few.
+_DETAIL_MAX = 240
+_STORY_MAX = 2_000
+#: Shown of a node that runs and has not said yet what it is.
+ROLELESS = "starting"
+_ANSWER = "Answer"
+#: Questions from one node to another that may wait for an answer at once.
+_OPEN_QUESTIONS_MAX = 64
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """One arrow. Lanes are indexes into the nodes, then the clients."""
+
+    sent: Microseconds
+    arrived: Microseconds | None
+    sender: int
+    receiver: int
+    #: Index into the names.
+    name: int
+    fate: str
+    #: Not shown at first: it arrived, and nothing new is in it, nor in its answer.
+    idle: bool
+    detail: str
+
+
+class Reign(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch in which a node had one role in one epoch."""
+
+    start: Microseconds
+    end: Microseconds
+    lane: int
+    role: str
+    epoch: int
+    leader: str | None
+    detail: str
+
+
+class Outage(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch in which a node did not run."""
+
+    start: Microseconds
+    end: Microseconds
+    lane: int
+    #: ``crashed``, ``paused`` or ``stopped``.
+    event: str
+    detail: str
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """Something that a node's disk or log did."""
+
+    start: Microseconds
+    #: None where it took no time or never ended.
+    end: Microseconds | None
+    lane: int
+    name: str
+    #: High watermark or end of the log; None for the disk.
+    offset: int | None
+    detail: str
+
+
+class FaultBand(msgspec.Struct, frozen=True, array_like=True):
+    """A fault's time in force."""
+
+    start: Microseconds
+    end: Microseconds
+    #: Empty: all.
+    lanes: list[int]
+    name: str
+    detail: str
+
+
+class ViolationLine(msgspec.Struct, frozen=True, array_like=True):
+    """A broken promise."""
+
+    time: Microseconds
+    lane: int | None
+    name: str
+    detail: str
+
+
+class PictureData(msgspec.Struct, frozen=True):
+    """Everything that the page's script reads."""
+
+    begin: Microseconds
+    end: Microseconds
+    #: Moment of the first violation.
+    violation: Microseconds | None
+    nodes: list[str]
+    clients: list[str]
+    #: Names of messages.
+    names: list[str]
+    messages: list[Message]
+    reigns: list[Reign]
+    outages: list[Outage]
+    disks: list[Mark]
+    logs: list[Mark]
+    faults: list[FaultBand]
+    violations: list[ViolationLine]
+
+
+def picture_data(
+    timeline: ReadTimeline, known: Sequence[TimelineViolation], node_names: Sequence[str]
+) -> PictureData:
+    """Shape a timeline for the picture.
+
+    Args:
+        timeline: what was read.
+        known: violations that stand in no timeline.
+        node_names: nodes of the plan; whoever else sends or receives is a client.
+    """
+    records = timeline.records
+    begin = records[0].time if records else 0
+    end = max((_end(record) for record in records), default=begin)
+    nodes, clients = lanes_of([*timeline.before, *records], node_names)
+    lane = {name: place for place, name in enumerate([*nodes, *clients])}
+    names = sorted({record.name for record in records if isinstance(record, TimelineMessage)})
+    story = [*timeline.before, *records]
+    marks = _marks(story, lane, begin)
+    return PictureData(
+        begin=begin,
+        end=max(end, begin + 1),
+        violation=None if timeline.violation is None else timeline.violation.time,
+        nodes=[printable(node) for node in nodes],
+        clients=[printable(client) for client in clients],
+        names=[printable(name) for name in names],
+        messages=_messages(records, lane, {name: place for place, name in enumerate(names)}),
+        reigns=_reigns(story, lane, begin, end),
+        outages=_outages(story, lane, begin, end),
+        disks=[mark for mark in marks if mark.offset is None],
+        logs=[mark for mark in marks if mark.offset is not None],
+        faults=[
+            FaultBand(
+                max(record.time, begin),
+                end if record.until is None else min(record.until, end),
+                [lane[node] for node in record.nodes if node in lane],
+                printable(record.name),
+                _detail(record.detail),
+            )
+            for record in story
+            if isinstance(record, TimelineFault)
+        ],
+        violations=[
+            ViolationLine(
+                record.time,
+                None if record.node is None else lane.get(record.node),
+                printable(record.name),
+                _detail(record.detail, _STORY_MAX),
+            )
+            for record in sorted([*records, *known], key=lambda record: record.time)
+            if isinstance(record, TimelineViolation) and begin <= record.time <= end
+        ],
+    )
+
+
+def lanes_of(
+    records: Iterable[TimelineRecord], node_names: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Nodes and clients, each in natural order (``n2`` before ``n10``)."""
+    nodes, spoken = set(node_names), set[str]()
+    for record in records:
+        if isinstance(record, TimelineMessage):
+            spoken.update((record.node, record.peer))
+        elif not isinstance(record, TimelineFault | TimelineViolation):
+            nodes.add(record.node)
+    return sorted(nodes, key=natural), sorted(spoken - nodes, key=natural)
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key in which numbers inside a name count as numbers."""
+    return [
+        (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
+        for part in re.split(r"([0-9]{1,18})", name)
+    ]
+
+
+def idle_messages(records: Sequence[TimelineRecord]) -> set[int]:
+    """Places of the messages that arrived and carry nothing new; a question is as its answer is.
+
+    An answer belongs to the last question before it that went the other way, is called as it is
+    without ``Answer``, had arrived and had no answer yet.
+    """
+    idle: set[int] = set()
+    unanswered: dict[tuple[str, str, str], deque[int]] = {}
+    for place, record in enumerate(records):
+        if not isinstance(record, TimelineMessage):
+            continue
+        if _is_idle(record):
+            idle.add(place)
+        question = record.name.removesuffix(_ANSWER)
+        if question == record.name:
+            key = (record.node, record.peer, question)
+            unanswered.setdefault(key, deque(maxlen=_OPEN_QUESTIONS_MAX)).append(place)
+            continue
+        asked = unanswered.get((record.peer, record.node, question), deque[int]())
+        answered = next(
+            (ago for ago in reversed(asked) if _had_arrived(records[ago], record)), None
+        )
+        if answered is not None:
+            asked.remove(answered)
+            idle.discard(answered)
+            if _is_idle(record):
+                idle.add(answered)
+    return idle
+
+
+def _is_idle(message: TimelineMessage) -> bool:
+    """What was lost is worth a look even if there was little in it."""
+    return message.empty and message.fate == "arrived"
+
+
+def _had_arrived(question: TimelineRecord, answer: TimelineMessage) -> bool:
+    return (
+        isinstance(question, TimelineMessage)
+        and question.arrived is not None
+        and question.arrived <= answer.time
+    )
+
+
+def _messages(
+    records: Sequence[TimelineRecord], lane: dict[str, int], names: dict[str, int]
+) -> list[Message]:
+    idle = idle_messages(records)
+    return [
+        Message(
+            record.time,
+            record.arrived,
+            lane[record.node],
+            lane[record.peer],
+            names[record.name],
+            record.fate,
+            place in idle,
+            _detail(record.detail),
+        )
+        for place, record in enumerate(records)
+        if isinstance(record, TimelineMessage)
+    ]
+
+
+def _reigns(
+    story: Sequence[TimelineRecord], lane: dict[str, int], begin: int, end: int
+) -> list[Reign]:
+    """A role lasts until the node's next one, and no longer than the node runs."""
+    held: dict[str, TimelineState] = {}
+    found: list[Reign] = []
+
+    def close(node: str, moment: int) -> None:
+        state = held.pop(node, None)
+        if state is None or moment < begin:
+            return
+        found.append(
+            Reign(
+                max(state.time, begin),
+                moment,
+                lane[node],
+                printable(state.role) or ROLELESS,
+                state.epoch,
+                None if state.leader is None else printable(state.leader),
+                _detail(state.detail),
+            )
+        )
+
+    for record in story:
+        if isinstance(record, TimelineState):
+            close(record.node, record.time)
+            held[record.node] = record
+        elif isinstance(record, TimelineLife) and record.event in ("started", "crashed", "stopped"):
+            close(record.node, record.time)
+    for node in list(held):
+        close(node, end)
+    return sorted(found, key=lambda reign: reign.start)
+
+
+def _outages(
+    story: Sequence[TimelineRecord], lane: dict[str, int], begin: int, end: int
+) -> list[Outage]:
+    down: dict[str, TimelineLife] = {}
+    found: list[Outage] = []
+
+    def close(node: str, moment: int) -> None:
+        life = down.pop(node, None)
+        if life is not None and moment >= begin:
+            start = max(life.time, begin)
+            found.append(Outage(start, moment, lane[node], life.event, _detail(life.detail)))
+
+    for record in story:
+        if isinstance(record, TimelineLife):
+            close(record.node, record.time)
+            if record.event in ("crashed", "paused", "stopped"):
+                down[record.node] = record
+    for node in list(down):
+        close(node, end)
+    return sorted(found, key=lambda outage: outage.start)
+
+
+def _marks(story: Sequence[TimelineRecord], lane: dict[str, int], begin: int) -> list[Mark]:
+    found: list[Mark] = []
+    for record in story:
+        if isinstance(record, TimelineDisk):
+            name, end, offset = record.name, record.until, None
+        elif isinstance(record, TimelineLog):
+            name, end, offset = record.event, None, record.offset
+        else:
+            continue
+        start = max(record.time, begin)
+        detail = _detail(record.detail)
+        found.append(Mark(start, end, lane[record.node], printable(name), offset, detail))
+    return found
+
+
+def _end(record: TimelineRecord) -> int:
+    if isinstance(record, TimelineMessage):
+        return record.time if record.arrived is None else record.arrived
+    if isinstance(record, TimelineDisk):
+        return record.time if record.until is None else record.until
+    return record.time
+
+
+def _detail(text: str, length_max: int = _DETAIL_MAX) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= length_max else shown[: length_max - 1] + "…"

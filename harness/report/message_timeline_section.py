@@ -1,0 +1,190 @@
+"""The report's section that shows every message of a simulated run, ready for the template.
+
+Reads ``timeline.jsonl`` and is pure apart from that. The picture is drawn by a script; whoever
+cannot see it reads the table of what came last before the violation. Source: issue 5, item 9.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from markupsafe import Markup
+
+from checker.verdict import CheckResult
+from harness.plain_text import printable
+from harness.report.embedding import json_for_script
+from harness.report.message_timeline import ReadTimeline, read_timeline
+from harness.report.message_timeline_data import ROLELESS, idle_messages, picture_data
+from history.timeline_records import (
+    TimelineDisk,
+    TimelineFault,
+    TimelineLife,
+    TimelineLog,
+    TimelineMessage,
+    TimelineRecord,
+    TimelineState,
+    TimelineViolation,
+)
+
+#: Rows of the table at most.
+ROWS_MAX = 200
+_US_PER_S = 1_000_000
+_NS_PER_US = 1_000
+
+#: Of the page's assets, those that this section alone needs.
+SCRIPTS = (
+    "message_timeline_index.js",
+    "message_timeline_words.js",
+    "message_timeline_lanes.js",
+    "message_timeline_arrows.js",
+    "message_timeline_picture.js",
+    "message_timeline.js",
+)
+STYLES = ("message_timeline.css",)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One event of the table."""
+
+    time: str
+    where: str
+    what: str
+    detail: str
+    is_violation: bool
+
+
+class MessageTimeline(msgspec.Struct, frozen=True):
+    """What the template shows."""
+
+    #: The picture's data, for a script element.
+    data: Markup
+    rows: list[Row]
+    #: What the rows are, in one sentence.
+    caption: str
+    #: How much of the run is shown, where it is not all; else None.
+    cut: str | None
+    has_violation: bool
+    problems: list[str]
+
+
+def message_timeline(
+    path: Path, checkers: Iterable[CheckResult], node_names: Sequence[str]
+) -> MessageTimeline | None:
+    """The section; None for a run without a timeline.
+
+    Args:
+        path: ``timeline.jsonl`` of the run.
+        checkers: the results; their violations are shown where they name an operation.
+        node_names: nodes of the plan.
+    """
+    known = known_violations(checkers)
+    timeline = read_timeline(path, known)
+    if timeline is None:
+        return None
+    return MessageTimeline(
+        data=json_for_script(picture_data(timeline, known, node_names)),
+        rows=_rows(timeline),
+        caption=_caption(timeline),
+        cut=_cut(timeline),
+        has_violation=timeline.violation is not None,
+        problems=[printable(problem) for problem in timeline.problems],
+    )
+
+
+def known_violations(checkers: Iterable[CheckResult]) -> list[TimelineViolation]:
+    """Each violation whose operation has a time, at the operation's end (else its beginning)."""
+    found: list[TimelineViolation] = []
+    for result in checkers:
+        for violation in result.violations:
+            operation = violation.get("operation")
+            if not isinstance(operation, dict):
+                continue
+            fields = cast("dict[str, Any]", operation)
+            moment = fields.get("end")
+            if not isinstance(moment, int):
+                moment = fields.get("start")
+            if isinstance(moment, int) and moment >= 0:
+                found.append(
+                    TimelineViolation(
+                        time=moment // _NS_PER_US,
+                        name=result.checker,
+                        detail=str(violation.get("sentence", result.reason)),
+                    )
+                )
+    return found
+
+
+def _rows(timeline: ReadTimeline) -> list[Row]:
+    last = timeline.violation
+    idle = idle_messages(timeline.records)
+    told = [
+        record
+        for place, record in enumerate(timeline.records)
+        if place not in idle and (last is None or (record.time <= last.time and record is not last))
+    ]
+    if last is not None:
+        told.append(last)
+    return [_row(record) for record in told[-ROWS_MAX:]]
+
+
+def _caption(timeline: ReadTimeline) -> str:
+    until = "the end" if timeline.violation is None else "the violation"
+    return f"At most {ROWS_MAX} events before {until}, without messages that carry nothing new."
+
+
+def _cut(timeline: ReadTimeline) -> str | None:
+    if not timeline.is_cut:
+        return None
+    shown, total = len(timeline.records), timeline.total
+    where = (
+        "the last ones"
+        if timeline.violation is None
+        else "those that led to the violation and some after it"
+    )
+    return f"{shown:,} of {total:,} events are shown, {where}; all stand in timeline.jsonl."
+
+
+def _row(record: TimelineRecord) -> Row:
+    where, what = words(record)
+    return Row(
+        time=f"{record.time / _US_PER_S:.6f}",
+        where=printable(where),
+        what=printable(what),
+        detail=printable(record.detail),
+        is_violation=isinstance(record, TimelineViolation),
+    )
+
+
+def words(record: TimelineRecord) -> tuple[str, str]:
+    """Where it happened, and what, for people."""
+    match record:
+        case TimelineMessage():
+            return f"{record.node} → {record.peer}", f"{record.name}, {_fate(record)}"
+        case TimelineState():
+            leader = "" if record.leader in (None, record.node) else f", leader {record.leader}"
+            return record.node, f"{record.role or ROLELESS} in epoch {record.epoch}{leader}"
+        case TimelineLife():
+            return record.node, record.event
+        case TimelineDisk():
+            return record.node, f"disk: {record.name}{_lasting(record.time, record.until)}"
+        case TimelineLog():
+            what = "high watermark" if record.event == "high-watermark" else f"{record.event}, end"
+            return record.node, f"{what} {record.offset}"
+        case TimelineFault():
+            lasting = _lasting(record.time, record.until) or ", to the end"
+            return ", ".join(record.nodes) or "all", f"fault: {record.name}{lasting}"
+        case TimelineViolation():
+            return record.node or "-", f"violation: {record.name}"
+
+
+def _fate(message: TimelineMessage) -> str:
+    if message.fate != "arrived":
+        return message.fate
+    if message.arrived is None:
+        return "under way at the end"
+    return f"arrived after {(message.arrived - message.time) / 1000:.3f} ms"
+
+
+def _lasting(start: int, end: int | None) -> str:
+    return "" if end is None else f" for {(end - start) / 1000:.3f} ms"

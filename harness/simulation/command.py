@@ -1,0 +1,174 @@
+"""What ``splitbrain sim`` does: checks what it was asked for, sweeps, and says what came of it.
+
+Source: design, sections 6 and 9.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from contracts.errors import UsageError
+from harness.interrupts import LEFT_EXIT_CODE, Interrupts
+from harness.options import SEED_MAX, check_bugs, check_runs_folder
+from harness.simulation.sweep import Sweep, SweepOrder
+from harness.simulation.sweep_display import SweepDisplay
+from harness.simulation.sweep_summary import show_hashes, show_summary
+from harness.simulation.trial import Trial, simulated_system
+from harness.stop import Stop
+from systems.registry import DEFAULT_SYSTEM
+
+#: More worker processes than any machine has use for.
+JOBS_MAX = 256
+_RANGE = re.compile(r"(-?\d+):(-?\d+)")
+_TRY_SEED = "harness.simulation.trial:try_seed"
+_WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
+
+
+class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``splitbrain sim`` was asked for."""
+
+    seeds: str
+    jobs: int = 1
+    system: str = DEFAULT_SYSTEM
+    bugs: tuple[str, ...] = ()
+    fail_fast: bool = False
+    trace_hash: bool = False
+    beyond_promise: bool = False
+    runs_folder: Path = Path("runs")
+    check_share: float = 0.05
+    keep: int = 100
+
+
+def seed_range(text: str) -> range:
+    """``A:B`` as the seeds from A up to B, B itself not included.
+
+    Raises:
+        UsageError: it is no range, is empty, or has a seed that cannot be.
+    """
+    found = _RANGE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--seeds cannot be {text!r}", _WRITE_RANGE)
+    first, end = int(found[1]), int(found[2])
+    if first < 0 or end > SEED_MAX:
+        raise UsageError(
+            f"--seeds {text} names a seed outside of 0 to {SEED_MAX:,}",
+            _WRITE_RANGE,
+        )
+    if end <= first:
+        raise UsageError(
+            f"--seeds {text} is empty: {end} does not come after {first}", _WRITE_RANGE
+        )
+    return range(first, end)
+
+
+def order_of(options: SimOptions, *, function: str = _TRY_SEED) -> SweepOrder:
+    """What the sweep is to do.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+        CapabilityError: the system has no simulated nodes.
+    """
+    seeds = seed_range(options.seeds)
+    _check_numbers(options)
+    check_runs_folder(options.runs_folder)
+    _check_system(options)
+    trial = Trial(
+        system=options.system,
+        bugs=options.bugs,
+        beyond_promise=options.beyond_promise,
+        runs_folder=str(options.runs_folder.absolute()),
+    )
+    return SweepOrder(
+        seeds=seeds,
+        function=function,
+        trial=trial,
+        jobs=options.jobs,
+        check_share=options.check_share,
+        fail_fast=options.fail_fast,
+        keep_max=options.keep,
+        keeps_hashes=options.trace_hash,
+    )
+
+
+def run_sweep(
+    options: SimOptions,
+    console: Console,
+    *,
+    sweep: Sweep | None = None,
+) -> int:
+    """Sweep, show it, and return the exit code.
+
+    Args:
+        options: what was asked for.
+        console: where it is shown.
+        sweep: what to carry out instead of what the options say; for tests.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+        HarnessError: no worker process could be started.
+    """
+    if sweep is None:
+        sweep = Sweep(order_of(options), Stop())
+    order, stop = sweep.order, sweep.stop
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    interrupts = Interrupts(errors.print)
+
+    def interrupt() -> str:
+        stop.interrupt()
+        return ""
+
+    def farewell() -> tuple[str, int]:
+        return "left at once; run folders of failures found so far stay.", LEFT_EXIT_CODE
+
+    with interrupts, interrupts.during(interrupt, farewell=farewell):
+        display = SweepDisplay(
+            console, title_of(options, order), len(order.seeds), sweep.tally, order.keep_max
+        )
+        with display:
+            sweep.carry_out(display.took)
+        elapsed_s = display.elapsed_s
+    is_whole = not stop.is_set() and not sweep.is_cut_short
+    show_summary(sweep.tally, options, order, console, elapsed_s, interrupted=stop.is_set())
+    if options.trace_hash:
+        show_hashes(sweep.tally, console)
+    return sweep.tally.exit_code(is_whole=is_whole)
+
+
+def title_of(options: SimOptions, order: SweepOrder) -> str:
+    """The line above the sweep."""
+    bugs = f", with {', '.join(options.bugs)}" if options.bugs else ""
+    promise = ", beyond the promise" if options.beyond_promise else ""
+    jobs = "1 process" if order.jobs == 1 else f"{order.jobs} processes"
+    return (
+        f"splitbrain sim {options.system}, seeds {order.seeds.start} to {order.seeds.stop - 1}"
+        f"{bugs}{promise}, {jobs}"
+    )
+
+
+def _check_numbers(options: SimOptions) -> None:
+    if not 1 <= options.jobs <= JOBS_MAX:
+        raise UsageError(
+            f"--jobs cannot be {options.jobs}", f"Choose a number between 1 and {JOBS_MAX}"
+        )
+    # Not a number compares with nothing and is refused too.
+    if not 0.0 <= options.check_share <= 1.0:
+        raise UsageError(
+            f"--check-share cannot be {options.check_share:g}", "Choose a number between 0 and 1"
+        )
+    if options.keep < 0:
+        raise UsageError(f"--keep cannot be {options.keep}", "Choose a number of at least 0")
+
+
+def _check_system(options: SimOptions) -> None:
+    from nemesis.nearest import or_nearest
+    from systems.registry import names, system
+
+    if options.system not in names():
+        raise UsageError(
+            f"there is no system called {options.system!r}",
+            or_nearest(options.system, names(), "systems"),
+        )
+    check_bugs(options.bugs, system(options.system))
+    simulated_system(options.system)

@@ -1,0 +1,230 @@
+"""Every kind of fault of the simulated world: those of ``nemesis``, and those that only it has.
+
+Each act says what it did and gives back how to undo it; healing is part of the fault. Acts on disks
+are in ``disk_acts``. Must never choose when to strike, nor whether the promise allows it: that is
+the driver's.
+"""
+
+from collections.abc import Callable
+from typing import Final, cast
+
+import msgspec
+
+from contracts.errors import UsageError
+from contracts.fault import ActualFault, Link, ScheduledFault
+from contracts.runtime import Runtime
+from contracts.simulation import Timer
+from harness.simulation.disk_acts import DISK_ACTS
+from harness.simulation.fault_blow import (
+    Act,
+    Blow,
+    Struck,
+    named,
+    nodes_of_target,
+    spread,
+    where,
+)
+from nemesis.kinds import FaultKind, fault_kind
+from nemesis.nearest import or_nearest
+from nemesis.partition import links_between
+from nemesis.targets import ALL, FOLLOWER, HALVES, LEADER, ClusterView, random_target, shuffled
+
+#: Cuts and restores of a flapping link.
+_FLAPS_MIN: Final = 3
+_FLAPS_SPAN: Final = 6
+#: Clogs delay by 1 ms up to half a second, clock jumps by 1 ms up to half an hour.
+_CLOG_US: Final = 1_000
+_CLOG_DOUBLINGS: Final = 9
+_JUMP_US: Final = 1_000
+_JUMP_DOUBLINGS: Final = 20
+#: Nodes that a cut between two of them with a third one beside needs.
+_PARTIAL_NODES: Final = 3
+
+
+def _strike_as_nemesis(kind: FaultKind) -> Callable[[Blow], Struck]:
+    """The act of a fault kind that every runtime has."""
+
+    def strike(blow: Blow) -> Struck:
+        # The kinds call no more of a runtime than what a reach offers.
+        runtime = cast("Runtime", blow.reach)
+        said = kind.inject(runtime, blow.actual)
+        waited = blow.links
+
+        def heal() -> str:
+            waiting = blow.reach.network.waiting_count(waited) if waited else 0
+            kind.heal(runtime, blow.actual)
+            if waited:
+                return f"{len(waited)} links open; {waiting} messages had waited"
+            return _states(blow)
+
+        done = f"{len(waited)} links cut" if waited else _states(blow)
+        return Struck(done if said is None else f"{done}; {said}", heal)
+
+    return strike
+
+
+def _states(blow: Blow) -> str:
+    """What the nodes hit are doing now."""
+    cluster = blow.reach.cluster
+    return ", ".join(
+        f"{node} "
+        + ("exited" if not cluster.is_up(node) else "paused" if cluster.is_paused(node) else "runs")
+        for node in blow.nodes
+    )
+
+
+def _between(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+    """The nodes, and all links between them and the rest."""
+    actual = nodes_of_target(fault, view)
+    if actual is None:
+        return None
+    links = links_between(actual.nodes, view.nodes)
+    return msgspec.structs.replace(actual, links=links) if links else None
+
+
+def _inbound_or_outbound(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+    """The nodes, and one direction of the links between them and the rest."""
+    actual = _between(fault, view)
+    if actual is None:
+        return None
+    drawn = ("inbound", "outbound")[where(fault.draw).below(2)]
+    is_inbound = fault.options.get("direction", drawn) == "inbound"
+    links = tuple(link for link in actual.links if (link.destination in actual.nodes) == is_inbound)
+    return msgspec.structs.replace(actual, links=links)
+
+
+def _one_pair(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+    """The target and one other node, which a third one still reaches."""
+    actual = nodes_of_target(fault, view)
+    if actual is None or len(view.nodes) < _PARTIAL_NODES:
+        return None
+    first = actual.nodes[0]
+    others = [node for node in view.nodes if node != first]
+    second = shuffled(others, where(fault.draw).below(1 << 16))[0]
+    return msgspec.structs.replace(
+        actual, nodes=(first, second), links=(Link(first, second), Link(second, first))
+    )
+
+
+def _cut(blow: Blow) -> Struck:
+    """Cut the fault's links."""
+    reach = blow.reach
+    reach.cut(blow.links)
+    words = ", ".join(f"{link.source} to {link.destination}" for link in blow.links)
+
+    def heal() -> str:
+        waiting = reach.network.waiting_count(blow.links)
+        reach.restore(blow.links)
+        return f"{len(blow.links)} links open; {waiting} messages had waited"
+
+    return Struck(f"{len(blow.links)} links cut: {words}", heal)
+
+
+def _flap(blow: Blow) -> Struck:
+    """Cut and restore the fault's links again and again."""
+    reach, world = blow.reach, blow.reach.world
+    flaps = blow.chosen("count", _FLAPS_MIN + blow.draws.below(_FLAPS_SPAN))
+    half_us = max(1, blow.duration_us // (2 * flaps))
+    is_cut = False
+    cuts = 0
+    pending: Timer | None = None
+
+    def turn() -> None:
+        nonlocal is_cut, cuts, pending
+        if is_cut:
+            reach.restore(blow.links)
+        else:
+            reach.cut(blow.links)
+            cuts += 1
+        is_cut = not is_cut
+        pending = world.after(half_us, turn) if is_cut or cuts < flaps else None
+
+    def heal() -> str:
+        if pending is not None:
+            pending.cancel()
+        if is_cut:
+            reach.restore(blow.links)
+        return f"{len(blow.links)} links open after {cuts} cuts"
+
+    turn()
+    return Struck(f"{len(blow.links)} links cut and restored every {half_us} us", heal)
+
+
+def _clog(blow: Blow) -> Struck:
+    """Slow the fault's links down."""
+    delay_us = blow.chosen("delay_us", spread(blow.draws, _CLOG_US, _CLOG_DOUBLINGS))
+    blow.reach.clog(blow.links, delay_us)
+
+    def heal() -> str:
+        blow.reach.unclog(blow.links, delay_us)
+        return f"{len(blow.links)} links as before"
+
+    return Struck(f"{len(blow.links)} links slower by {delay_us} us", heal)
+
+
+def _reset(blow: Blow) -> Struck:
+    """Reset every connection of the nodes."""
+    count = sum(blow.reach.network.reset(node) for node in blow.nodes)
+    return Struck(f"{count} connections reset", lambda: "nothing to undo")
+
+
+def _jump_clock(blow: Blow) -> Struck:
+    """Move the wall clocks, and back again when healed."""
+    size_us = spread(blow.draws, _JUMP_US, _JUMP_DOUBLINGS)
+    delta_us = blow.chosen("delta_us", -size_us if blow.draws.below(2) else size_us)
+    cluster = blow.reach.cluster
+    for node in blow.nodes:
+        cluster.jump_clock(node, delta_us)
+
+    def heal() -> str:
+        for node in blow.nodes:
+            cluster.jump_clock(node, -delta_us)
+        return "the clock is right again"
+
+    return Struck(f"the clock of {named(blow.nodes)} jumped by {delta_us} us", heal)
+
+
+_ANY = (LEADER, LEADER, FOLLOWER, random_target(1))
+
+_ACTS: Final[dict[str, Act]] = {
+    act.name: act
+    for act in (
+        *(
+            Act(
+                name,
+                _strike_as_nemesis(fault_kind(name)),
+                resolve=fault_kind(name).actual,
+                needs_up=name != "partition",
+                targets=(LEADER, *fault_kind(name).other_targets),
+            )
+            for name in ("partition", "kill", "pause", "power")
+        ),
+        Act("one-way", _cut, _inbound_or_outbound, needs_up=False, targets=(*_ANY, HALVES)),
+        Act("partial", _cut, _one_pair, needs_up=False, targets=_ANY),
+        Act("flap", _flap, _between, needs_up=False, targets=(*_ANY, HALVES)),
+        Act("clog", _clog, _between, needs_up=False, targets=(*_ANY, HALVES)),
+        Act("reset", _reset, targets=(*_ANY, ALL), is_instant=True),
+        Act("clock-jump", _jump_clock, targets=(*_ANY, ALL)),
+        *DISK_ACTS,
+    )
+}
+
+
+def act_names() -> tuple[str, ...]:
+    """Names of all kinds of faults of the simulated world, sorted."""
+    return tuple(sorted(_ACTS))
+
+
+def act_of(kind: str) -> Act:
+    """The act of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    act = _ACTS.get(kind)
+    if act is None:
+        raise UsageError(
+            f"there is no fault called {kind!r} in the simulation",
+            or_nearest(kind, act_names(), "faults"),
+        )
+    return act

@@ -1,0 +1,254 @@
+"""Writes the run folder of a simulated run, whole, once the run is over.
+
+The same files as a run in containers leaves, so that ``check``, ``analyze``, the report and
+``replay`` work on it as on any other; besides, the scenario, what only a simulation knows, and the
+story for the timeline. ``metrics.jsonl`` and ``leaders.jsonl`` are empty: nobody looked from
+outside. Must never be written while the run goes on: nothing in a simulation may touch a disk.
+Source: design, section 5; issue 5.
+"""
+
+import datetime as dt
+import platform
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from contracts.errors import HarnessError
+from contracts.fault import ScheduledFault
+from contracts.names import NodeName, RunId
+from contracts.scenario import Scenario, SimulatedFault
+from contracts.system import System
+from harness.atomic_file import write_atomically
+from harness.log_collection import write_committed_log
+from harness.manifest import open_manifest, write_manifest
+from harness.phases import Phase, phases_path
+from harness.plan_record import usable_checkers, write_plan
+from harness.simulation.judging import asked_checkers, has_converged
+from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from harness.simulation.record import DRAWN, SIMULATED, encode_record, record_of
+from harness.simulation.scenario_file import encode_scenario
+from harness.store import create_run
+from harness.tool_version import tool_commit, tool_version
+from history.plan import Plan, sub_seeds
+from history.run_folder import RunFolder
+from history.timeline_records import TimelineViolation
+
+_US_PER_MS = 1_000
+_US_PER_S = 1_000_000
+#: Steps that every folder has, whatever the run tells of its course.
+_LAST_STEPS = ("stopped", "collected", "torn-down")
+
+
+def keep_sweep_run(
+    judged: JudgedOutcome,
+    runs_folder: Path,
+    *,
+    kind: str = "sim",
+    shrunk_from: str | None = None,
+) -> Path:
+    """Make the run folder of a seed that failed in a sweep, or of a smaller one.
+
+    Args:
+        judged: what the run came to.
+        runs_folder: where the folder is made.
+        kind: how the test is called, before the system's name.
+        shrunk_from: the run of which this is a smaller one.
+
+    Raises:
+        HarnessError: the folder cannot be made or written.
+    """
+    from systems.registry import system
+
+    outcome = judged.outcome
+    scenario = outcome.scenario
+    name = f"{kind}-{scenario.system}-{scenario.load.workload}"
+    with create_run(runs_folder, name, scenario.seed) as living:
+        plan = plan_of_scenario(
+            scenario, name, living.run_id, system(scenario.system), asked_checkers(outcome)
+        )
+        write_run(living.folder, plan, outcome, judged=judged, shrunk_from=shrunk_from)
+        return living.folder.root
+
+
+def plan_of_scenario(
+    scenario: Scenario, name: str, run_id: RunId, system: System, checkers: Sequence[str]
+) -> Plan:
+    """The plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone."""
+    load = scenario.load
+    return Plan(
+        run_id=run_id,
+        test=name,
+        system=scenario.system,
+        bugs=scenario.bugs,
+        settings=dict(scenario.settings),
+        system_versions=system.versions(),
+        declares_state_events=system.declares_state_events,
+        declares_committed_logs=system.declares_committed_logs,
+        runtime=SIMULATED,
+        runtime_versions=runtime_versions(),
+        nodes=voters(scenario.nodes),
+        workload=load.workload,
+        workload_options=dict(load.workload_options),
+        checkers=usable_checkers(checkers, system),
+        nemesis=DRAWN,
+        planned_faults=len(scenario.faults),
+        seed=scenario.seed,
+        sub_seeds=sub_seeds(scenario.seed),
+        time_limit_s=scenario.load_us / _US_PER_S,
+        concurrency=load.clients,
+        rate=load.rate,
+        operation_timeout_s=load.timeout_us / _US_PER_S,
+        started_at=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        tool_version=tool_version(),
+        tool_commit=tool_commit(),
+    )
+
+
+def voters(count: int) -> tuple[NodeName, ...]:
+    """Names of the nodes that vote; observers come after them and stand in no plan."""
+    return tuple(NodeName(f"n{number}") for number in range(1, count + 1))
+
+
+def runtime_versions() -> dict[str, str]:
+    """What a simulated run was made with; its trace is the same on every version of Python."""
+    return {SIMULATED: "virtual clock", "python": platform.python_version()}
+
+
+def write_run(
+    folder: RunFolder,
+    plan: Plan,
+    outcome: SimulationOutcome,
+    *,
+    judged: JudgedOutcome | None = None,
+    schedule: Iterable[ScheduledFault] | None = None,
+    shrunk_from: str | None = None,
+) -> None:
+    """Write everything and seal it.
+
+    Args:
+        folder: exists, and is locked by the caller.
+        plan: of the run.
+        outcome: what the run came to.
+        judged: what the checkers of outcomes said, where somebody has asked them.
+        schedule: the faults as planned; by default those of the scenario.
+        shrunk_from: the run of which this is a smaller one.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    planned = scheduled(outcome) if schedule is None else tuple(schedule)
+    write_plan(folder, plan)
+    open_manifest(folder)
+    try:
+        write_atomically(folder.scenario, encode_scenario(outcome.scenario))
+        _write_lines(folder.schedule, (*planned, *outcome.struck))
+        _write_lines(folder.history, outcome.events)
+        _write_lines(folder.faults, outcome.faults)
+        _write_lines(phases_path(folder.root), course(outcome))
+        _write_lines(folder.metrics, ())
+        _write_lines(folder.leaders, ())
+        _write_nodes(folder, outcome)
+        if outcome.story:
+            _write_lines(folder.timeline, story(outcome))
+        write_atomically(folder.simulation, encode_record(record_of(outcome, judged, shrunk_from)))
+    except OSError as error:
+        raise HarnessError(
+            "write the run folder",
+            str(folder.root),
+            error.strerror or str(error),
+            "Make room on that disk, or choose another --runs-folder.",
+        ) from error
+    write_manifest(folder)
+
+
+def scheduled(outcome: SimulationOutcome) -> tuple[ScheduledFault, ...]:
+    """The scenario's faults as lines of a schedule, in the order of their index.
+
+    One that waited for a happening stands at the moment at which it struck, at the end of the run
+    where it never did; its options say what it waited for.
+    """
+    struck_ns: dict[int, int] = {}
+    for event in outcome.faults:
+        struck_ns.setdefault(event.index, event.time)
+    lines: list[ScheduledFault] = []
+    for fault in sorted(outcome.scenario.faults, key=lambda fault: fault.index):
+        at_us = fault.when.at_us
+        if at_us is None:
+            at_us = struck_ns.get(fault.index, outcome.virtual_us * 1000) // 1000
+        options = dict(fault.options)
+        if fault.when.on is not None:
+            options["when"] = awaited(fault)
+        lines.append(
+            ScheduledFault(
+                index=fault.index,
+                kind=fault.kind,
+                target=fault.target,
+                at_ms=at_us // _US_PER_MS,
+                duration_ms=fault.duration_us // _US_PER_MS,
+                draw=fault.draw,
+                options=options,
+            )
+        )
+    return tuple(lines)
+
+
+def awaited(fault: SimulatedFault) -> str:
+    """What a fault waits for, in a few words."""
+    when = fault.when
+    if when.on is None:
+        return f"at {(when.at_us or 0) / _US_PER_MS:g} ms"
+    where = "any node" if when.node is None else str(when.node)
+    count = "" if when.count == 1 else f", time {when.count}"
+    later = "" if when.delay_us == 0 else f", {when.delay_us / _US_PER_MS:g} ms later"
+    return f"{when.on} at {where}{count}{later}"
+
+
+def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:
+    """The steps of the run, ended as those of a run in order: nothing is left of a simulation."""
+    # A violation is the system's failure; "failed" tells of the harness's.
+    left_out = {"failed"} if has_converged(outcome) else {"failed", "converged"}
+    phases = [phase for phase in outcome.phases if phase.phase not in left_out]
+    end_ns = max([outcome.virtual_us * 1000, *(phase.time for phase in phases)])
+    reached = {phase.phase for phase in phases}
+    if not phases:
+        phases.append(Phase(0, "load-started"))
+    phases += [
+        Phase(end_ns, step, events=len(outcome.events))
+        for step in _LAST_STEPS
+        if step not in reached
+    ]
+    return tuple(phases)
+
+
+def story(outcome: SimulationOutcome) -> list[Any]:
+    """The records of the timeline in the order of their time, the violation among them."""
+    records: list[Any] = list(outcome.story)
+    violation = outcome.violation
+    if violation is not None and not any(
+        isinstance(record, TimelineViolation) for record in records
+    ):
+        records.append(
+            TimelineViolation(
+                time=violation.time_us,
+                name=violation.invariant,
+                node=violation.node,
+                detail=violation.problem,
+            )
+        )
+    return sorted(records, key=lambda record: record.time)
+
+
+def _write_nodes(folder: RunFolder, outcome: SimulationOutcome) -> None:
+    names = [*voters(outcome.scenario.nodes), *outcome.state_events, *outcome.committed_logs]
+    for node in dict.fromkeys(names):
+        folder.node(node).mkdir(parents=True, exist_ok=True)
+        _write_lines(folder.state_events(node), outcome.state_events.get(node, ()))
+        log = outcome.committed_logs.get(node)
+        if log is not None:
+            write_committed_log(folder.committed_log(node), log)
+
+
+def _write_lines(path: Path, records: Iterable[object]) -> None:
+    path.write_bytes(b"".join(msgspec.json.encode(record) + b"\n" for record in records))

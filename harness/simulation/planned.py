@@ -1,0 +1,177 @@
+"""Runs a plan of ``splitbrain test`` in a simulated world: one plan, two worlds.
+
+The operations come from the same sub-seed and the schedule is the same; only the moments within the
+system differ, and here they are the same every time. A quiet world otherwise: no message is lost
+and no disk is slow but by the plan's faults. Judged, reported and analysed as any other run. The
+folder appears when the run is over: nothing in a simulation may touch a disk. Source: design,
+sections 2 and 9.
+"""
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from contracts.errors import CapabilityError
+from contracts.scenario import (
+    LoadOptions,
+    Moment,
+    RecoveryOptions,
+    Scenario,
+    SimulatedFault,
+)
+from contracts.simulation import SimulatedSystem
+from harness.options import PlannedTest
+from harness.plain_text import printable
+from harness.plan_record import plan_of
+from harness.progress import fault_sentence, phase_sentence, stamped_line
+from harness.run_clock import NANOSECONDS
+from harness.runner import RunOutcome
+from harness.simulation.folder import course, runtime_versions, write_run
+from harness.simulation.outcome import SimulationOutcome
+from harness.simulation.record import SIMULATED
+from harness.simulation.trial import simulated_system
+from harness.store import create_run
+from harness.waiting import Waiting
+from history.run_folder import RunFolder
+from nemesis.plan import refuse_what_cannot_be_had
+from runtimes.registry import capabilities
+
+_US_PER_S = 1_000_000
+_US_PER_MS = 1_000
+#: How long nodes get to agree after the last heal, as in containers.
+_PATIENCE_US = 60_000_000
+#: Clients above which no world is simulated: one thread does the work of all.
+CLIENTS_MAX = 1_000
+#: Operations above which a run is refused: all of its history is held in memory.
+OPERATIONS_MAX = 5_000_000
+#: Operations up to which the story of a run is kept for the timeline.
+_STORY_OPERATIONS_MAX = 50_000
+
+
+def scenario_of(test: PlannedTest) -> Scenario:
+    """The world in which a plan runs; every fault strikes at the time that the plan says."""
+    options = test.options
+    return Scenario(
+        system=test.system.name,
+        seed=options.seed,
+        nodes=options.nodes,
+        bugs=options.bugs,
+        settings=dict(test.system_options.settings),
+        load=LoadOptions(
+            workload=options.workload,
+            workload_options=dict(options.workload_options),
+            clients=options.concurrency,
+            rate=options.rate,
+            timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
+        ),
+        faults=tuple(
+            SimulatedFault(
+                index=fault.index,
+                kind=fault.kind,
+                target=fault.target,
+                when=Moment(at_us=fault.at_ms * _US_PER_MS),
+                duration_us=fault.duration_ms * _US_PER_MS,
+                draw=fault.draw,
+                options=fault.options,
+            )
+            for fault in test.schedule
+        ),
+        load_us=round(options.time_limit_s * _US_PER_S),
+        recovery=RecoveryOptions(patience_us=_PATIENCE_US),
+    )
+
+
+def check_plan(test: PlannedTest) -> SimulatedSystem:
+    """Refuse what no simulated world can do, before anything is run.
+
+    Raises:
+        CapabilityError: the system has no simulated nodes, or the plan is not for such worlds.
+    """
+    system = simulated_system(test.system.name)
+    refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
+    options = test.options
+    if options.concurrency > CLIENTS_MAX:
+        raise CapabilityError(
+            "simulate the clients",
+            f"--concurrency {options.concurrency}",
+            f"one thread does the work of at most {CLIENTS_MAX:,} of them",
+            "Choose fewer, or another --runtime.",
+        )
+    if options.rate * options.time_limit_s > OPERATIONS_MAX:
+        raise CapabilityError(
+            "simulate the load",
+            f"--rate {options.rate:g} for --time-limit {options.time_limit_s:g}",
+            f"a simulated run is held in memory, and takes at most {OPERATIONS_MAX:,} operations",
+            "Choose a lower rate, less time, or another --runtime.",
+        )
+    return system
+
+
+def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
+    """Run a plan and write its folder.
+
+    Raises:
+        CapabilityError: no simulated world can carry out the plan.
+        HarnessError: the run folder cannot be made or written.
+    """
+    from harness.simulation.simulate import simulate
+
+    system = check_plan(test)
+    scenario = scenario_of(test)
+    name = f"{test.system.name}-{test.options.workload}"
+    seconds = f"{test.options.time_limit_s:g}"
+    _say(console, f"splitbrain {name}, seed {test.options.seed}, simulated")
+    with Waiting(console).during(f"simulating {seconds} s"):
+        outcome = simulate(scenario, system, is_recording=_is_worth_a_story(test))
+    for line in lines_of(outcome):
+        _say(console, line)
+    folder = keep_planned_run(test, outcome, name)
+    return RunOutcome(folder, None, interrupted=False, loaded=True)
+
+
+def keep_planned_run(test: PlannedTest, outcome: SimulationOutcome, name: str) -> RunFolder:
+    """Write the run folder of a plan that was run in a simulated world.
+
+    Raises:
+        HarnessError: the disk refuses.
+    """
+    with create_run(test.options.runs_folder, name, test.options.seed) as living:
+        plan = msgspec.structs.replace(
+            plan_of(test, name, living.run_id), runtime_versions=runtime_versions()
+        )
+        write_run(living.folder, plan, outcome, schedule=test.schedule)
+        return living.folder
+
+
+def lines_of(outcome: SimulationOutcome) -> list[str]:
+    """The course of a run as a run in containers tells it, with virtual times."""
+    told = [(phase.time, phase_sentence(phase)) for phase in course(outcome)]
+    told += [(event.time, fault_sentence(event)) for event in outcome.faults]
+    told += [
+        (event.time or 0, f"{event.node} leads epoch {event.epoch}")
+        for events in outcome.state_events.values()
+        for event in events
+        if event.kind == "role" and event.role == "leader"
+    ]
+    if outcome.violation is not None:
+        violation = outcome.violation
+        told.append(
+            (
+                violation.time_us * 1000,
+                f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}",
+            )
+        )
+    # Equal times in the order in which they were told: a step before the faults that it begins.
+    return [
+        stamped_line(time / NANOSECONDS, sentence)
+        for time, sentence in sorted(told, key=lambda line: line[0])
+    ]
+
+
+def _is_worth_a_story(test: PlannedTest) -> bool:
+    """A timeline of more messages than a browser can show helps nobody."""
+    return test.options.rate * test.options.time_limit_s <= _STORY_OPERATIONS_MAX
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(Text(printable(line)), soft_wrap=True)

@@ -1,0 +1,316 @@
+"""Runs one scenario from its first step to its evidence.
+
+Nodes start, clients work and faults strike until the load's time is over; everything that is to
+heal heals; progress is demanded; what was touched is read once more. The first invariant that does
+not hold ends the run, and so does anything that a node or the world raises: a defect is a finding
+(``INV-31``), never swallowed. The evidence is kept in every case, and what was open stays open.
+
+Same scenario, same run, bit for bit: whether the story is recorded, or somebody watches, changes
+nothing. Must never know a system by name.
+"""
+
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+from contracts.committed import CommittedLog
+from contracts.errors import UsageError
+from contracts.names import NodeName
+from contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
+from contracts.simulation import SimulatedSystem
+from contracts.state_event import StateEvent
+from contracts.system import Route
+from harness.clients import reader_slots
+from harness.phases import Phase, PhaseName
+from harness.processes import Processes
+from harness.simulation.early_heals import UNTIL
+from harness.simulation.fault_driver import FaultDriver
+from harness.simulation.load import (
+    SimulatedLoad,
+    VirtualFinalReads,
+    VirtualHistory,
+    VirtualSeat,
+)
+from harness.simulation.outcome import SimulationOutcome
+from harness.simulation.recovery import Recovery
+from history.plan import sub_seed
+from history.timeline_records import TimelineViolation
+from nemesis.nearest import or_nearest
+from runtimes.simulated.world import SimulatedWorld
+from workloads.workload import workload
+
+#: Id of the invariant in ``docs/invariants.md``: nothing raises but what says why.
+DEFECT: Final = "INV-31"
+_NS_PER_US: Final = 1_000
+#: Nodes start within this time, in an order that the seed draws.
+_START_SPREAD_US: Final = 20_000
+#: How often the world is looked at while the final reads are under way.
+_LOOK_US: Final = 5_000
+_STREAM: Final = "course"
+
+
+class _StoppedError(Exception):
+    """The step was reached at which the run was to stop."""
+
+
+def simulate(
+    scenario: Scenario,
+    system: SimulatedSystem,
+    *,
+    muted: frozenset[str] = frozenset(),
+    is_recording: bool = False,
+    watch: Callable[[SimulatedWorld], None] | None = None,
+    stop_at_step: int | None = None,
+) -> SimulationOutcome:
+    """Run a scenario.
+
+    Args:
+        scenario: all that the run depends on.
+        system: makes the nodes.
+        muted: ids of invariants that do not watch.
+        is_recording: keep the story of the run.
+        watch: called after every step of the world, for those who look for a defect; must change
+            nothing.
+        stop_at_step: end the run after this step, with the evidence of then.
+
+    Raises:
+        UsageError: the scenario names something that does not exist.
+    """
+    return _Course(
+        scenario,
+        system,
+        muted=muted,
+        is_recording=is_recording,
+        watch=watch,
+        stop_at_step=stop_at_step,
+    ).run()
+
+
+class _Course:
+    """One run, one use."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        system: SimulatedSystem,
+        *,
+        muted: frozenset[str],
+        is_recording: bool,
+        watch: Callable[[SimulatedWorld], None] | None,
+        stop_at_step: int | None,
+    ) -> None:
+        _check_happenings(scenario, system)
+        world = SimulatedWorld(scenario, system, muted=muted, is_recording=is_recording)
+        self._scenario = scenario
+        self._world = world
+        self._stop = _stopping(world, watch, stop_at_step)
+        self._violation: Violation | None = None
+        self._phases: list[Phase] = []
+        self._history = VirtualHistory(world)
+        options = scenario.load
+        nodes = world.cluster.nodes
+        self._workload = workload(
+            options.workload,
+            seed=sub_seed(scenario.seed, "workload"),
+            slots=options.clients,
+            readers=reader_slots(nodes, options.clients),
+            options=options.workload_options,
+        )
+        self._processes = Processes(options.clients)
+        self._load = SimulatedLoad(
+            world=world,
+            cluster=world.cluster,
+            workload=self._workload,
+            options=options,
+            history=self._history,
+            processes=self._processes,
+        )
+        self._faults = FaultDriver(world, self._history)
+        self._recovery = Recovery(
+            world=world,
+            faults=self._faults,
+            load=self._load,
+            history=self._history,
+            run_until=self._run_until,
+            muted=muted,
+        )
+
+    def run(self) -> SimulationOutcome:
+        """From the first step to the evidence."""
+        self._guarded(self._live)
+        return self._evidence()
+
+    def _live(self) -> None:
+        """The course of the world.
+
+        Raises:
+            ViolationError: an invariant does not hold.
+        """
+        world, cluster = self._world, self._world.cluster
+        for node in cluster.nodes:
+            offset_us = world.between(_STREAM, 0, _START_SPREAD_US)
+            world.after(offset_us, lambda node=node: cluster.start(node))
+        self._reached("deployed")
+        self._reached("load-started")
+        self._faults.begin()
+        self._load.begin()
+        self._run_until(self._scenario.load_us)
+        self._recovery.heal()
+        self._reached("healed")
+        if self._recovery.is_due:
+            self._recovery.await_progress()
+            self._recovery.await_progress_apart()
+        self._load.rest()
+        self._reached("load-ended")
+        if self._recovery.is_due:
+            self._recovery.await_rest()
+            self._reached("converged")
+            self._read_finally()
+        self._load.close()
+        cluster.finish()
+        self._reached("stopped")
+
+    def _read_finally(self) -> None:
+        """Read everything that was touched."""
+        world = self._world
+        seat = VirtualSeat(
+            world=world,
+            cluster=world.cluster,
+            history=self._history,
+            processes=self._processes,
+            slot=0,
+            route=Route("leader", self._recovery.healed[0]),
+            timeout_us=self._scenario.load.timeout_us,
+        )
+        reads = VirtualFinalReads(seat, self._workload.final_reads(), world)
+        reads.begin()
+        while not reads.is_over:
+            self._run_until(world.now + _LOOK_US)
+        self._reached("final-reads-ended")
+
+    def _run_until(self, until_us: int) -> None:
+        """Let the world run.
+
+        Raises:
+            _StoppedError: it came to the step at which to stop.
+        """
+        if self._world.scheduler.run(until_us, self._stop):
+            raise _StoppedError
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Whatever goes wrong in the world becomes the run's violation, the first one only."""
+        try:
+            action()
+        except _StoppedError:
+            return
+        except ViolationError as error:
+            self._violated(error)
+        except (Exception, NodeCrashed) as error:  # noqa: BLE001 - a defect is a finding
+            self._violated(ViolationError(DEFECT, _told(error)))
+
+    def _violated(self, error: ViolationError) -> None:
+        if self._violation is not None:
+            return
+        violation = self._violation = self._world.violation(error)
+        self._world.record(
+            TimelineViolation(
+                time=violation.time_us,
+                name=violation.invariant,
+                node=violation.node,
+                detail=violation.problem,
+            )
+        )
+        self._reached("failed", f"{violation.invariant}: {violation.problem}")
+
+    def _reached(self, phase: PhaseName, detail: str | None = None) -> None:
+        self._phases.append(
+            Phase(
+                time=self._world.now * _NS_PER_US,
+                phase=phase,
+                detail=detail,
+                events=len(self._history.events),
+            )
+        )
+
+    def _evidence(self) -> SimulationOutcome:
+        """What the run leaves behind."""
+        world, cluster, history = self._world, self._world.cluster, self._history
+        logs: dict[NodeName, CommittedLog] = {}
+        events: dict[NodeName, tuple[StateEvent, ...]] = {}
+        figures: dict[str, int] = {}
+
+        def collect() -> None:
+            for node in cluster.nodes:
+                events[node] = cluster.state_events(node)
+            figures.update(cluster.figures())
+            for node in cluster.nodes:
+                log = cluster.committed_log(node)
+                if log is not None:
+                    logs[node] = log
+
+        trace_hash, steps, now = world.trace_hash, world.step, world.now
+        self._guarded(collect)
+        return SimulationOutcome(
+            scenario=self._scenario,
+            violation=self._violation,
+            trace_hash=trace_hash,
+            steps=steps,
+            virtual_us=now,
+            events=tuple(history.events),
+            faults=tuple(self._faults.events),
+            struck=tuple(self._faults.struck),
+            state_events=events,
+            committed_logs=logs,
+            unlike=self._recovery.unlike,
+            figures={
+                **figures,
+                "operations": sum(1 for event in history.events if event.type == "invoke"),
+                "acknowledged": history.ok_count,
+                "faults": len(self._faults.struck),
+                "messages": world.network.delivered_count,
+                "resets": world.network.reset_count,
+            },
+            phases=tuple(self._phases),
+            story=tuple(world.story),
+        )
+
+
+def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
+    """Refuse a fault that waits for what never happens.
+
+    Raises:
+        UsageError: the system knows no such happening.
+    """
+    for fault in scenario.faults:
+        for name in (fault.when.on, fault.options.get(UNTIL)):
+            if name is not None and name not in system.happenings:
+                raise UsageError(
+                    f"fault {fault.index} waits for {name!r}, which does not happen",
+                    or_nearest(name, tuple(dict.fromkeys(system.happenings)), "happenings"),
+                )
+
+
+def _stopping(
+    world: SimulatedWorld,
+    watch: Callable[[SimulatedWorld], None] | None,
+    stop_at_step: int | None,
+) -> Callable[[], bool] | None:
+    """What is asked after every step, None where nobody asks."""
+    if watch is None and stop_at_step is None:
+        return None
+    scheduler = world.scheduler
+
+    def stop() -> bool:
+        if watch is not None:
+            watch(world)
+        return stop_at_step is not None and scheduler.step >= stop_at_step
+
+    return stop
+
+
+def _told(error: BaseException) -> str:
+    """What was raised and where, without a path of this machine."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    frame, line = frames[-1]
+    place = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}, line {line}"
+    return f"{type(error).__name__}: {error} ({place})"

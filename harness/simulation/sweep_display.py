@@ -1,0 +1,151 @@
+"""Shows a sweep while it goes on: a line that lives on a terminal, plain lines elsewhere."""
+
+import shlex
+import threading
+import time
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from harness.plain_text import printable
+from harness.results import counted
+from harness.simulation.sweep_tally import SweepTally
+from harness.simulation.trial import SeedResult
+from harness.terminal import without_control_echo
+
+_REFRESH_PER_SECOND = 4
+#: Time between two lines of figures where the output is no terminal.
+_PLAIN_INTERVAL_S = 5.0
+_BAR_WIDTH = 24
+_US_PER_S = 1_000_000
+#: Failures that are told as they come; all stand in the summary's counts.
+_TOLD_MAX = 20
+
+
+class SweepDisplay:
+    """A context: shows a tally until it is left."""
+
+    def __init__(
+        self, console: Console, title: str, total: int, tally: SweepTally, keep_max: int
+    ) -> None:
+        self._console, self._title = console, title
+        self._total, self._tally = total, tally
+        self._keep_max = keep_max
+        #: Failures that are told once their run folder is there.
+        self._awaiting_folder: dict[int, SeedResult] = {}
+        self._began_s = time.monotonic()
+        self._ending = threading.Event()
+        self._live: Live | None = None
+        self._thread: threading.Thread | None = None
+        self._terminal = ExitStack()
+        self._told = 0
+
+    def __enter__(self) -> Self:
+        self._print(Text(printable(self._title), style="bold"))
+        if self._console.is_terminal:
+            self._terminal.enter_context(without_control_echo())
+            self._live = Live(
+                get_renderable=self._panel,
+                console=self._console,
+                refresh_per_second=_REFRESH_PER_SECOND,
+                transient=True,
+            )
+            self._live.start()
+        else:
+            self._thread = threading.Thread(target=self._print_figures, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ending.set()
+        if self._live is not None:
+            self._live.stop()
+        if self._thread is not None:
+            self._thread.join()
+        self._terminal.close()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the sweep began."""
+        return time.monotonic() - self._began_s
+
+    def say(self, sentence: str) -> None:
+        """One line about the sweep as a whole."""
+        self._print(Text(printable(sentence)))
+
+    def took(self, result: SeedResult) -> None:
+        """Tell of a result where it is worth a line: a failure, with its folder if it has one."""
+        if result.crash is not None:
+            self._tell(result)
+        elif result.purpose == "keep":
+            failure = self._awaiting_folder.pop(result.seed, None)
+            if failure is not None:
+                self._tell(failure, result.folder)
+        elif result.purpose == "first" and result.failed_by:
+            if self._tally.failed <= self._keep_max:
+                self._awaiting_folder[result.seed] = result
+            else:
+                self._tell(result)
+
+    def _tell(self, result: SeedResult, folder: str | None = None) -> None:
+        self._told += 1
+        if self._told > _TOLD_MAX:
+            if self._told == _TOLD_MAX + 1:
+                self.say("further failures are only counted")
+            return
+        self._print(failure_line(result))
+        if folder is not None:
+            self._print(Text(f"  {replay_command(folder)}", style="dim"))
+
+    def _figures(self) -> str:
+        tally, elapsed_s = self._tally, max(1e-3, self.elapsed_s)
+        simulated_s = tally.virtual_us / _US_PER_S
+        return (
+            f"{tally.done:,} of {counted(self._total, 'seed')}, {tally.done / elapsed_s:,.1f} a "
+            f"second, {simulated_s / elapsed_s:,.0f} simulated seconds a second, "
+            f"{tally.failed:,} failed, {tally.undecided:,} unknown"
+        )
+
+    def _panel(self) -> Table:
+        table = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._total, completed=self._tally.done, width=_BAR_WIDTH)
+        table.add_row(bar, Text(f"{self.elapsed_s:,.0f} s"), Text(self._figures()))
+        return table
+
+    def _print(self, line: Text) -> None:
+        # Nobody may read any more; the sweep goes on.
+        with suppress(OSError, SystemExit):
+            self._console.print(line, soft_wrap=True)
+
+    def _print_figures(self) -> None:
+        while not self._ending.wait(_PLAIN_INTERVAL_S):
+            self.say(f"{self.elapsed_s:7.1f} s  {self._figures()}")
+
+
+def replay_command(folder: str) -> str:
+    """The command line that replays a kept failure."""
+    return printable(shlex.join(["splitbrain", "replay", folder]))
+
+
+def failure_line(result: SeedResult) -> Text:
+    """Seed, what found it, and one sentence."""
+    if result.crash is not None:
+        last = result.crash.strip().splitlines()[-1]
+        line = Text("COULD NOT RUN", style="bold yellow")
+        return line.append(printable(f" seed {result.seed}: {last}"), style="default")
+    line = Text("FAILED", style="bold red")
+    found = ", ".join(result.failed_by)
+    return line.append(
+        printable(f" seed {result.seed}, {found}: {result.sentence or ''}"), style="default"
+    )

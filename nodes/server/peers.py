@@ -1,0 +1,76 @@
+"""A node's traffic with its peers over TCP: its own links, and the listener for theirs.
+
+Must never report to a node that is not attached: nothing is sent or heard before.
+"""
+
+from collections.abc import Callable
+
+from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
+from nodes.quorum.messages import Answer, Request
+from nodes.server.node import Node
+from nodes.storage.identity import StorageIdentity
+from nodes.transport.kafka_codec import KafkaCodec
+from nodes.transport.peer_link import PeerLink
+from nodes.transport.peer_listener import PeerListener
+
+
+class Peers:
+    """``PeerLinks`` and ``PeerAnswers`` of ``nodes.server.surroundings`` on an event loop."""
+
+    def __init__(self, identity: StorageIdentity, refused: Callable[[str], None]) -> None:
+        """Prepare, without a connection.
+
+        Args:
+            identity: who this node is, and where the voters listen.
+            refused: told in words when a peer's connection broke the protocol.
+        """
+        self._identity = identity
+        self._refused = refused
+        self._links: dict[NodeId, PeerLink] = {}
+        self._listener: PeerListener | None = None
+
+    def attach(self, node: Node) -> None:
+        """Say who sends, who is asked, and who is told what came of it."""
+        identity = self._identity
+        codec = KafkaCodec(identity.node_id, identity.voters)
+        self._listener = PeerListener(codec, node, self._refused)
+        self._links = {
+            voter.node_id: PeerLink(voter, codec, node)
+            for voter in identity.voters
+            if voter.node_id != identity.node_id
+        }
+
+    async def listen(self, host: str, port: int) -> None:
+        """Open the port of an attached node; raises OSError."""
+        assert self._listener is not None
+        await self._listener.listen(host, port)
+
+    def send(
+        self, peer: NodeId, correlation: CorrelationId, request: Request, timeout_ms: int
+    ) -> None:
+        """Send a request, connecting first where needed."""
+        self._links[peer].send(correlation, request, timeout_ms)
+
+    def abandon(self, peer: NodeId, correlation: CorrelationId) -> None:
+        """Close the connection of a request that nobody waits for any more."""
+        self._links[peer].abandon(correlation)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request to a peer waits for its answer."""
+        return all(link.is_idle for link in self._links.values())
+
+    def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
+        """Answer a peer's request; dropped if the connection is gone."""
+        if self._listener is not None:
+            self._listener.answer(connection, correlation, answer)
+
+    def close(self) -> None:
+        """Drop the connections to the peers."""
+        for link in self._links.values():
+            link.close()
+
+    async def stop_listening(self) -> None:
+        """Close the port and drop the connections from the peers."""
+        if self._listener is not None:
+            await self._listener.close()

@@ -1,0 +1,1 @@
+"""The real nodes in a simulated world: hosts, clients, ghost state and invariants."""

@@ -1,0 +1,214 @@
+"""All simulated machines of one world, and what may be done to them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from contracts.committed import CommittedLog
+from contracts.errors import HarnessError, UsageError
+from contracts.names import NodeName
+from contracts.scenario import NodeCrashed
+from contracts.simulation import World
+from contracts.state_event import StateEvent
+from contracts.system import LeaderView, Route
+from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.quorum.voters import ReplicaKey
+from nodes.server.quorum_settings import quorum_settings
+from nodes.storage.errors import StorageError
+from nodes.storage.reading import read_committed
+from systems.kraft.committed_log import neutral
+from systems.kraft.simulation.client import SimulatedKraftClient
+from systems.kraft.simulation.disk_faults import DiskFaults
+from systems.kraft.simulation.drawn_stream import DrawnStream
+from systems.kraft.simulation.host import Host
+from systems.kraft.simulation.oracle import Oracle
+
+_PEER_PORT: Final = 9193
+
+
+class KraftCluster:
+    """Implements ``contracts.simulation.SimulatedCluster``."""
+
+    def __init__(self, world: World, muted: frozenset[str]) -> None:
+        """Machines with formatted disks and no process.
+
+        Raises:
+            UsageError: a setting or a bug of the scenario does not exist.
+        """
+        scenario = world.scenario
+        try:
+            settings = quorum_settings(scenario.settings, PlantedBugs.from_names(scenario.bugs))
+        except ValueError as error:
+            raise UsageError(str(error), "Correct the bug or the setting") from error
+        self._world = world
+        voters = tuple(
+            Voter(NodeId(number), directory_of(number), f"n{number}", _PEER_PORT)
+            for number in range(1, scenario.nodes + 1)
+        )
+        self._oracle = Oracle(world, settings, muted=muted)
+        keys = [
+            ReplicaKey(NodeId(number), directory_of(number))
+            for number in range(1, scenario.nodes + scenario.observers + 1)
+        ]
+        self._hosts = {
+            NodeName(f"n{key.node_id}"): Host(world, self._oracle, key, voters, settings)
+            for key in keys
+        }
+        self._oracle.attach(tuple(self._hosts.values()))
+        self._voter_count = scenario.nodes
+        #: Voters first, then observers.
+        self.nodes: tuple[NodeName, ...] = tuple(self._hosts)
+        self._disks = {
+            name: DiskFaults(host, self._oracle.excuse, DrawnStream)
+            for name, host in self._hosts.items()
+        }
+        self._client_count = 0
+
+    @property
+    def hosts(self) -> dict[NodeName, Host]:
+        """The machines; for tests and debuggers."""
+        return self._hosts
+
+    @property
+    def oracle(self) -> Oracle:
+        """Who watches; for tests and debuggers."""
+        return self._oracle
+
+    def start(self, node: NodeName) -> None:
+        """Start a node that is down."""
+        self._hosts[node].start()
+
+    def kill(self, node: NodeName, draw: int) -> None:
+        """End its process; raises NodeCrashed where it happens in its own step."""
+        self._end([node], draw, lose_unsynced=False)
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
+        """End their processes and lose what they had not synced."""
+        return self._end(nodes, draw, lose_unsynced=True)
+
+    def pause(self, node: NodeName) -> None:
+        """Freeze it."""
+        self._hosts[node].pause()
+
+    def resume(self, node: NodeName) -> None:
+        """Undo pause."""
+        self._hosts[node].resume()
+
+    def jump_clock(self, node: NodeName, delta_us: int) -> None:
+        """Move its wall clock."""
+        self._hosts[node].clock.jump(delta_us)
+
+    def is_up(self, node: NodeName) -> bool:
+        """Whether its process exists."""
+        return self._hosts[node].is_up
+
+    def is_paused(self, node: NodeName) -> bool:
+        """Whether it is frozen."""
+        return self._hosts[node].is_paused
+
+    def ended(self, node: NodeName) -> str | None:
+        """Why it ended by itself."""
+        return self._hosts[node].ended
+
+    def leader(self) -> LeaderView:
+        """The running leader of the highest epoch."""
+        best: tuple[int, NodeName] | None = None
+        for name, host in self._hosts.items():
+            if host.serves and host.node.replica.role == "leader":
+                epoch = int(host.node.replica.epoch)
+                if best is None or epoch > best[0]:
+                    best = (epoch, name)
+        return LeaderView(None, None) if best is None else LeaderView(best[1], best[0])
+
+    def disk(self, node: NodeName) -> DiskFaults:
+        """Its disk."""
+        return self._disks[node]
+
+    def may_forget(self, node: NodeName) -> bool:
+        """Whether the promise holds even if this node forgets everything."""
+        return self._oracle.may_forget(self._hosts[node])
+
+    def open_client(self, slot: int, route: Route) -> SimulatedKraftClient:
+        """A fresh client."""
+        self._client_count += 1
+        voters = self.nodes[: self._voter_count]
+        name = f"c{slot}.{self._client_count}"
+        return SimulatedKraftClient(self._world, f"c{slot}", name, voters, route)
+
+    def committed_past(self, time_us: int) -> bool:
+        """Whether something was committed that was proposed after this time."""
+        return self._oracle.ghost.proposed_at > time_us
+
+    def unlike(self, among: Sequence[NodeName]) -> str | None:
+        """Why these nodes do not hold, and have not applied, the same."""
+        seen: dict[tuple[int, int, int, str], NodeName] = {}
+        for name in among:
+            host = self._hosts[name]
+            if not host.serves:
+                return f"{name} is not at work ({host.ended or 'down'})"
+            state = host.node.state()
+            seen.setdefault(
+                (state.high_watermark, state.log_end_offset, state.applied_offset, state.digest),
+                name,
+            )
+        if len(seen) <= 1:
+            return None
+        return "; ".join(
+            f"{name} has committed {known} and applied {applied} of {end}, state {digest[:8]}"
+            for (known, end, applied, digest), name in seen.items()
+        )
+
+    def healed(self, among: Sequence[NodeName]) -> None:
+        """No fault from now on."""
+        self._oracle.healed([self._hosts[name].node_id for name in among])
+
+    def finish(self) -> None:
+        """The run is over; raises ViolationError."""
+        self._oracle.finished()
+
+    def state_events(self, node: NodeName) -> tuple[StateEvent, ...]:
+        """What it said of itself."""
+        return tuple(self._hosts[node].state_events.events)
+
+    def committed_log(self, node: NodeName) -> CommittedLog | None:
+        """What its disk holds of what it once called committed."""
+        host = self._hosts[node]
+        end = max(
+            (
+                event.offset
+                for event in host.state_events.events
+                if event.kind in ("high-watermark", "commit") and event.offset is not None
+            ),
+            default=-1,
+        )
+        if end < 0:
+            return None
+        try:
+            logged = read_committed(host.folder, end, filesystem=host.disk)
+            records = tuple(neutral(record) for record in logged)
+        except (StorageError, OSError, HarnessError):
+            return None
+        start = records[0].offset if records else 0
+        last = records[-1].offset + 1 if records else start
+        return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
+
+    def figures(self) -> dict[str, int]:
+        """Counts of what happened."""
+        return self._oracle.ghost.figures()
+
+    def _end(self, nodes: Sequence[NodeName], draw: int, *, lose_unsynced: bool) -> str:
+        hosts = [self._hosts[name] for name in nodes]
+        own = any(host.is_up and host.is_running for host in hosts)
+        told = [
+            f"{host.name}: {host.end_life(lose_unsynced=lose_unsynced, draw=draw + place)}"
+            for place, host in enumerate(hosts)
+        ]
+        if own:
+            raise NodeCrashed("; ".join(told))
+        return "; ".join(told)
+
+
+def directory_of(number: int) -> DirectoryId:
+    """Directory id of a machine's first disk."""
+    return DirectoryId(f"{number:032x}")

@@ -1,0 +1,119 @@
+"""What faults do to one simulated machine's disk; implements ``SimulatedDisk``.
+
+Each fault excuses the node if it stops by itself afterwards: that is what a node that cannot trust
+its disk must do. Must never decide whether a fault is within the promise: the planner asks first.
+"""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from contracts.simulation import RandomSource
+from nodes.storage.memory import DiskSnapshot
+from nodes.wire.batches import HEADER_BYTES, peek_batch
+from systems.kraft.simulation.host import Host
+
+#: Which files rot, by what the fault names.
+_SUFFIXES: Final = {"log": ".log", "state": "quorum-state", "checkpoint": "leader-epoch-checkpoint"}
+#: Chance that rot in a log is aimed at the start of a batch: bytes of records are many more.
+_HEADER_CHANCE: Final = 0.6
+#: Low bytes of the fields before those that a batch's checksum covers: base offset, length, epoch.
+#: Twice the one that makes nothing else of the batch unreadable.
+_LAST_BYTES: Final = (7, 11, 15, 15)
+#: Bits of such a byte that change a little: what comes of it may still make sense.
+_SMALL_BITS: Final = 3
+
+
+class DiskFaults:
+    """Faults of one host's disk."""
+
+    def __init__(
+        self, host: Host, excuse: Callable[[Host, str], None], stream: Callable[[int], RandomSource]
+    ) -> None:
+        """``excuse`` is told why the node may stop; ``stream`` makes a random source of a draw."""
+        self._host = host
+        self._excuse = excuse
+        self._stream = stream
+        self._snapshot: DiskSnapshot | None = None
+
+    def slow_down(self, factor: int) -> str:
+        """Jobs take so many times as long; 1 heals."""
+        self._host.disk_speed.slow_down(factor)
+        return f"jobs of the disk take {factor} times as long"
+
+    def fail_sync(self, count: int) -> str:
+        """The next syncs fail, once each, and what they should have written is forgotten."""
+        if count == 0:
+            self._host.disk.clear_faults()
+            return "syncs succeed again"
+        self._excuse(self._host, "a sync failed")
+        self._host.disk.fail_next("sync", errno.EIO, count=count)
+        return f"the next {count} syncs fail"
+
+    def fill(self, spare_bytes: int) -> str:
+        """No more than so many bytes fit from now on; negative heals."""
+        disk = self._host.disk
+        if spare_bytes < 0:
+            disk.capacity_bytes = None
+            return "there is room again"
+        self._excuse(self._host, "the disk was full")
+        disk.capacity_bytes = disk.used_bytes + spare_bytes
+        return f"{spare_bytes} bytes are left"
+
+    def fail_reads(self, *, on: bool) -> str:
+        """Reads of the log fail while it is on."""
+        if not on:
+            self._host.disk.clear_faults()
+            return "reads succeed again"
+        self._excuse(self._host, "reads failed")
+        self._host.disk.fail_reads(".log")
+        return "reads of the log fail"
+
+    def rot(self, draw: int, what: str) -> str | None:
+        """Flip bits of one flushed byte."""
+        host = self._host
+        stream = self._stream(draw)
+        choice = host.disk.rot_choices(stream, _SUFFIXES[what])
+        if choice is None:
+            return None
+        self._excuse(host, "bytes rotted")
+        path, position, mask = choice
+        if what == "log" and stream.random() < _HEADER_CHANCE:
+            position = self._in_the_header(path, position, stream)
+            mask = 1 << int(stream.random() * _SMALL_BITS)
+        host.disk.rot(path, position, mask)
+        self._excuse(host, "bytes rotted")
+        return f"byte {position} of {path.name} changed by {mask:#04x}"
+
+    def _in_the_header(self, path: Path, position: int, stream: RandomSource) -> int:
+        """The last byte of a field of the same batch, if it is flushed; else the position."""
+        disk = self._host.disk
+        content = disk.durable_content(path) or b""
+        start = 0
+        while len(content) - start >= HEADER_BYTES:
+            size_bytes = peek_batch(content, start)[2]
+            if size_bytes < HEADER_BYTES or start + size_bytes > position:
+                break
+            start += size_bytes
+        aimed = start + _LAST_BYTES[int(stream.random() * len(_LAST_BYTES))]
+        return aimed if disk.durable_equals(path, aimed, aimed + 1) else position
+
+    def remember(self) -> None:
+        """Note what the disk holds."""
+        self._snapshot = self._host.disk.snapshot()
+
+    def roll_back(self) -> str | None:
+        """Put it back to what was noted; only a machine that is down."""
+        if self._snapshot is None or self._host.is_up:
+            return None
+        self._host.disk.restore(self._snapshot)
+        self._excuse(self._host, "its disk was put back")
+        return "the disk is as it was earlier"
+
+    def wipe(self) -> str:
+        """Empty it; only a machine that is down."""
+        if self._host.is_up:
+            return "nothing: the machine is up"
+        self._host.disk.wipe()
+        return "the disk is empty"

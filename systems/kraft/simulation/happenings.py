@@ -1,0 +1,80 @@
+"""What a node does that a fault may wait for, by name.
+
+The moments that matter last microseconds, so the clock alone rarely hits them. Each is told after
+the effect was performed, before the next one.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from nodes.quorum.effects import (
+    AdvanceHighWatermark,
+    AnswerFetch,
+    AppendBatches,
+    AppendLeaderChange,
+    AppendRecords,
+    PersistQuorumState,
+    ReportState,
+    SendAnswer,
+    SendRequest,
+    TruncateLog,
+)
+from nodes.quorum.events import LogFlushed, QuorumStatePersisted
+from nodes.quorum.messages import FetchRequest, VoteAnswer, VoteRequest
+from nodes.quorum.replica import Replica
+
+
+def _answered(effect: SendAnswer, _: Replica) -> str | None:
+    return "votes" if isinstance(effect.answer, VoteAnswer) and effect.answer.granted else None
+
+
+def _sent(effect: SendRequest, _: Replica) -> str | None:
+    if isinstance(effect.request, VoteRequest):
+        return "asks-for-votes"
+    return "fetches" if isinstance(effect.request, FetchRequest) else None
+
+
+def _reported(effect: ReportState, _: Replica) -> str | None:
+    if effect.kind != "role":
+        return None
+    return "leads" if effect.role == "leader" else "changes-role"
+
+
+def _flushed(_: LogFlushed, replica: Replica) -> str | None:
+    return "leader-flushes" if replica.role == "leader" else "follower-flushes"
+
+
+def _appended(_: object, replica: Replica) -> str | None:
+    return "leader-appends" if replica.role == "leader" else "follower-appends"
+
+
+def _advanced(_: AdvanceHighWatermark, replica: Replica) -> str | None:
+    return "commits" if replica.role == "leader" else "learns-commit"
+
+
+#: How to name what a node has just done, or is just told; None: nobody waits for that.
+NAMES: Final[dict[type, Callable[[Any, Replica], str | None]]] = {
+    PersistQuorumState: lambda _effect, _replica: "persists",
+    QuorumStatePersisted: lambda _event, _replica: "persisted",
+    AppendLeaderChange: lambda _effect, _replica: "opens-epoch",
+    AppendRecords: _appended,
+    AppendBatches: _appended,
+    TruncateLog: lambda _effect, _replica: "truncates",
+    LogFlushed: _flushed,
+    AdvanceHighWatermark: _advanced,
+    SendAnswer: _answered,
+    SendRequest: _sent,
+    AnswerFetch: lambda _effect, _replica: "answers-fetch",
+    ReportState: _reported,
+}
+
+#: All of them.
+HAPPENINGS: Final = (
+    "persists", "persisted", "opens-epoch", "leader-appends", "follower-appends", "truncates",
+    "leader-flushes", "follower-flushes", "commits", "learns-commit", "votes", "asks-for-votes",
+    "fetches", "answers-fetch", "leads", "changes-role",
+    # Told by the disk: a job of this name is under way.
+    "disk-persist", "disk-flush", "disk-truncate", "disk-mark",
+    # Once more: what is listed more often is drawn more often.
+    "disk-persist", "disk-persist", "disk-flush", "disk-truncate", "truncates", "commits", "leads",
+)  # fmt: skip

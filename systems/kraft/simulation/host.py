@@ -1,0 +1,377 @@
+"""One simulated machine: a disk that outlives processes, and the real node, life after life.
+
+The node is ``nodes.server.node.Node`` with everything that it is made of; only its surroundings
+are simulated. A life ends by a kill, by a power cut or by itself; nothing of an ended life happens
+any more. A frozen node takes nothing; what comes for it waits, in order. Must never let a watcher
+(the oracle, a fault) change what the node does, but for ending its life.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from contracts.names import NodeName
+from contracts.scenario import NodeCrashed
+from contracts.simulation import World
+from history.timeline_records import LifeEvent, TimelineLife
+from nodes.quorum.effects import Effect
+from nodes.quorum.errors import StorageMismatch
+from nodes.quorum.events import Event
+from nodes.quorum.identifiers import ConnectionId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.quorum.settings import QuorumSettings
+from nodes.quorum.voters import ReplicaKey
+from nodes.server.assembling import NodeMaterials, assemble, begin_life
+from nodes.server.formatting import format_if_empty
+from nodes.server.incarnation import IncarnationError
+from nodes.server.node import Node
+from nodes.server.surroundings import Surroundings
+from nodes.storage.errors import StorageError
+from nodes.storage.identity import StorageIdentity
+from nodes.storage.memory import MemoryFileSystem
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.transport.kafka_codec import KafkaCodec
+from systems.kraft.simulation.disk_jobs import DiskSpeed, SimulatedDiskJobs
+from systems.kraft.simulation.drawn_stream import DrawnStream
+from systems.kraft.simulation.happenings import NAMES
+from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
+from systems.kraft.simulation.peers import SimulatedPeers
+from systems.kraft.simulation.timers import LifeTimers, NodeClock
+from systems.kraft.simulation.voice import LogLines, StateEvents
+from systems.kraft.simulation.watched_node import WatchedNode
+from systems.kraft.simulation.watcher import Watcher
+
+CLUSTER_ID: Final = "simulated-cluster-id00"
+#: How long a process takes from its start to its listeners, recovery included.
+_START_US_MIN: Final = 1_000
+_START_US_MAX: Final = 20_000
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class _Life(NamedTuple):
+    """One process."""
+
+    node: Node
+    peers: SimulatedPeers
+    jobs: SimulatedDiskJobs
+
+
+class Host:
+    """A machine and the node on it."""
+
+    def __init__(
+        self,
+        world: World,
+        watcher: Watcher,
+        key: ReplicaKey,
+        voters: tuple[Voter, ...],
+        settings: QuorumSettings,
+    ) -> None:
+        """A machine that is on, with its disk formatted, and no process."""
+        self.world = world
+        self.watcher = watcher
+        self.node_id: NodeId = key.node_id
+        self.name = NodeName(f"n{key.node_id}")
+        self.settings = settings
+        self.voters = voters
+        drifts = world.scenario.drift_ppm
+        self.clock = NodeClock(world, dict(enumerate(drifts, 1)).get(int(key.node_id), 0))
+        self.disk = MemoryFileSystem(journals=False)
+        self.disk_speed = DiskSpeed(world)
+        self.folder = Path(f"/{self.name}")
+        self._identity = StorageIdentity(CLUSTER_ID, key.node_id, key.directory_id, voters)
+        self.state_events = StateEvents(world, self.name, self.clock)
+        self.log_lines = LogLines(world)
+        self.incarnation = -1
+        #: Why the last life ended by itself, or could not begin; None else.
+        self.ended: str | None = None
+        #: Directory ids that this machine's disk has had, newest last.
+        self.directory_ids = [key.directory_id]
+        self._life: _Life | None = None
+        #: What the present life is told apart by; grows also where a life could not begin.
+        self._life_number = 0
+        self._is_booting = False
+        self._is_paused = False
+        self._is_running = 0
+        #: What waits for a frozen node.
+        self._backlog: list[Callable[[], None]] = []
+        self.disk.make_folder(self.folder)
+        self._format()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a process, booting, frozen or at work."""
+        return self._life is not None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the process is frozen."""
+        return self._is_paused
+
+    @property
+    def node(self) -> Node:
+        """The node of the present life; there must be one."""
+        assert self._life is not None
+        return self._life.node
+
+    @property
+    def serves(self) -> bool:
+        """Whether the node is at work."""
+        return self._life is not None and not self._is_booting and not self._is_paused
+
+    # What faults and the world's course do.
+
+    def start(self) -> None:
+        """Begin a life with what the disk holds; nothing happens if there is one."""
+        if self._life is not None:
+            return
+        self._life_number += 1
+        self.ended = None
+        self._is_paused = False
+        self.disk.begin_job()
+        try:
+            self._life = self._recover(self._life_number)
+        except (StorageError, StorageMismatch, IncarnationError, OSError) as error:
+            self.ended = f"could not start: {error}"
+            self._tell_life("stopped", self.ended)
+            self.watcher.ended(self)
+            return
+        finally:
+            self.disk.end_job()
+            if self._life is None:
+                self.disk.complete_job()
+                self.disk.kill()
+        self._is_booting = True
+        number = self._life_number
+        delay_us = self.world.between(f"start {self.name}", _START_US_MIN, _START_US_MAX)
+        self.world.after(delay_us, lambda: self._enter(number, self._begin))
+
+    def end_life(self, *, lose_unsynced: bool, draw: int) -> str:
+        """End the process at once; what the disk lost, in words. The caller raises NodeCrashed.
+
+        Args:
+            lose_unsynced: as a power cut does; else the page cache stays.
+            draw: settles what of the unsynced bytes survives.
+        """
+        stream = DrawnStream(draw)
+        if self._life is None:
+            # A process that was killed earlier left its page cache to the machine.
+            return f"it was down, {self._lose_unsynced(stream)}" if lose_unsynced else "it was down"
+        if lose_unsynced:
+            lost = self._lose_unsynced(stream)
+        else:
+            self.disk.kill(stream)
+            lost = "page cache kept"
+        self._forget_life()
+        self._tell_life("crashed", lost)
+        self.watcher.ended(self)
+        return lost
+
+    def _lose_unsynced(self, stream: DrawnStream) -> str:
+        torn = stream.random() < self.world.scenario.disk.torn_chance
+        self.disk.crash(stream if torn else None)
+        return "unsynced bytes lost in part" if torn else "all unsynced bytes lost"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the present call comes from within the node's own step."""
+        return self._is_running > 0
+
+    def pause(self) -> None:
+        """Freeze the process, if there is one."""
+        if self._life is not None and not self._is_paused:
+            self._is_paused = True
+            self._tell_life("paused")
+
+    def resume(self) -> None:
+        """Let it go on with what has come for it."""
+        if not self._is_paused:
+            return
+        self._is_paused = False
+        self._tell_life("resumed")
+        backlog, self._backlog = self._backlog, []
+        number = self._life_number
+        for action in backlog:
+            self._enter(number, action)
+
+    # What the network brings; implements ``contracts.simulation.ServerEnd``.
+
+    def requested(self, connection: int, source: str, message: Any) -> None:
+        """A peer or a client sent something."""
+        number = self._life_number
+        if isinstance(message, PeerRequest):
+            self._enter(number, lambda: self._take_peer(ConnectionId(connection), message))
+        elif isinstance(message, ClientRequest):
+            self._enter(number, lambda: self._take_client(connection, message))
+        elif isinstance(message, Knock):
+            self._enter(
+                number, lambda: self.world.network.answer(self.name, connection, Greeting())
+            )
+
+    def disconnected(self, connection: int) -> None:
+        """The other end is gone."""
+        number = self._life_number
+
+        def tell() -> None:
+            assert self._life is not None
+            self._life.peers.forget(ConnectionId(connection))
+            self._life.node.disconnected(ConnectionId(connection))
+
+        self._enter(number, tell)
+
+    def happen(self, done: Effect | Event) -> None:
+        """Tell the world what the node has just done, where a fault may wait for it."""
+        naming = NAMES.get(type(done))
+        if naming is not None:
+            name = naming(done, self.node.replica)
+            if name is not None:
+                self.world.happened(self.name, name)
+
+    # How a life goes.
+
+    def _recover(self, number: int) -> _Life:
+        """Recover the disk and make the node.
+
+        Raises:
+            StorageError, StorageMismatch, IncarnationError, OSError: the disk refused, or is not
+                what the node can live on.
+        """
+        world = self.world
+        self._format()
+        materials = NodeMaterials(
+            filesystem=self.disk,
+            data_folder=self.folder,
+            cluster_id=CLUSTER_ID,
+            node_id=self.node_id,
+            settings=self.settings,
+            random=world.stream(f"replica {self.name}"),
+            incarnation_min=self.incarnation + 1,
+            segment_bytes=world.scenario.segment_bytes,
+        )
+        life = begin_life(materials)
+        self.incarnation = int(life.incarnation)
+        self.state_events.begin(self.incarnation)
+
+        def enter(action: Callable[[], None]) -> None:
+            self._enter(number, action)
+
+        codec = KafkaCodec(self.node_id, self.voters) if world.scenario.through_codec else None
+        places = {
+            voter.node_id: f"n{voter.node_id}"
+            for voter in self.voters
+            if voter.node_id != self.node_id
+        }
+        peers = SimulatedPeers(world, self.name, places, codec, enter)
+        jobs = SimulatedDiskJobs(world, self.disk, self.disk_speed, enter, self.name)
+        surroundings = Surroundings(
+            timers=LifeTimers(world, self.clock, enter),
+            disk_jobs=jobs,
+            peer_links=peers,
+            peer_answers=peers,
+            state_events=self.state_events,
+            log_lines=self.log_lines,
+            ended=self._end_by_itself,
+            defect=_raise,
+        )
+        node = assemble(
+            materials, life, surroundings, lambda parts, given: WatchedNode(parts, given, self)
+        )
+        peers.attach(node)
+        return _Life(node, peers, jobs)
+
+    def _begin(self) -> None:
+        """The listeners open, and the node begins."""
+        assert self._life is not None
+        self._is_booting = False
+        self.disk.complete_job()
+        self.world.network.listen(self.name, self)
+        self._tell_life("started", f"incarnation {self.incarnation}")
+        self.watcher.started(self)
+        self._life.node.start()
+
+    def _enter(self, number: int, action: Callable[[], None]) -> None:
+        """Run an action as the node: in its life only, now or when it is no longer frozen."""
+        if self._life is None or number != self._life_number:
+            return
+        if self._is_paused:
+            self._backlog.append(action)
+            return
+        self._is_running += 1
+        try:
+            action()
+        except NodeCrashed:
+            # Its own: whoever kills a node raises only where that node's own step is under way.
+            pass
+        finally:
+            self._is_running -= 1
+
+    def _take_peer(self, connection: ConnectionId, message: PeerRequest) -> None:
+        assert self._life is not None
+        request = self._life.peers.read(connection, message)
+        self._life.node.requested(connection, message.correlation, request)
+
+    def _take_client(self, connection: int, request: ClientRequest) -> None:
+        life = self._life
+        assert life is not None
+        token = self.watcher.asked(self, request)
+
+        def reply(answer: ClientAnswer) -> None:
+            self.world.absorb(_ENCODER.encode((self.node_id, answer)))
+            self.watcher.replied(self, request, answer, token)
+            self.world.network.answer(self.name, connection, answer)
+
+        life.node.service.handle(request, reply)
+
+    def _end_by_itself(self, exit_code: int, reason: str) -> None:
+        """The node has ended; its process exits in a turn of its own."""
+        self.ended = f"exit code {exit_code}: {reason}"
+        number = self._life_number
+
+        def exit_now() -> None:
+            if self._life is not None and number == self._life_number:
+                self.disk.kill()
+                self._forget_life()
+                self._tell_life("stopped", reason)
+                self.watcher.ended(self)
+
+        self.world.after(0, exit_now)
+
+    def _forget_life(self) -> None:
+        if self._life is not None:
+            self._life.jobs.stop()
+        self._life = None
+        self._life_number += 1
+        self._is_booting = self._is_paused = False
+        self._backlog.clear()
+        self.world.network.crash(self.name)
+
+    def _format(self) -> None:
+        """Format an empty disk; one that had a life before gets a fresh directory id."""
+        stream = self.world.stream(f"directory {self.name}")
+
+        def token_hex(size_bytes: int) -> str:
+            return "".join(f"{int(stream.random() * 256):02x}" for _ in range(size_bytes))
+
+        given = format_if_empty(
+            self.disk,
+            self.folder,
+            self._identity,
+            has_lived=self.incarnation >= 0,
+            token_hex=token_hex,
+        )
+        if given is not None and given != self.directory_ids[-1]:
+            self.directory_ids.append(given)
+
+    def _tell_life(self, event: LifeEvent, detail: str = "") -> None:
+        self.world.absorb(_ENCODER.encode((self.node_id, event, detail)))
+        if self.world.is_recording:
+            self.world.record(
+                TimelineLife(time=self.world.now, node=self.name, event=event, detail=detail)
+            )
+
+
+def _raise(error: Exception) -> None:
+    """A defect of the node is a finding: the world ends with it."""
+    raise error

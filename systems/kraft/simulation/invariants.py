@@ -1,0 +1,50 @@
+"""The form of an invariant of the simulated quorum, and the moments at which it may look.
+
+One small class per invariant, with its id in ``docs/invariants.md``: of elections in
+``invariants_elections``, of logs in ``invariants_logs``, of what clients are told in
+``invariants_clients``, of disks in ``invariants_storage``. None looks at a role's private parts, so
+that each is true of any correct implementation. Must never change anything but its own notes.
+"""
+
+from typing import Any, ClassVar
+
+from contracts.scenario import ViolationError
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from systems.kraft.simulation.ghost import Ghost, Machine
+
+
+class Invariant:
+    """Watches some effects, before or after they are performed, and other moments."""
+
+    id: ClassVar[str]
+    before_effects: ClassVar[tuple[type, ...]] = ()
+    after_effects: ClassVar[tuple[type, ...]] = ()
+    #: False where it must hold even after faults beyond what Raft promises to survive.
+    needs_promise: ClassVar[bool] = True
+
+    def __init__(self, ghost: Ghost) -> None:
+        self.ghost = ghost
+
+    def violated(self, problem: str, machine: Machine | None = None) -> ViolationError:
+        """The error to raise."""
+        return ViolationError(self.id, problem, None if machine is None else machine.host.name)
+
+    def started(self, machine: Machine) -> None:
+        """A life begins."""
+
+    def ended(self, machine: Machine) -> None:
+        """A life is over."""
+
+    def before(self, machine: Machine, effect: Any) -> None:
+        """One of ``before_effects`` is about to be performed."""
+
+    def after(self, machine: Machine, effect: Any) -> None:
+        """One of ``after_effects`` was performed."""
+
+    def replied(
+        self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
+    ) -> None:
+        """A client was answered; a read must reflect its key as of ``floor``."""
+
+    def finished(self) -> None:
+        """The run is over."""

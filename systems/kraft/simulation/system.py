@@ -1,0 +1,54 @@
+"""Our nodes for the simulated runtime; implements ``contracts.simulation.SimulatedSystem``."""
+
+from typing import Any, Final
+
+from contracts.simulation import RandomSource, World
+from systems.kraft.simulation.cluster import KraftCluster
+from systems.kraft.simulation.happenings import HAPPENINGS
+from systems.kraft.simulation.messages import describe
+
+#: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
+_FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
+#: The fetch timeout is at least so many round trips, so that calm worlds keep their leaders.
+_ROUND_TRIPS_MIN: Final = 6
+
+
+class KraftSimulation:
+    """Makes simulated machines with the real nodes on them."""
+
+    happenings: tuple[str, ...] = HAPPENINGS
+
+    def describe(self, message: Any) -> tuple[str, str, bool]:
+        """Name and detail of a message, and whether it carries nothing new."""
+        return describe(message)
+
+    def draw_settings(self, stream: RandomSource, round_trip_us: int) -> dict[str, str]:
+        """Timeouts of one world: short ones give more elections in the same virtual time."""
+        drawn_ms = _FETCH_TIMEOUTS_MS[int(stream.random() * len(_FETCH_TIMEOUTS_MS))]
+        fetch_ms = max(drawn_ms, _ROUND_TRIPS_MIN * round_trip_us // 1_000)
+        jitter = (2, 2, 4)[int(stream.random() * 3)]
+        settings = {
+            "fetch_timeout_ms": fetch_ms,
+            "election_timeout_ms_min": fetch_ms // jitter,
+            "election_timeout_ms_max": fetch_ms,
+            "election_back_off_ms_max": fetch_ms,
+            "request_timeout_ms": fetch_ms * 3 // 5,
+            "retry_back_off_ms": max(1, fetch_ms // 15),
+            "fetch_max_wait_ms": fetch_ms // 5,
+        }
+        # Without it all followers of a dead leader time out at about the same moment.
+        stands = ("true", "true", "false")[int(stream.random() * 3)]
+        drawn = {name: str(value) for name, value in settings.items()}
+        return drawn | {"stands_when_leader_is_gone": stands}
+
+    def failover_us(self, settings: dict[str, str]) -> int:
+        """A fetch timeout until the leader is missed, and about two elections."""
+        return 3_000 * int(settings.get("fetch_timeout_ms", "500"))
+
+    def cluster(self, world: World, *, muted: frozenset[str] = frozenset()) -> KraftCluster:
+        """All machines, their disks formatted, no process yet.
+
+        Raises:
+            UsageError: a setting or a bug of the scenario does not exist.
+        """
+        return KraftCluster(world, muted)

@@ -1,0 +1,65 @@
+"""A node's clocks in a simulated world: one that drifts, and a wall clock that jumps."""
+
+from collections.abc import Callable
+from typing import Final
+
+from contracts.simulation import Timer, World
+from nodes.quorum.identifiers import Microseconds
+
+_MILLION: Final = 1_000_000
+#: Wall clock at the start of every world, milliseconds since 1970: 2026-01-01.
+_EPOCH_MS: Final = 1_767_225_600_000
+
+
+class NodeClock:
+    """What one machine's clocks show; outlives the node's process."""
+
+    def __init__(self, world: World, drift_ppm: int) -> None:
+        """``drift_ppm``: how many microseconds a second it gains, or loses."""
+        self._world = world
+        self._rate = _MILLION + drift_ppm
+        self._wall_shift_us = 0
+
+    def now(self) -> int:
+        """Microseconds of its monotonic clock."""
+        return self._world.now * self._rate // _MILLION
+
+    def wall_clock_ms(self) -> int:
+        """Milliseconds since 1970 on its wall clock."""
+        return _EPOCH_MS + (self.now() + self._wall_shift_us) // 1_000
+
+    def jump(self, delta_us: int) -> None:
+        """Move the wall clock; the monotonic one stays."""
+        self._wall_shift_us += delta_us
+
+    def true_delay(self, delay_us: int) -> int:
+        """How long in virtual time so much takes on this clock."""
+        return -(-delay_us * _MILLION // self._rate)
+
+
+class LifeTimers:
+    """``nodes.server.surroundings.Timers`` of one life; an ended life's actions do nothing."""
+
+    def __init__(
+        self, world: World, clock: NodeClock, enter: Callable[[Callable[[], None]], None]
+    ) -> None:
+        """``enter`` runs an action as the node, now or when it is no longer frozen."""
+        self._world = world
+        self._clock = clock
+        self._enter = enter
+
+    def now(self) -> Microseconds:
+        """Microseconds of the node's monotonic clock."""
+        return Microseconds(self._clock.now())
+
+    def wall_clock_ms(self) -> int:
+        """Milliseconds since 1970 on the node's wall clock."""
+        return self._clock.wall_clock_ms()
+
+    def call_soon(self, action: Callable[[], None]) -> None:
+        """After everything that is due at this instant already."""
+        self._world.after(0, lambda: self._enter(action))
+
+    def call_later(self, delay_us: int, action: Callable[[], None]) -> Timer:
+        """After the delay on the node's clock."""
+        return self._world.after(self._clock.true_delay(delay_us), lambda: self._enter(action))

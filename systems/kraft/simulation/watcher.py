@@ -1,0 +1,47 @@
+"""Who sees everything that a simulated machine's node does; the oracle is one.
+
+Must never change what the node does.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+from nodes.quorum.effects import Effect
+from nodes.quorum.events import Event
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+
+if TYPE_CHECKING:
+    from systems.kraft.simulation.host import Host
+
+
+class Watcher(Protocol):
+    """Sees everything that a host's node does; the oracle is one."""
+
+    def started(self, host: "Host") -> None:
+        """A life begins, recovered; the node has done nothing yet."""
+        ...
+
+    def ended(self, host: "Host") -> None:
+        """A life is over, or could not begin; the disk is as the end left it."""
+        ...
+
+    def taking(self, host: "Host", event: Event) -> None:
+        """The node is about to take an event."""
+        ...
+
+    def before(self, host: "Host", effect: Effect) -> None:
+        """An effect is about to be performed."""
+        ...
+
+    def after(self, host: "Host", effect: Effect) -> None:
+        """An effect was performed."""
+        ...
+
+    def asked(self, host: "Host", request: ClientRequest) -> object:
+        """A client's request reached the node; what is returned comes back with its answer."""
+        ...
+
+    def replied(
+        self, host: "Host", request: ClientRequest, answer: ClientAnswer, token: object
+    ) -> None:
+        """The node answered it."""
+        ...

@@ -1,0 +1,179 @@
+"""Runs that cannot be shrunk, and places where no test can be saved."""
+
+import json
+from collections.abc import Callable
+
+from contracts.scenario import Scenario
+from harness.simulation.record import SimulationRecord, encode_record
+from harness.simulation.scenario_file import encode_scenario
+from history.run_folder import RunFolder
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene
+from tests.bad_input.run_causes import run
+
+SHRINK = "shrink runs/test/one"
+
+
+def simulated(
+    damage: Callable[[RunFolder], object] = lambda folder: None,
+    *,
+    failed_by: tuple[str, ...] = ("INV-04",),
+) -> Arrange:
+    """A simulated run lies in the working folder, damaged."""
+
+    def make(folder: RunFolder) -> None:
+        folder.scenario.write_bytes(encode_scenario(Scenario(system="kraft", seed=7)))
+        record = SimulationRecord(trace_hash="0" * 32, steps=9, virtual_us=9, failed_by=failed_by)
+        folder.simulation.write_bytes(encode_record(record))
+        damage(folder)
+
+    return run(make)
+
+
+def scenario(**fields: object) -> Arrange:
+    """Some fields of its scenario are others."""
+
+    def damage(folder: RunFolder) -> None:
+        content = json.loads(folder.scenario.read_bytes())
+        folder.scenario.write_text(json.dumps({**content, **fields}))
+
+    return simulated(damage)
+
+
+def _beside_a_test(scene: Scene) -> None:
+    simulated()(scene)
+    scene.write("test_it.py", "")
+
+
+SHRINKING = Chapter(
+    "Shrinking",
+    (
+        Cause(
+            "shrink-missing",
+            "a run that is not there",
+            "shrink runs/gone",
+            (
+                "runs/gone is no run folder: it has no plan.json. Name a folder below runs/, "
+                "or runs/latest"
+            ),
+        ),
+        Cause(
+            "shrink-containers",
+            "a run that was not simulated",
+            SHRINK,
+            (
+                "runs/test/one has no scenario.json, and shrink works on simulated runs so far. "
+                "Name a run that `splitbrain sim` has kept, or make one with --runtime simulated"
+            ),
+            arrange=run(lambda folder: None),
+            as_process=True,
+        ),
+        Cause(
+            "shrink-broken-scenario",
+            "a scenario that ends too early",
+            SHRINK,
+            (
+                "{folder}/runs/test/one/scenario.json cannot be read: it ends in the middle of a "
+                "value. Replay a run made by this version"
+            ),
+            arrange=simulated(lambda folder: folder.scenario.write_text('{"seed"')),
+        ),
+        Cause(
+            "shrink-newer-scenario",
+            "a scenario of a newer version",
+            SHRINK,
+            (
+                "{folder}/runs/test/one/scenario.json cannot be read: it has schema 99, this "
+                "version reads 1. Replay a run made by this version"
+            ),
+            arrange=scenario(schema=99),
+        ),
+        Cause(
+            "shrink-empty-world",
+            "a scenario without a client",
+            SHRINK,
+            (
+                "{folder}/runs/test/one/scenario.json cannot be read: load.clients cannot be 0. "
+                "Replay a run made by this version"
+            ),
+            arrange=scenario(load={"clients": 0}),
+        ),
+        Cause(
+            "shrink-no-record",
+            "a simulated run without what it came to",
+            SHRINK,
+            (
+                "{folder}/runs/test/one/simulation.json cannot be read: No such file or directory."
+                " Replay a run made by this version"
+            ),
+            arrange=simulated(lambda folder: folder.simulation.unlink()),
+        ),
+        Cause(
+            "shrink-unknown-bug",
+            "a scenario with a bug that no longer exists",
+            SHRINK,
+            (
+                "the system 'kraft' has no planted bug 'votes-not-persisted'. Did you mean "
+                "'vote-not-persisted'?"
+            ),
+            arrange=scenario(bugs=["votes-not-persisted"]),
+        ),
+        Cause(
+            "shrink-unknown-system",
+            "a scenario of a system that no longer exists",
+            SHRINK,
+            "there is no system called 'krafts'. Choose one of: kraft, redis",
+            arrange=scenario(system="krafts"),
+        ),
+        Cause(
+            "shrink-nothing-wrong",
+            "a run in which nothing failed",
+            SHRINK,
+            (
+                "nothing is wrong with runs/test/one, so there is no failure to shrink. "
+                "Name a run that failed"
+            ),
+            arrange=simulated(failed_by=()),
+        ),
+        Cause(
+            "shrink-no-replays",
+            "no replay allowed",
+            f"{SHRINK} --replays 0",
+            "--replays cannot be 0. Choose a number of at least 1",
+            arrange=simulated(),
+        ),
+        Cause(
+            "shrink-no-time",
+            "no time allowed",
+            f"{SHRINK} --time-limit 0",
+            "--time-limit cannot be 0. Choose a number of seconds above 0",
+            arrange=simulated(),
+        ),
+        Cause(
+            "shrink-test-name",
+            "a test that pytest would not see",
+            f"{SHRINK} --save-test saved.py",
+            (
+                "--save-test cannot be 'saved.py': pytest looks for test_*.py. Choose a name such "
+                "as tests/regressions/test_two_leaders.py"
+            ),
+            arrange=simulated(),
+        ),
+        Cause(
+            "shrink-test-exists",
+            "a test that is there already",
+            f"{SHRINK} --save-test test_it.py",
+            "--save-test would replace 'test_it.py'. Choose another name, or remove the file",
+            arrange=_beside_a_test,
+        ),
+        Cause(
+            "shrink-test-nowhere",
+            "a test in a folder that is not there",
+            f"{SHRINK} --save-test gone/test_it.py",
+            (
+                "--save-test cannot be 'gone/test_it.py': its folder does not exist. Make the "
+                "folder, or choose another one"
+            ),
+            arrange=simulated(),
+        ),
+    ),
+)

@@ -1,0 +1,20 @@
+"""One browser for all reports."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.opened_reports import BROWSERS, FLAGS
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A running Chromium; playwright's own builds are not used."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    assert found is not None, "no Chromium on the path: run docker/chromium.sh or install one"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield started
+        started.close()

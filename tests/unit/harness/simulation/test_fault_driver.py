@@ -1,0 +1,241 @@
+"""Faults of a simulated world: when they strike, what they hit, what is said of them."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.fault import FaultEvent
+from contracts.names import NodeName
+from contracts.scenario import Moment, SimulatedFault
+from harness.simulation.fault_acts import act_names, act_of
+from harness.simulation.outcome import SimulationOutcome
+from harness.simulation.simulate import simulate
+from history.timeline_records import TimelineFault
+from tests.unit.harness.simulation.fake_cluster import FakeCluster, FakeSystem, scenario
+
+AT = Moment(at_us=300_000)
+WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
+
+
+def fault(
+    kind: str, target: str, when: Moment = AT, *, index: int = 0, duration_us: int = 200_000,
+    draw: int = 5, **options: Any,
+) -> SimulatedFault:  # fmt: skip
+    return SimulatedFault(index, kind, target, when, duration_us, draw, options)
+
+
+def story(outcome: SimulationOutcome, index: int = 0) -> list[FaultEvent]:
+    return [event for event in outcome.faults if event.index == index]
+
+
+def phases(outcome: SimulationOutcome, index: int = 0) -> list[str]:
+    return [event.phase for event in story(outcome, index)]
+
+
+def evidence(outcome: SimulationOutcome, phase: str, index: int = 0) -> str:
+    return next(e.evidence or "" for e in story(outcome, index) if e.phase == phase)
+
+
+@pytest.mark.parametrize("kind", [name for name in act_names() if act_of(name).rule != "lies"])
+def test_every_kind_strikes_and_heals_and_clients_are_served_again(kind: str) -> None:
+    outcome = simulate(scenario(faults=(fault(kind, "leader"),)), FakeSystem())
+    assert outcome.violation is None
+    assert phases(outcome) == WHOLE
+    assert evidence(outcome, "verified")
+    assert evidence(outcome, "removed")
+    assert [struck.index for struck in outcome.struck] == [0]
+    times = [event.time for event in story(outcome)]
+    lasts_us = 0 if act_of(kind).is_instant else 200_000
+    assert times[:4] == [300_000_000] * 2 + [300_000_000 + lasts_us * 1_000] * 2
+
+
+def test_a_partition_cuts_both_directions_and_says_how_many_links() -> None:
+    outcome = simulate(scenario(faults=(fault("partition", "leader"),)), FakeSystem())
+    assert evidence(outcome, "verified") == "4 links cut"
+    assert evidence(outcome, "removed") == "4 links open; 0 messages had waited"
+
+
+def test_a_one_way_cut_takes_the_direction_that_the_scenario_says() -> None:
+    for direction, words in (("inbound", "n2 to n1, n3 to n1"), ("outbound", "n1 to n2, n1 to n3")):
+        chosen = fault("one-way", "n1", direction=direction)
+        outcome = simulate(scenario(faults=(chosen,)), FakeSystem())
+        assert evidence(outcome, "verified") == f"2 links cut: {words}"
+
+
+def test_a_partial_partition_leaves_a_third_node_that_reaches_both() -> None:
+    (struck,) = simulate(scenario(faults=(fault("partial", "n1"),)), FakeSystem()).struck
+    assert len(struck.nodes) == 2
+    assert {(link.source, link.destination) for link in struck.links} == {
+        struck.nodes, struck.nodes[::-1],
+    }  # fmt: skip
+
+
+def test_a_flapping_link_is_cut_as_often_as_asked_and_whole_in_the_end() -> None:
+    system = FakeSystem()
+    outcome = simulate(scenario(faults=(fault("flap", "n1", count=4),)), system)
+    assert evidence(outcome, "removed") == "4 links open after 4 cuts"
+    network: Any = system.cluster_made.world.network
+    assert not network.is_cut("n1", "n2")
+
+
+def test_a_fault_at_a_happening_ends_the_step_in_which_it_was_called() -> None:
+    moment = Moment(on="ticks", node=NodeName("n2"), count=5)
+    system = FakeSystem()
+    outcome = simulate(scenario(faults=(fault("kill", "there", moment),)), system)
+    assert phases(outcome) == WHOLE
+    assert story(outcome)[0].nodes == ("n2",)
+    acts = system.cluster_made.acts
+    before = acts[: acts.index("n2 kill")]
+    assert before.count("n2 went on after ticks") == 4
+    assert acts[acts.index("n2 kill") + 1] != "n2 went on after ticks"
+
+
+def test_two_faults_at_one_happening_both_strike_although_the_first_ends_the_step() -> None:
+    moment = Moment(on="ticks", node=NodeName("n1"), count=3)
+    faults = (fault("kill", "there", moment), fault("partition", "there", moment, index=1))
+    outcome = simulate(scenario(faults=faults), FakeSystem())
+    assert phases(outcome, 0) == WHOLE
+    assert phases(outcome, 1) == WHOLE
+
+
+def test_a_power_cut_at_a_happening_ends_the_step_too() -> None:
+    moment = Moment(on="ticks", count=4)
+    system = FakeSystem()
+    outcome = simulate(scenario(faults=(fault("power", "all", moment),)), system)
+    assert phases(outcome) == WHOLE
+    assert system.cluster_made.acts.count("n3 power-off") == 1
+
+
+def test_a_fault_that_waits_strikes_later_by_its_delay() -> None:
+    moment = Moment(on="ticks", node=NodeName("n1"), count=2, delay_us=1_234)
+    outcome = simulate(scenario(faults=(fault("pause", "there", moment),)), FakeSystem())
+    assert story(outcome)[0].time % 10_000_000 == 1_234_000
+
+
+def test_what_never_happens_is_not_applicable() -> None:
+    moment = Moment(on="ticks", node=NodeName("n1"), count=100_000)
+    outcome = simulate(scenario(faults=(fault("kill", "there", moment),)), FakeSystem())
+    assert phases(outcome) == ["not-applicable"]
+    assert "'ticks' at n1 did not happen 100000 times" in evidence(outcome, "not-applicable")
+
+
+def test_a_target_that_does_not_exist_is_waited_for_and_then_given_up() -> None:
+    faults = (
+        fault("power", "all", Moment(at_us=100_000), duration_us=6_000_000),
+        fault("pause", "leader", Moment(at_us=200_000), index=1),
+    )
+    outcome = simulate(scenario(faults=faults, load_us=7_000_000), FakeSystem())
+    assert phases(outcome, 1) == ["not-applicable"]
+    assert evidence(outcome, "not-applicable", 1) == "no leader for 5 s"
+    short = simulate(scenario(faults=faults), FakeSystem())
+    assert evidence(short, "not-applicable", 1) == "the load was over"
+
+
+def test_a_node_that_two_faults_hold_down_comes_back_after_the_last() -> None:
+    system = FakeSystem()
+    faults = (
+        fault("power", "all", Moment(at_us=100_000), duration_us=400_000),
+        fault("power", "all", Moment(at_us=100_000), duration_us=100_000, index=1),
+        fault("kill", "n1", Moment(at_us=250_000), duration_us=100_000, index=2),
+    )
+    outcome = simulate(scenario(faults=faults), system)
+    # The second found nothing to end, and its heal started nothing.
+    assert phases(outcome, 1) == ["not-applicable"]
+    assert evidence(outcome, "not-applicable", 2) == "n1 down already"
+    assert system.cluster_made.acts.count("n1 start") == 2
+
+
+def test_overlapping_kills_of_different_nodes_add_up_on_the_shared_one() -> None:
+    system = FakeSystem()
+    faults = (
+        fault("kill", "n1", Moment(at_us=100_000), duration_us=400_000),
+        fault("power", "all", Moment(at_us=200_000), duration_us=100_000, index=1),
+    )
+    outcome = simulate(scenario(faults=faults), system)
+    removed = [event for event in story(outcome, 1) if event.phase == "removed"]
+    assert removed[0].evidence == "n1 exited, n2 runs, n3 runs"
+
+
+@pytest.mark.parametrize("kind", ["wipe", "rot-log"])
+def test_a_voter_forgets_only_what_the_promise_can_bear(kind: str) -> None:
+    def hold(cluster: FakeCluster) -> None:
+        cluster.forgettable[NodeName("n2")] = False
+
+    chosen = scenario(faults=(fault(kind, "n2"),))
+    outcome = simulate(chosen, FakeSystem(hold))
+    assert phases(outcome) == ["not-applicable"]
+    assert evidence(outcome, "not-applicable").startswith("beyond the promise: n2")
+    beyond = simulate(msgspec.structs.replace(chosen, beyond_promise=True), FakeSystem(hold))
+    assert phases(beyond)[:2] == ["invoked", "verified"]
+
+
+def test_a_majority_never_forgets() -> None:
+    faults = (fault("wipe", "n1"), fault("wipe", "n2", index=1))
+    outcome = simulate(scenario(faults=faults), FakeSystem())
+    assert phases(outcome, 0) == WHOLE
+    assert "n1, n2 would have forgotten, a majority" in evidence(outcome, "not-applicable", 1)
+
+
+def test_a_disk_is_put_back_only_beyond_the_promise() -> None:
+    chosen = scenario(faults=(fault("roll-back", "n1"),))
+    assert phases(simulate(chosen, FakeSystem())) == ["not-applicable"]
+    system = FakeSystem()
+    beyond = simulate(msgspec.structs.replace(chosen, beyond_promise=True), system)
+    assert phases(beyond) == WHOLE
+    acts = system.cluster_made.acts
+    wanted = ["n1 remember", "n1 kill", "n1 roll-back", "n1 start"]
+    places = [acts.index(act) for act in wanted[:3]]
+    assert places == sorted(places)
+    assert "n1 start" in acts[places[2] :]
+
+
+def test_a_rotten_node_is_replaced_or_left_out_when_everything_heals() -> None:
+    replaced = FakeSystem()
+    simulate(scenario(faults=(fault("rot-log", "n2"),)), replaced)
+    assert "n2 wipe" in replaced.cluster_made.acts
+    assert replaced.cluster_made.healed_nodes == ("n1", "n2", "n3")
+
+    def hold_later(cluster: FakeCluster) -> None:
+        def hold() -> None:
+            cluster.forgettable[NodeName("n2")] = False
+
+        cluster.world.after(600_000, hold)
+
+    left_out = FakeSystem(hold_later)
+    simulate(scenario(faults=(fault("rot-log", "n2"),)), left_out)
+    assert "n2 wipe" not in left_out.cluster_made.acts
+    assert left_out.cluster_made.healed_nodes == ("n1", "n3")
+
+
+def test_a_second_fault_of_one_disk_waits_for_no_heal_of_the_first() -> None:
+    faults = (fault("fsync-fails", "n1"), fault("disk-full", "n1", index=1))
+    outcome = simulate(scenario(faults=faults), FakeSystem())
+    assert evidence(outcome, "not-applicable", 1) == "another fault of the disk of n1 is in force"
+
+
+def test_the_worst_of_two_slow_disks_is_in_force() -> None:
+    system = FakeSystem()
+    faults = (
+        fault("slow-disk", "n1", Moment(at_us=100_000), duration_us=300_000, factor=8),
+        fault("slow-disk", "n1", Moment(at_us=200_000), duration_us=100_000, index=1, factor=3),
+    )
+    simulate(scenario(faults=faults), system)
+    slow = [act for act in system.cluster_made.acts if act.startswith("n1 slow")]
+    assert slow == ["n1 slow 8", "n1 slow 8", "n1 slow 8", "n1 slow 1"]
+
+
+def test_faults_still_in_force_are_healed_at_the_end_of_the_load() -> None:
+    outcome = simulate(
+        scenario(faults=(fault("partition", "leader", duration_us=9_000_000),)), FakeSystem()
+    )
+    assert phases(outcome) == WHOLE
+    assert story(outcome)[3].time == 1_000_000_000
+
+
+def test_the_story_shows_each_fault_as_a_band() -> None:
+    outcome = simulate(
+        scenario(faults=(fault("partition", "n1"),)), FakeSystem(), is_recording=True
+    )
+    (band,) = [record for record in outcome.story if isinstance(record, TimelineFault)]
+    assert (band.time, band.until, band.nodes) == (300_000, 500_000, ("n1",))

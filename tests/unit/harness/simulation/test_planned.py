@@ -1,0 +1,155 @@
+"""One plan, two worlds: what a plan becomes in the simulated one."""
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from contracts.errors import CapabilityError
+from contracts.fault import ScheduledFault
+from harness.evidence_loader import RunRecord, load_run
+from harness.node_health import judge_nodes
+from harness.options import PlannedTest, TestOptions, plan_test
+from harness.phases import read_phases
+from harness.record_health import judge_record
+from harness.simulation.planned import check_plan, run_planned, scenario_of
+from harness.simulation.record import SIMULATED
+from harness.simulation.scenario_file import read_scenario
+from history.pairing import pair
+from history.plan import reproduce_command, sub_seeds
+from systems.registry import system
+from workloads.workload import workload
+
+SETTINGS = {
+    "fetch_timeout_ms": "150",
+    "election_timeout_ms_min": "75",
+    "election_timeout_ms_max": "150",
+}
+
+
+def planned(**options: Any) -> PlannedTest:
+    usual: dict[str, Any] = {
+        "runtime": SIMULATED,
+        "nemesis": "none",
+        "time_limit_s": 3.0,
+        "rate": 60.0,
+        "concurrency": 4,
+        "seed": 11,
+    }
+    return plan_test(TestOptions(**{**usual, **options}), system("kraft"))
+
+
+def fault(index: int, kind: str, at_ms: int) -> ScheduledFault:
+    return ScheduledFault(index, kind, "leader", at_ms, 600, draw=5)
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunRecord, list[str]]:
+    """A run with a kill and a partition, and what was told of it."""
+    schedule = (fault(0, "kill", 900), fault(1, "partition", 1800))
+    text = StringIO()
+    test = planned(
+        schedule=schedule,
+        nemesis="kill,partition",
+        settings=SETTINGS,
+        runs_folder=tmp_path_factory.mktemp("runs"),
+    )
+    outcome = run_planned(test, Console(file=text, width=120))
+    assert (outcome.failure, outcome.interrupted, outcome.loaded) == (None, False, True)
+    return load_run(outcome.folder.root), text.getvalue().splitlines()
+
+
+def test_a_plan_keeps_everything_that_it_says() -> None:
+    test = planned(
+        schedule=(fault(0, "kill", 1500),),
+        nodes=5,
+        bugs=("stale-leader-reads",),
+        settings=SETTINGS,
+        workload="set",
+        operation_timeout_s=0.25,
+    )
+    made = scenario_of(test)
+    assert (made.nodes, made.bugs, made.settings) == (5, ("stale-leader-reads",), SETTINGS)
+    assert (made.load.workload, made.load.clients, made.load.rate) == ("set", 4, 60.0)
+    assert (made.load.timeout_us, made.load_us) == (250_000, 3_000_000)
+    (struck,) = made.faults
+    assert (struck.when.at_us, struck.duration_us, struck.draw) == (1_500_000, 600_000, 5)
+    assert struck.target == "leader"
+
+
+@pytest.mark.parametrize("nemesis", ["partition,kill,pause,power", "isolate-leader", "leader-kill"])
+def test_plans_of_every_kind_have_the_schedule_that_containers_get(nemesis: str) -> None:
+    in_containers = planned(nemesis=nemesis, time_limit_s=60.0, runtime="docker")
+    simulated = planned(nemesis=nemesis, time_limit_s=60.0)
+    assert simulated.schedule == in_containers.schedule
+    assert len(scenario_of(simulated).faults) == len(in_containers.schedule) > 0
+
+
+def test_clients_are_given_the_operations_that_containers_get(
+    left: tuple[RunRecord, list[str]],
+) -> None:
+    record, _ = left
+    operations = workload(
+        "register", seed=sub_seeds(11)["workload"], slots=4, readers=frozenset(), options={}
+    )
+    first = next(event for event in record.events if event.process == 0)
+    assert (first.f, first.key, first.value) == (
+        operations.operation(0, 0).f,
+        operations.operation(0, 0).key,
+        operations.operation(0, 0).value,
+    )
+
+
+def test_a_run_leaves_a_whole_folder_that_is_judged_as_any_other(
+    left: tuple[RunRecord, list[str]],
+) -> None:
+    record, _ = left
+    assert record.problems == ()
+    assert record.plan is not None
+    assert (record.plan.runtime, record.plan.planned_faults) == (SIMULATED, 2)
+    assert not record.is_drawn
+    assert judge_record(record).verdict == "valid", judge_record(record).reason
+    assert judge_nodes(record).verdict == "valid", judge_nodes(record).reason
+    assert pair(record.events)
+    phases = [phase.phase for phase in read_phases(record.folder.root)]
+    assert phases[-3:] == ["stopped", "collected", "torn-down"]
+    assert [line.at_ms for line in record.scheduled] == [900, 1800]
+    assert read_scenario(record.folder.scenario).seed == 11
+    assert "--runtime simulated" in reproduce_command(record.plan)
+
+
+def test_its_course_is_told_as_that_of_a_run_in_containers(
+    left: tuple[RunRecord, list[str]],
+) -> None:
+    _, lines = left
+    told = "\n".join(lines)
+    assert lines[0] == "splitbrain kraft-register, seed 11, simulated"
+    assert "    0.9 s  kill:leader on n" in told
+    assert " leads epoch " in told
+    stamped = [float(line[:7]) for line in lines if line[7:10] == " s "]
+    assert stamped == sorted(stamped)
+
+
+def test_the_same_plan_comes_to_the_same_every_time(tmp_path: Path) -> None:
+    seen: list[bytes] = []
+    for place in ("a", "b"):
+        test = planned(time_limit_s=0.5, runs_folder=tmp_path / place)
+        folder = run_planned(test, Console(file=StringIO())).folder
+        seen.append(folder.history.read_bytes())
+    assert seen[0] == seen[1] != b""
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"concurrency": 5_000}, "at most 1,000"),
+        ({"rate": 1e6, "time_limit_s": 3600.0}, "held in memory"),
+    ],
+)
+def test_what_one_thread_cannot_carry_is_refused_before_the_run(
+    options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(CapabilityError, match=problem):
+        check_plan(planned(**options))

@@ -1,0 +1,156 @@
+"""``splitbrain shrink`` on a real simulated run of a planted bug that any election shows."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault
+from harness import cli
+from harness.simulation import shrink_command
+from harness.simulation.folder import keep_sweep_run
+from harness.simulation.judging import judged
+from harness.simulation.record import SimulationRecord
+from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.simulation.trial import run
+from history.run_folder import RunFolder
+
+SCENARIO = Scenario(
+    system="kraft",
+    seed=5,
+    bugs=("vote-not-persisted",),
+    load=LoadOptions(clients=3, rate=20.0),
+    faults=(
+        SimulatedFault(0, "reset", "all", Moment(at_us=20_000), 0, draw=1),
+        SimulatedFault(1, "pause", "n3", Moment(at_us=2_000_000), 50_000, draw=2),
+    ),
+    load_us=1_000_000,
+)
+
+
+@pytest.fixture
+def failed(tmp_path: Path) -> RunFolder:
+    outcome = judged(run(SCENARIO))
+    assert outcome.failed_by
+    return RunFolder(keep_sweep_run(outcome, tmp_path / "runs"))
+
+
+@pytest.fixture
+def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judging takes processes of its own; one test has them."""
+    monkeypatch.setattr(shrink_command.judging, "judge", lambda *_, **__: None)
+
+
+def content(folder: RunFolder) -> dict[str, bytes]:
+    paths = sorted(path for path in folder.root.rglob("*") if path.is_file())
+    return {str(path): path.read_bytes() for path in paths}
+
+
+def rewrite(folder: RunFolder, **fields: object) -> None:
+    record = msgspec.structs.replace(read_simulation(folder), **fields)
+    folder.simulation.write_bytes(msgspec.json.encode(record))
+
+
+def test_a_failing_run_is_shrunk_to_a_run_of_its_own(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = content(failed)
+    assert cli.run(["shrink", str(failed.root)]) == 0
+    assert content(failed) == before
+    (root,) = (failed.root.parent.parent / "shrunk-kraft-register").iterdir()
+    small = RunFolder(root)
+    scenario, record = read_scenario(small.scenario), read_simulation(small)
+    assert (scenario.faults, scenario.load.kept, scenario.load.clients) == ((), (), 1)
+    assert record.shrunk_from == f"sim-kraft-register/{failed.root.name}"
+    assert record.failed_by is not None
+    assert record.failed_by == read_simulation(failed).failed_by
+    assert json.loads(small.results.read_bytes())["verdict"] == "invalid"
+    assert small.report.exists()
+    assert small.timeline.stat().st_size > 0
+    told = capsys.readouterr().out
+    assert "faults 2 -> 0, operations" in told
+    assert "none of them can go alone" in told
+    assert "planted: vote-not-persisted" in told
+    assert f"\n{record.failed_by[0]}: " in told
+    assert f"splitbrain replay {root}" in told
+    assert cli.run(["replay", str(root)]) == 1
+
+
+@pytest.mark.usefixtures("unjudged")
+def test_it_goes_where_it_is_told_to(failed: RunFolder, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    assert cli.run(["shrink", str(failed.root), "--runs-folder", str(elsewhere)]) == 0
+    assert [entry.name for entry in (elsewhere / "shrunk-kraft-register").iterdir()]
+
+
+@pytest.mark.usefixtures("unjudged")
+def test_a_used_up_budget_still_leaves_a_failing_run(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["shrink", str(failed.root), "--replays", "1"]) == 0
+    assert "cut short: 1 replays were made" in capsys.readouterr().out
+    (root,) = (failed.root.parent.parent / "shrunk-kraft-register").iterdir()
+    assert cli.run(["replay", str(root)]) == 1
+
+
+@pytest.mark.usefixtures("unjudged")
+def test_the_saved_test_fails_with_the_bug_alone(failed: RunFolder, tmp_path: Path) -> None:
+    file = tmp_path / "test_saved.py"
+    assert cli.run(["shrink", str(failed.root), "--save-test", str(file)]) == 0
+    names: dict[str, object] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    tests = [test for name, test in names.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        assert callable(test)
+        test()
+
+
+def test_a_run_that_fails_otherwise_now_is_refused(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record: SimulationRecord = read_simulation(failed)
+    assert record.violation is not None
+    found = record.violation.invariant
+    rewrite(
+        failed,
+        violation=msgspec.structs.replace(record.violation, invariant="INV-99"),
+        failed_by=("INV-99",),
+    )
+    assert cli.run(["shrink", str(failed.root)]) == 3
+    assert capsys.readouterr().err == (
+        f"splitbrain: could not shrink the run (sim-kraft-register/{failed.root.name}): the run did"
+        f" not fail again when it was replayed (INV-99 then, {found} now). `splitbrain replay` of "
+        "it says whether it was made by another version\n"
+    )
+    assert not (failed.root.parent.parent / "shrunk-kraft-register").exists()
+
+
+@pytest.mark.usefixtures("unjudged")
+def test_any_failure_may_be_taken_for_the_same(failed: RunFolder) -> None:
+    rewrite(failed, violation=None, failed_by=("no-such-checker",))
+    assert cli.run(["shrink", str(failed.root)]) == 3
+    assert cli.run(["shrink", str(failed.root), "--any-failure", "--replays", "3"]) == 0
+
+
+@pytest.mark.usefixtures("unjudged")
+def test_a_run_that_nobody_had_looked_at_is_looked_at(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(failed, violation=None, failed_by=None)
+    assert cli.run(["shrink", str(failed.root), "--replays", "3"]) == 0
+    healthy = msgspec.structs.replace(read_scenario(failed.scenario), bugs=())
+    failed.scenario.write_bytes(msgspec.json.encode(healthy))
+    capsys.readouterr()
+    assert cli.run(["shrink", str(failed.root)]) == 64
+    assert capsys.readouterr().err.startswith("splitbrain: nothing is wrong with ")
+
+
+def test_a_run_whose_bug_is_gone_does_not_fail_again(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    healthy = msgspec.structs.replace(read_scenario(failed.scenario), bugs=())
+    failed.scenario.write_bytes(msgspec.json.encode(healthy))
+    assert cli.run(["shrink", str(failed.root)]) == 3
+    assert "did not fail again when it was replayed" in capsys.readouterr().err

@@ -1,0 +1,180 @@
+"""What counts as the same failure, and what a failing run tells of its scenario."""
+
+import msgspec
+import pytest
+
+from checker.verdict import CheckResult, Verdict
+from contracts.errors import UsageError
+from contracts.scenario import LoadOptions, Scenario, Violation
+from harness.phases import Phase
+from harness.simulation import shrink_oracle
+from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from harness.simulation.shrink_oracle import (
+    Failure,
+    failure_of,
+    finding_of,
+    performed_by,
+    replay_for,
+)
+from history.records import Event
+
+SCENARIO = Scenario(system="any", seed=1, load=LoadOptions(clients=3), load_us=1_000)
+
+
+def outcome(
+    violation: Violation | None = None,
+    events: tuple[Event, ...] = (),
+    phases: tuple[Phase, ...] = (),
+    scenario: Scenario = SCENARIO,
+) -> SimulationOutcome:
+    return SimulationOutcome(
+        scenario=scenario,
+        violation=violation,
+        trace_hash="0" * 32,
+        steps=9,
+        virtual_us=2_000,
+        events=events,
+        faults=(),
+        struck=(),
+        state_events={},
+        committed_logs={},
+        unlike=None,
+        figures={},
+        phases=phases,
+    )
+
+
+def judged(
+    invariant: str | None = None,
+    problem: str = "",
+    checkers: tuple[str, ...] = (),
+    time_us: int = 500,
+) -> JudgedOutcome:
+    violation = None if invariant is None else Violation(invariant, problem, time_us, 4)
+    checks = tuple(CheckResult(name, Verdict.INVALID, "it lied") for name in checkers)
+    return JudgedOutcome(outcome=outcome(violation), checks=checks)
+
+
+def same(was: JudgedOutcome, now: JudgedOutcome, *, is_any: bool = False) -> bool:
+    failure = failure_of(was, is_any=is_any)
+    assert failure is not None
+    return failure.is_in(now)
+
+
+def test_the_same_invariant_is_the_same_failure_whatever_else_is_found() -> None:
+    was = judged("INV-04", "two lead", ("linearizability",))
+    assert same(was, judged("INV-04", "three lead"))
+    assert not same(was, judged("INV-05", "two lead"))
+    assert not same(was, judged(None, checkers=("linearizability",)))
+    assert not same(was, judged())
+
+
+def test_one_of_the_same_checkers_is_the_same_failure() -> None:
+    was = judged(checkers=("linearizability", "lost-commits"))
+    assert same(was, judged(checkers=("lost-commits",)))
+    assert not same(was, judged(checkers=("split-brain",)))
+    assert not same(was, judged("INV-04"))
+
+
+def test_a_defect_is_the_same_only_where_the_same_was_raised() -> None:
+    was = judged("INV-31", "KeyError: 5 (nodes.a.b, line 7)")
+    assert same(was, judged("INV-31", "KeyError: 6 (nodes.a.b, line 9)"))
+    assert not same(was, judged("INV-31", "TypeError: 5 (nodes.a.b, line 7)"))
+
+
+def test_any_failure_is_any_failure() -> None:
+    was = judged("INV-04")
+    assert same(was, judged(checkers=("split-brain",)), is_any=True)
+    assert not same(was, judged(), is_any=True)
+
+
+def test_a_run_in_order_has_no_failure() -> None:
+    assert failure_of(judged()) is None
+    assert failure_of(judged(), is_any=True) is None
+
+
+def test_a_failure_before_the_heal_is_looked_for_before_it() -> None:
+    early, late = failure_of(judged("INV-04")), failure_of(judged("INV-04", time_us=1_001))
+    assert early is not None
+    assert late is not None
+    assert early.is_early
+    assert not late.is_early
+    assert finding_of(judged("INV-04")).happened.failed_us == 500
+    assert finding_of(judged("INV-04", time_us=1_001)).happened.failed_us is None
+
+
+def event(process: int, kind: str, *, final: bool = False) -> Event:
+    return Event(0, 0, process, kind, "read", "r1", None, final=final)  # type: ignore[arg-type]
+
+
+#: Slots 0, 1, 0 (a fresh process), 2, then one after the heal and a final read.
+EVENTS = (
+    event(0, "invoke"),
+    event(1, "invoke"),
+    event(0, "info"),
+    event(3, "invoke"),
+    event(2, "invoke"),
+    event(3, "ok"),
+    event(6, "invoke"),
+    event(0, "invoke", final=True),
+)
+HEALED = (Phase(0, "healed", events=6),)
+
+
+def test_operations_are_counted_by_slot_up_to_the_heal() -> None:
+    assert performed_by(outcome(events=EVENTS, phases=HEALED)) == ((0, 0), (1, 0), (0, 1), (2, 0))
+    assert performed_by(outcome(events=EVENTS)) == ((0, 0), (1, 0), (0, 1), (2, 0), (0, 2))
+
+
+def test_operations_of_a_scenario_that_keeps_some_are_those() -> None:
+    kept = ((1, 3), (0, 4), (2, 7), (0, 9), (2, 11))
+    load = msgspec.structs.replace(SCENARIO.load, kept=kept)
+    scenario = msgspec.structs.replace(SCENARIO, load=load)
+    performed = performed_by(outcome(events=EVENTS, phases=HEALED, scenario=scenario))
+    assert performed == ((0, 4), (1, 3), (0, 9), (2, 7))
+    # What slot 0 does beyond what is kept, it does because progress is demanded.
+    assert performed_by(outcome(events=EVENTS, scenario=scenario)) == performed
+
+
+def test_a_scenario_that_cannot_be_run_does_not_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(scenario: Scenario) -> SimulationOutcome:
+        raise UsageError("there is no node n5", "Choose another")
+
+    monkeypatch.setattr(shrink_oracle, "run", run)
+    assert replay_for(Failure(invariant="INV-04"))(SCENARIO) is None
+
+
+def test_the_checkers_are_asked_only_where_they_had_found_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[SimulationOutcome] = []
+
+    def looked_at(made: SimulationOutcome) -> JudgedOutcome:
+        asked.append(made)
+        return judged(checkers=("split-brain",))
+
+    monkeypatch.setattr(shrink_oracle, "run", lambda _: judged("INV-04").outcome)
+    monkeypatch.setattr(shrink_oracle, "judged", looked_at)
+    assert replay_for(Failure(invariant="INV-04"))(SCENARIO) is not None
+    assert not asked
+    assert replay_for(Failure(checkers=("split-brain",)))(SCENARIO) is not None
+    assert len(asked) == 1
+
+
+def test_a_healthy_world_is_left_when_its_faults_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = Scenario(system="kraft", seed=3, load_us=50_000)
+    ended: list[int] = []
+    real = shrink_oracle.simulate
+
+    def simulate(*arguments: object, **named: object) -> SimulationOutcome:
+        watch = named.pop("watch")
+
+        def seen(world: object) -> None:
+            ended.append(world.now)  # type: ignore[attr-defined]
+            watch(world)  # type: ignore[operator]
+
+        return real(*arguments, watch=seen, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(shrink_oracle, "simulate", simulate)
+    assert replay_for(Failure(invariant="INV-04", is_early=True))(scenario) is None
+    assert ended[-2] <= 50_000 < ended[-1]

@@ -1,0 +1,112 @@
+"""A small failing run in words."""
+
+import msgspec
+
+from contracts.fault import FaultEvent
+from contracts.names import NodeName
+from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault, Violation
+from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from harness.simulation.shrink_oracle import finding_of
+from harness.simulation.shrink_words import change, headline, story, unusual_parts
+from harness.simulation.shrinking import Shrinking, Size
+from history.records import Event
+
+SCENARIO = Scenario(
+    system="any",
+    seed=1,
+    bugs=("a-bug",),
+    segment_bytes=300,
+    load=LoadOptions(clients=2),
+    faults=(
+        SimulatedFault(4, "kill", "leader", Moment(at_us=250_000), 40_000, 0),
+        SimulatedFault(9, "reset", "there", Moment(on="leads", count=2, delay_us=500), 0, 0),
+    ),
+)
+
+
+def events(operations: int) -> tuple[Event, ...]:
+    made: list[Event] = []
+    for n in range(operations):
+        time, process = n * 10_000_000, n % 2
+        made += [
+            Event(2 * n, time, process, "invoke", "write", "r1", n),
+            Event(2 * n + 1, time + 5_000_000, process, "ok", "write", "r1", n),
+        ]
+    made += [
+        Event(90, 900_000_000, 0, "invoke", "read", "r1", None),
+        Event(91, 901_000_000, 0, "ok", "read", "r1", 3),
+        Event(92, 902_000_000, 1, "invoke", "read", "r1", None),
+        Event(93, 903_000_000, 1, "fail", "read", "r1", None, error="not-leader"),
+        Event(94, 904_000_000, 0, "invoke", "write", "r1", 8),
+        Event(96, 990_000_000, 1, "invoke", "read", "r1", None, final=True),
+    ]
+    return tuple(msgspec.structs.replace(one, index=place) for place, one in enumerate(made))
+
+
+def judged(operations: int = 1) -> JudgedOutcome:
+    outcome = SimulationOutcome(
+        scenario=SCENARIO,
+        violation=Violation("INV-04", "two lead", 1_500, 7, NodeName("n2")),
+        trace_hash="0" * 32,
+        steps=9,
+        virtual_us=1_500,
+        events=events(operations),
+        faults=(FaultEvent(251_000_000, 4, "kill", "invoked", "leader", nodes=(NodeName("n3"),)),),
+        struck=(),
+        state_events={},
+        committed_logs={},
+        unlike=None,
+        figures={},
+    )
+    return JudgedOutcome(outcome=outcome, checks=())
+
+
+def test_faults_and_operations_are_told_with_their_moments() -> None:
+    *told, last = story(judged(), 4)
+    assert told == [
+        "  fault 4: kill of leader, at 250 ms for 40 ms; struck n3 at 251.0 ms",
+        "  fault 9: reset of there, leads at any node, time 2, 0.5 ms later; it did not strike",
+        "  client 0: write r1 0 at 0.0 ms -> ok",
+        "  client 0: read r1 at 900.0 ms -> 3",
+        "  client 1: read r1 at 902.0 ms -> fail (not-leader)",
+        "  client 0: write r1 8 at 904.0 ms -> info (never-completed)",
+        "  not as by default: segment bytes",
+        "  planted: a-bug",
+    ]
+    assert last.startswith("INV-04: two lead")
+
+
+def test_what_comes_after_the_heal_is_not_told() -> None:
+    assert sum(line.startswith("  client") for line in story(judged(), 2)) == 2
+
+
+def test_many_operations_are_only_counted() -> None:
+    told = story(judged(30), 33)
+    assert sum(line.startswith("  client") for line in told) == 20
+    assert "  and 13 more operations" in told
+
+
+def test_unusual_weather_is_named() -> None:
+    scenario = msgspec.structs.replace(SCENARIO, drift_ppm=(1, 2), settings={"a": "b"})
+    assert unusual_parts(scenario) == ["drift ppm", "segment bytes", "settings"]
+
+
+def test_the_headline_says_how_far_the_search_came() -> None:
+    before, after = Size(11, 214, 5, 5), Size(2, 6, 1, 3)
+    done = Shrinking(
+        scenario=SCENARIO,
+        finding=finding_of(judged()),
+        before=before,
+        after=after,
+        replays=1_128,
+        is_minimal=True,
+        cut_short=None,
+    )
+    assert change(before, after) == "faults 11 -> 2, operations 214 -> 6"
+    assert headline(done, 3.25) == (
+        "faults 11 -> 2, operations 214 -> 6, clients 5 -> 1, nodes 5 -> 3; none of them can go "
+        "alone (1,128 replays, 3.2 s)."
+    )
+    cut = msgspec.structs.replace(done, is_minimal=False, cut_short="5 s are over")
+    assert "; cut short: 5 s are over (" in headline(cut, 5.0)
+    assert "; some may still go (" in headline(msgspec.structs.replace(done, is_minimal=False), 5.0)

@@ -1,0 +1,34 @@
+"""``splitbrain sim`` and ``splitbrain replay`` as a user calls them, with the real nodes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness import cli
+from harness.simulation.command import seed_range
+from history.run_folder import RunFolder
+from tests.unit.harness.simulation.small_worlds import QUICK_BUG
+
+
+def test_a_failing_sweep_leaves_folders_that_replay_to_the_same_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = ["--runs-folder", str(tmp_path)]
+    code = cli.run(["sim", "--seeds", "2:4", "--bug", QUICK_BUG, "--trace-hash", *runs])
+    said = capsys.readouterr().out
+    assert code == 1
+    hashes = dict(line.split() for line in said.splitlines()[-2:])
+    assert list(hashes) == ["2", "3"]
+    folders = sorted(set(re.findall(r"splitbrain replay (\S+-[23])$", said, re.MULTILINE)))
+    assert len(folders) == 2
+    for folder in folders:
+        assert RunFolder(Path(folder)).timeline.is_file()
+        assert cli.run(["replay", folder]) == 1
+        again = capsys.readouterr().out
+        assert again.startswith("failed again in step ")
+        assert f"same trace ({hashes[folder[-1]]})" in again
+
+
+def test_a_range_is_half_open() -> None:
+    assert list(seed_range("3:6")) == [3, 4, 5]

@@ -1,0 +1,159 @@
+"""The run folder of a simulated run is judged as any other."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from checker.verdict import Verdict
+from contracts.fault import FaultEvent
+from contracts.names import NodeName
+from contracts.scenario import Moment, SimulatedFault
+from harness.checking import Limits
+from harness.evidence_loader import load_run
+from harness.judge import _judge_record
+from harness.manifest import damage
+from harness.results import Results
+from harness.simulation import folder as folders
+from harness.simulation.folder import awaited, keep_sweep_run, scheduled, story
+from harness.simulation.judging import evidence_of, judged
+from harness.simulation.outcome import SimulationOutcome
+from harness.simulation.record import INVARIANTS, invariants_result
+from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.stop import Stop
+from history.run_folder import RunFolder
+from history.timeline_records import TimelineLife, TimelineViolation
+from tests.unit.harness.simulation.small_worlds import (
+    broken,
+    calm,
+    outcome,
+    scenario,
+    violation,
+)
+
+
+def kept(given: SimulationOutcome, runs: Path) -> RunFolder:
+    return RunFolder(keep_sweep_run(judged(given), runs))
+
+
+def results_of(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> Results:
+    """The verdict without worker processes: what they do is tested elsewhere."""
+    monkeypatch.setattr("harness.judge.check_all", lambda *_: [])
+    return _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
+
+
+def test_what_a_run_left_is_read_back_as_it_was(tmp_path: Path) -> None:
+    folder = kept(calm(), tmp_path)
+    record = load_run(folder.root)
+    assert record.problems == ()
+    assert record.damage == ()
+    assert tuple(record.events) == calm().events
+    assert record.committed_logs == {str(k): v for k, v in calm().committed_logs.items()}
+    assert {node: tuple(events) for node, events in record.state_events.items()} == {
+        str(node): events for node, events in calm().state_events.items()
+    }
+    assert read_scenario(folder.scenario) == calm().scenario
+    assert read_simulation(folder).trace_hash == calm().trace_hash
+    assert folder.root.parent.name == "sim-kraft-register"
+    assert not record.living
+
+
+def test_checkers_get_the_same_evidence_in_process_and_from_the_folder(tmp_path: Path) -> None:
+    record = load_run(kept(calm(), tmp_path).root)
+    evidence = evidence_of(calm())
+    assert evidence.converged == record.reached("converged")
+    assert list(evidence.operations) == record.operations
+    assert evidence.voters == len(record.node_names)
+
+
+def test_a_violation_makes_the_run_invalid_and_its_replay_reproduces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = kept(broken(), tmp_path)
+    results = results_of(folder, monkeypatch)
+    assert (results.verdict, results.exit_code) == (Verdict.INVALID, 1)
+    found = next(check for check in results.checkers if check.checker == INVARIANTS)
+    seen = broken().violation
+    assert seen is not None
+    assert found.violations[0]["step"] == seen.step
+    assert seen.invariant in found.reason
+    assert results.reproduce == f"splitbrain replay {folder.root}"
+    assert not results.harness_failed, "a violation is the system's failure"
+
+
+def test_a_run_without_violation_says_in_how_many_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = results_of(kept(calm(), tmp_path), monkeypatch)
+    (found,) = [check for check in results.checkers if check.checker == INVARIANTS]
+    assert found.verdict is Verdict.VALID
+    assert f"No invariant was violated in {calm().steps:,} steps." in found.reason
+    assert results.vacuous == (), "what one drawn world proves is its sweep's business"
+
+
+def test_a_simulated_run_without_its_record_is_never_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = kept(broken(), tmp_path)
+    folder.simulation.unlink()
+    results = results_of(folder, monkeypatch)
+    (found,) = [check for check in results.checkers if check.checker == INVARIANTS]
+    assert found.verdict is Verdict.UNKNOWN
+    assert invariants_result(None).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("name", ["scenario.json", "simulation.json", "history.jsonl"])
+def test_a_folder_that_was_changed_afterwards_is_known_for_it(tmp_path: Path, name: str) -> None:
+    folder = kept(calm(), tmp_path)
+    assert damage(folder) == []
+    path = folder.root / name
+    path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
+    assert any(name in clause for clause in damage(folder))
+
+
+def test_the_violation_stands_in_the_story_once_and_in_its_place() -> None:
+    early = TimelineLife(time=1, node="n1", event="started")
+    late = TimelineLife(time=9_000_000, node="n1", event="stopped")
+    made = outcome(violation=violation(), story=(late, early))
+    assert [type(record) for record in story(made)] == [
+        TimelineLife,
+        TimelineViolation,
+        TimelineLife,
+    ]
+    assert sum(isinstance(record, TimelineViolation) for record in story(broken())) == 1
+
+
+def test_a_fault_that_waited_stands_in_the_schedule_where_it_struck() -> None:
+    waiting = SimulatedFault(
+        0, "kill", "there", Moment(on="leads", count=2, delay_us=1500), duration_us=7000, draw=3
+    )
+    never = msgspec.structs.replace(waiting, index=1, when=Moment(on="leads"))
+    timed = msgspec.structs.replace(waiting, index=2, when=Moment(at_us=2_500_000))
+    struck = FaultEvent(1_234_000_000, 0, "kill", "invoked", "there", (NodeName("n1"),))
+    made = outcome(scenario=scenario(faults=(timed, never, waiting)), faults=(struck,))
+    lines = scheduled(made)
+    assert [(line.index, line.at_ms, line.duration_ms) for line in lines] == [
+        (0, 1234, 7),
+        (1, 5000, 7),
+        (2, 2500, 7),
+    ]
+    assert lines[0].options["when"] == "leads at any node, time 2, 1.5 ms later"
+    assert "when" not in lines[2].options
+    assert awaited(timed) == "at 2500 ms"
+
+
+def test_no_folder_tells_that_nodes_agree_which_were_left_dead() -> None:
+    differ = outcome(unlike="n1 holds less")
+    assert "converged" not in {phase.phase for phase in folders.course(differ)}
+    assert "converged" in {phase.phase for phase in folders.course(outcome())}
+
+
+def test_faults_that_a_violation_kept_from_healing_are_no_failure_of_the_harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = FaultEvent(1_000_000, 0, "partition", "invoked", "leader", (NodeName("n1"),))
+    bit = msgspec.structs.replace(cut, phase="verified")
+    folder = kept(msgspec.structs.replace(broken(), faults=(cut, bit)), tmp_path)
+    results = results_of(folder, monkeypatch)
+    assert not results.harness_failed
+    assert not any("healed" in problem for problem in results.problems)

@@ -1,0 +1,241 @@
+"""Sweeps in real worker processes, of seeds that a function of the test tries."""
+
+import os
+import re
+import signal
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from contracts.errors import HarnessError
+from harness.simulation import sweep as sweeps
+from harness.simulation.command import SimOptions, run_sweep
+from harness.simulation.sweep import Sweep, SweepOrder, is_checked
+from harness.simulation.sweep_display import SweepDisplay
+from harness.simulation.sweep_worker import Assignment
+from harness.simulation.trial import Purpose, SeedResult
+from harness.stop import Stop
+from tests.unit.harness.simulation.tried_seeds import tried
+
+MODULE = "seeds_under_test"
+#: What is tried in a real worker; ``order`` says how each seed behaves.
+SOURCE = """
+import os, time
+from tests.unit.harness.simulation.tried_seeds import tried
+
+def try_seed(order, seed, purpose):
+    how = order.get(seed, "holds")
+    if how == "dies":
+        os._exit(9)
+    if how == "hangs":
+        time.sleep(600)
+    return tried(order, seed, purpose)
+"""
+
+
+def order(count: int, ways: dict[int, str] | None = None, **fields: Any) -> SweepOrder:
+    return SweepOrder(seeds=range(count), function=f"{MODULE}:try_seed", trial=ways or {}, **fields)
+
+
+@pytest.fixture
+def real_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"{MODULE}.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[4]))
+
+
+class ChildHere:
+    """A worker without a process: it answers at once, through a pipe that can be waited for."""
+
+    def __init__(self, number: int, assignment: Assignment) -> None:
+        self.number, self.done, self.is_ready, self.is_gone = number, 0, True, False
+        self._order: dict[int, str] = assignment.order
+        descriptor, self._write_end = os.pipe()
+        self.output = os.fdopen(descriptor, "rb")
+        self.purpose: Purpose | None = None
+        self._result: SeedResult | None = None
+        self.busy_s = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        return self._result is None
+
+    def start(self, seed: int, purpose: Purpose) -> None:
+        self.purpose = purpose
+        self._result = tried(self._order, seed, purpose)
+        os.write(self._write_end, b".")
+
+    def results(self) -> list[SeedResult]:
+        os.read(self.output.fileno(), 1)
+        assert self._result is not None
+        found, self._result, self.purpose = [self._result], None, None
+        self.done += 1
+        return found
+
+    def close(self) -> None:
+        os.close(self._write_end)
+        self.output.close()
+
+
+def sweep_here(given: SweepOrder) -> Sweep:
+    return Sweep(given, Stop(), open_child=ChildHere)  # type: ignore[arg-type]
+
+
+def test_every_seed_is_tried_once_and_a_share_of_them_twice() -> None:
+    told: list[SeedResult] = []
+    sweep = sweep_here(order(40, jobs=2, check_share=0.3, keeps_hashes=True))
+    sweep.carry_out(told.append)
+    tally = sweep.tally
+    again = [result.seed for result in told if result.purpose == "again"]
+    assert sorted(again) == [seed for seed in range(40) if is_checked(seed, 0.3)]
+    assert (tally.done, tally.checked, tally.mismatches) == (40, len(again), [])
+    assert sorted(tally.hashes) == list(range(40))
+    assert (tally.virtual_us, tally.operations, tally.steps) == (80_000_000, 200, 400)
+    assert tally.figures == {"commits": 80, "highest_epoch": 39}
+    assert tally.exit_code(is_whole=True) == 0
+
+
+def test_what_fails_is_run_again_for_its_folder_and_no_more_than_wanted() -> None:
+    ways = {2: "fails", 4: "fails", 5: "puzzles", 6: "fails"}
+    sweep = sweep_here(order(8, ways, keep_max=2, check_share=0.0))
+    sweep.carry_out()
+    tally = sweep.tally
+    assert tally.folders == {2: "/runs/2", 4: "/runs/4"}
+    assert [failure.seed for failure in tally.failures] == [2, 4, 6]
+    assert (tally.checked, tally.undecided) == (2, 1)
+    assert tally.exit_code(is_whole=True) == 1
+
+
+def test_a_seed_that_comes_out_differently_is_the_harness_failure() -> None:
+    sweep = sweep_here(order(3, {1: "changes"}, check_share=1.0))
+    sweep.carry_out()
+    (mismatch,) = sweep.tally.mismatches
+    assert mismatch.seed == 1
+    assert "Seed 1 was run twice" in mismatch.sentence
+    assert sweep.tally.exit_code(is_whole=True) == 3
+
+
+@pytest.mark.usefixtures("real_worker")
+def test_a_worker_that_dies_takes_its_seed_with_it_and_no_other() -> None:
+    sweep = Sweep(order(6, {1: "dies", 3: "crashes"}, jobs=2, check_share=0.0), Stop())
+    sweep.carry_out()
+    assert sweep.tally.done == 4
+    why = {crash.seed: crash.crash for crash in sweep.tally.crashes}
+    assert "ended with code 9" in (why[1] or "")
+    assert "ZeroDivisionError" in (why[3] or "")
+    assert sweep.tally.exit_code(is_whole=True) == 3
+
+
+@pytest.mark.usefixtures("real_worker")
+def test_a_seed_that_never_ends_is_given_up() -> None:
+    sweep = Sweep(order(3, {1: "hangs"}, check_share=0.0), Stop(), seed_patience_s=0.2)
+    sweep.carry_out()
+    (crash,) = sweep.tally.crashes
+    assert crash.seed == 1
+    assert "did not end within" in (crash.crash or "")
+    assert sweep.tally.done == 2
+
+
+def test_failing_fast_ends_with_the_first_failure_and_its_folder() -> None:
+    sweep = sweep_here(order(1000, {3: "fails"}, fail_fast=True, check_share=0.0))
+    sweep.carry_out()
+    assert sweep.tally.folders == {3: "/runs/3"}
+    assert sweep.tally.done == 4
+    assert sweep.is_cut_short
+
+
+def test_a_sweep_in_which_nothing_can_be_run_gives_up() -> None:
+    sweep = sweep_here(order(1000, dict.fromkeys(range(1000), "crashes")))
+    sweep.carry_out()
+    assert sweep.tally.crashed == sweeps.CRASHES_MAX
+
+
+def test_a_worker_that_cannot_begin_is_a_failure_of_the_harness() -> None:
+    sweep = Sweep(SweepOrder(seeds=range(3), function="nowhere_at_all:try_seed", trial={}), Stop())
+    with pytest.raises(HarnessError, match=r"start a worker process.*No module named"):
+        sweep.carry_out()
+
+
+@pytest.mark.usefixtures("real_worker")
+def test_an_interrupted_sweep_keeps_what_it_has_and_leaves_no_process() -> None:
+    stop = Stop()
+    sweep = Sweep(order(1000, {5: "hangs"}, jobs=2, check_share=0.0), stop)
+    children: set[int] = set()
+
+    def told(result: SeedResult) -> None:
+        children.update(child._process.pid for child in sweep._children)
+        if result.seed > 20:
+            stop.interrupt()
+
+    sweep.carry_out(told)
+    assert sweep.tally.done > 15
+    assert sweep.tally.exit_code(is_whole=False) == 2
+    for process in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def swept(order_: SweepOrder, **options: Any) -> tuple[int, str]:
+    text = StringIO()
+    console = Console(file=text, width=120)
+    given = SimOptions(seeds=f"0:{len(order_.seeds)}", **options)
+    code = run_sweep(given, console, sweep=sweep_here(order_))
+    return code, text.getvalue()
+
+
+def test_a_clean_sweep_tells_its_bound() -> None:
+    code, said = swept(order(50, jobs=1))
+    assert code == 0
+    assert said.splitlines()[0] == "splitbrain sim kraft, seeds 0 to 49, 1 process"
+    assert said.splitlines()[-1] == (
+        " CLEAN  no alarm in 50 seeds: at 95% confidence fewer than 1 in 17 seeds."
+    )
+    assert not any(line != line.rstrip() for line in said.splitlines())
+
+
+def test_a_failing_sweep_tells_seed_finder_sentence_and_replay() -> None:
+    code, said = swept(order(9, {4: "fails", 7: "fails"}, keep_max=1), bugs=("some-bug",))
+    assert code == 1
+    assert "FAILED seed 4, INV-01: Two leaders." in said
+    assert "splitbrain replay /runs/4" in said
+    assert "splitbrain sim --seeds 7:8 --system kraft --bug some-bug" in said
+    assert said.splitlines()[-1] == " FAILED  2 of 9 seeds failed."
+    assert re.search(r"INV-01 +2 of 2", said)
+
+
+def test_hashes_are_the_last_lines_in_the_order_of_the_seeds() -> None:
+    _, said = swept(order(12, jobs=2, keeps_hashes=True), trace_hash=True)
+    assert said.splitlines()[-12:] == [f"{seed} {seed:032x}" for seed in range(12)]
+
+
+def test_what_could_not_be_run_is_told_with_its_traceback() -> None:
+    code, said = swept(order(4, {2: "crashes"}))
+    assert code == 3
+    assert "Seed 2 could not be run" in said
+    assert "ZeroDivisionError: here" in said
+    assert "HARNESS FAILED" in said.splitlines()[-1]
+
+
+def test_a_sweep_with_undecided_seeds_is_unknown() -> None:
+    code, said = swept(order(4, {2: "puzzles"}))
+    assert code == 2
+    assert re.search(r"lost-commits +1; seed 2: No logs\.\n", said)
+    assert " UNKNOWN  No alarm in 4 seeds, 1 of them undecided." in said
+
+
+def test_ctrl_c_sums_up_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_display: SweepDisplay, result: SeedResult) -> None:
+        if result.seed == 20:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(SweepDisplay, "took", interrupt)
+    code, said = swept(order(10_000_000, {7: "fails"}, keep_max=0))
+    assert code == 1, "what has failed has failed"
+    assert "splitbrain sim --seeds 7:8 --system kraft" in said
+    code, said = swept(order(10_000_000))
+    assert code == 2
+    assert "INTERRUPTED" in said.splitlines()[-1]
+    assert "were left out" in said.splitlines()[-1]

@@ -1,0 +1,26 @@
+"""What came of a seed, as a test wants it."""
+
+from harness.simulation.trial import Purpose, SeedResult
+
+
+def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:
+    """``ways`` says of each seed that is out of the ordinary how it behaves."""
+    how = ways.get(seed, "holds")
+    if how == "crashes":
+        crash = "Traceback\nZeroDivisionError: here"
+        return SeedResult(seed=seed, purpose=purpose, crash=crash)
+    is_changed = how == "changes" and purpose != "first"
+    return SeedResult(
+        seed=seed,
+        purpose=purpose,
+        trace_hash="f" * 32 if is_changed else f"{seed:032x}",
+        steps=10,
+        virtual_us=2_000_000,
+        operations=5,
+        workload="register",
+        failed_by=("INV-01",) if how == "fails" else (),
+        sentence="Two leaders.",
+        unknown={"lost-commits": "No logs."} if how == "puzzles" else {},
+        figures={"commits": 2, "highest_epoch": seed},
+        folder=f"/runs/{seed}" if purpose == "keep" else None,
+    )
