@@ -103,7 +103,7 @@ _BUGS: Final = (
         "Pre-votes are granted whatever the candidate's log: who cannot win raises the epoch.",
         "ClickHouse/NuRaft#134",
         "loss of the leader while the voter that times out first lags behind",
-        "liveness",
+        "invariant",
     ),
     PlantedBug(
         "stale-vote-counted",

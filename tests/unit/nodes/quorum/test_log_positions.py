@@ -115,6 +115,12 @@ def test_a_flush_of_something_never_submitted_is_a_violation() -> None:
             Offset(3),
             (EpochStart(Epoch(2), Offset(0)), EpochStart(Epoch(1), Offset(1))),
         ),
+        # It is the last epoch that begins past the end.
+        LogShape(
+            Offset(0),
+            Offset(3),
+            (EpochStart(Epoch(1), Offset(0)), EpochStart(Epoch(2), Offset(3))),
+        ),
     ],
 )
 def test_a_shape_that_contradicts_itself_is_refused(found: LogShape) -> None:
