@@ -16,6 +16,7 @@ from contracts.errors import CapabilityError, UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
+from contracts.simulation import SimulatedSystem
 from contracts.system import System, SystemOptions
 from harness.clients import Load, reader_slots
 from history.plan import sub_seeds
@@ -279,6 +280,21 @@ def check_bugs(bugs: tuple[str, ...], system: System) -> None:
                 f"the system {system.name!r} has no planted bug {bug!r}",
                 or_nearest(bug, system.planted_bugs, "planted bugs"),
             )
+
+
+def check_simulated(system: System) -> SimulatedSystem:
+    """What makes the nodes of a system in simulated worlds; refuse one without.
+
+    Raises:
+        UsageError: it only runs in containers.
+    """
+    simulation = system.simulation()
+    if simulation is None:
+        raise UsageError(
+            f"the system {system.name!r} has no simulated nodes",
+            f"Run it in containers: `splitbrain test --system {system.name} --runtime docker`",
+        )
+    return simulation
 
 
 def _check_settings(settings: Iterable[str], plan: str, systems: set[str]) -> None:

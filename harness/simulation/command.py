@@ -11,11 +11,11 @@ from rich.console import Console
 
 from contracts.errors import UsageError
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
-from harness.options import SEED_MAX, check_bugs, check_runs_folder
+from harness.options import SEED_MAX, check_bugs, check_runs_folder, check_simulated
 from harness.simulation.sweep import Sweep, SweepOrder
 from harness.simulation.sweep_display import SweepDisplay
 from harness.simulation.sweep_summary import show_hashes, show_summary
-from harness.simulation.trial import Trial, simulated_system
+from harness.simulation.trial import Trial
 from harness.stop import Stop
 from systems.registry import DEFAULT_SYSTEM
 
@@ -68,7 +68,6 @@ def order_of(options: SimOptions, *, function: str = _TRY_SEED) -> SweepOrder:
 
     Raises:
         UsageError: something does not exist or does not fit.
-        CapabilityError: the system has no simulated nodes.
     """
     seeds = seed_range(options.seeds)
     _check_numbers(options)
@@ -170,5 +169,6 @@ def _check_system(options: SimOptions) -> None:
             f"there is no system called {options.system!r}",
             or_nearest(options.system, names(), "systems"),
         )
-    check_bugs(options.bugs, system(options.system))
-    simulated_system(options.system)
+    chosen = system(options.system)
+    check_bugs(options.bugs, chosen)
+    check_simulated(chosen)

@@ -47,6 +47,10 @@ class VirtualHistory:
         self.ok_by_node: dict[str, int] = {}
         #: Latest invocation among the acknowledged operations; -1: there is none.
         self.acknowledged_us = -1
+        #: Kinds of operations that were ever invoked, in the order of their first one.
+        self.kinds: dict[str, None] = {}
+        #: Kind to the latest invocation among its acknowledged operations.
+        self.acknowledged_by_kind: dict[str, int] = {}
         #: Told the invocation time of each acknowledged operation.
         self.listeners: list[Callable[[int], None]] = []
 
@@ -54,6 +58,7 @@ class VirtualHistory:
         self, process: int, operation: Operation, asked: NodeName | None, final: bool
     ) -> None:
         """An operation begins now."""
+        self.kinds[operation.f] = None
         self.events.append(
             Event(
                 len(self.events),
@@ -100,6 +105,8 @@ class VirtualHistory:
         if node is not None:
             self.ok_by_node[node] = self.ok_by_node.get(node, 0) + 1
         self.acknowledged_us = max(self.acknowledged_us, invoked_us)
+        latest_us = self.acknowledged_by_kind.get(operation.f, -1)
+        self.acknowledged_by_kind[operation.f] = max(latest_us, invoked_us)
         for listener in self.listeners:
             listener(invoked_us)
 

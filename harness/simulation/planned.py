@@ -20,7 +20,7 @@ from contracts.scenario import (
     SimulatedFault,
 )
 from contracts.simulation import SimulatedSystem
-from harness.options import PlannedTest
+from harness.options import PlannedTest, check_simulated
 from harness.plain_text import printable
 from harness.plan_record import plan_of
 from harness.progress import fault_sentence, phase_sentence, stamped_line
@@ -29,7 +29,6 @@ from harness.runner import RunOutcome
 from harness.simulation.folder import course, runtime_versions, write_run
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import SIMULATED
-from harness.simulation.trial import simulated_system
 from harness.store import create_run
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
@@ -85,9 +84,10 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     """Refuse what no simulated world can do, before anything is run.
 
     Raises:
-        CapabilityError: the system has no simulated nodes, or the plan is not for such worlds.
+        UsageError: the system has no simulated nodes.
+        CapabilityError: the plan is not for such worlds.
     """
-    system = simulated_system(test.system.name)
+    system = check_simulated(test.system)
     refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
     options = test.options
     if options.concurrency > CLIENTS_MAX:
@@ -111,6 +111,7 @@ def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
     """Run a plan and write its folder.
 
     Raises:
+        UsageError: the system has no simulated nodes.
         CapabilityError: no simulated world can carry out the plan.
         HarnessError: the run folder cannot be made or written.
     """

@@ -120,8 +120,12 @@ class Recovery:
 
         def missing() -> str | None:
             self._note_epoch()
-            if self._history.acknowledged_us < since_us:
+            history = self._history
+            if history.acknowledged_us < since_us:
                 return "no operation that was invoked after the heal was acknowledged"
+            for kind in history.kinds:
+                if history.acknowledged_by_kind.get(kind, -1) < since_us:
+                    return f"no {kind} that was invoked after the heal was acknowledged"
             if not self._cluster.committed_past(since_us):
                 return "no record that was proposed after the heal was committed"
             return None

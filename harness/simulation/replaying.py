@@ -77,6 +77,12 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
     if outcome.trace_hash != record.trace_hash or not same_end:
         return f"{_differently(record, again)} {_versions(record)}", EXIT_HARNESS_FAILED
     trace = f"same trace ({record.trace_hash})"
+    before = record.failed_by
+    if again.failed_by and before is not None and again.failed_by != before:
+        # The checkers are part of the tool: another version may judge one history otherwise.
+        told = f"it was found by {', '.join(before) or 'nothing'}"
+        now = f"and now by {', '.join(again.failed_by)}"
+        return f"{trace}, but {told}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
     if again.failed_by:
         found = ", ".join(again.failed_by)
         violation = outcome.violation

@@ -64,13 +64,19 @@ def save_test(path: Path, content: str) -> None:
         ) from error
 
 
-def content_of_test(scenario: Scenario, failed_by: tuple[str, ...], sentence: str) -> str:
+def content_of_test(
+    scenario: Scenario,
+    failed_by: tuple[str, ...],
+    sentence: str,
+    to_be_continued: str | None = None,
+) -> str:
     """The test file of a scenario.
 
     Args:
         scenario: fails.
         failed_by: invariant or checkers that found something.
         sentence: what they found.
+        to_be_continued: how to go on where the search for a smaller one ended early.
     """
     found = failed_by[0]
     name = re.sub(r"[^a-z0-9]+", "_", found.lower()).strip("_")
@@ -79,6 +85,7 @@ def content_of_test(scenario: Scenario, failed_by: tuple[str, ...], sentence: st
         f'"""{told}',
         "",
         "Saved by `splitbrain shrink`.",
+        *([] if to_be_continued is None else [f"The search was {to_be_continued}."]),
         '"""',
         "",
         "from harness.simulation.regression import replays",

@@ -5,6 +5,7 @@ lines; on request it becomes a test. The original is not touched. Must never pas
 failure what another replay of the original does not show. Source: issue 5, item 8.
 """
 
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness import judge as judging
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import check_bugs, check_runs_folder
 from harness.plain_text import printable
-from harness.results import EXIT_VALID
+from harness.results import EXIT_UNKNOWN, EXIT_VALID
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.outcome import JudgedOutcome
@@ -29,8 +30,8 @@ from harness.simulation.saved_test import check_test_file, content_of_test, save
 from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.simulation.shrink_display import ShrinkDisplay
 from harness.simulation.shrink_oracle import Failure, failure_of, finding_of, replay_for
-from harness.simulation.shrink_words import headline, story
-from harness.simulation.shrinking import ReplayBudget, Shrinking, shrink
+from harness.simulation.shrink_words import headline, story, to_be_continued
+from harness.simulation.shrinking import INTERRUPTED, ReplayBudget, Shrinking, shrink
 from harness.simulation.trial import run
 from harness.stop import Stop
 from harness.store import find_run
@@ -73,6 +74,8 @@ def shrink_run(
 ) -> int:
     """Shrink a run, show what is left, and return the exit code.
 
+    A search cut short by its limits came to what it was asked for; an interrupted one did not.
+
     Args:
         options: what was asked for.
         console: where it is shown.
@@ -110,10 +113,16 @@ def shrink_run(
         finding = shrinking.finding
         save_test(
             options.save_test,
-            content_of_test(shrinking.scenario, finding.failed_by, finding.sentence),
+            content_of_test(
+                shrinking.scenario,
+                finding.failed_by,
+                finding.sentence,
+                # Without a folder: a path of this machine says nothing where the test goes.
+                to_be_continued(shrinking, "FOLDER"),
+            ),
         )
         _say(console, f"test:    {options.save_test}")
-    return EXIT_VALID
+    return EXIT_UNKNOWN if shrinking.cut_short == INTERRUPTED else EXIT_VALID
 
 
 def _original_of(options: ShrinkOptions) -> _Original:
@@ -193,6 +202,9 @@ def _show(
     shrinking: Shrinking, small: JudgedOutcome, folder: RunFolder, console: Console, seconds: float
 ) -> None:
     _say(console, headline(shrinking, seconds))
+    how_to_go_on = to_be_continued(shrinking, shlex.quote(str(folder.root)))
+    if how_to_go_on is not None:
+        _say(console, how_to_go_on)
     for line in story(small, shrinking.finding.operations):
         _say(console, line)
     _say(console, f"report:  {folder.report}")

@@ -10,7 +10,7 @@ from harness.simulation.folder import awaited
 from harness.simulation.judging import sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.shrink_steps import calm
-from harness.simulation.shrinking import Shrinking, Size
+from harness.simulation.shrinking import INTERRUPTED, Shrinking, Size
 from history.pairing import pair
 from history.records import PairedOperation
 
@@ -46,6 +46,19 @@ def headline(shrinking: Shrinking, seconds: float) -> str:
         f"nodes {before.nodes} -> {after.nodes}; {how} "
         f"({counted(shrinking.replays, 'replay')}, {seconds:.1f} s)."
     )
+
+
+def to_be_continued(shrinking: Shrinking, folder: str) -> str | None:
+    """How to go on with a search that ended early; None if it did not.
+
+    Args:
+        shrinking: what the search came to.
+        folder: of the small run, as it is to be named.
+    """
+    if shrinking.cut_short is None:
+        return None
+    how = "interrupted" if shrinking.cut_short == INTERRUPTED else "cut short by its limit"
+    return f"{how}; run `splitbrain shrink {folder}` again to go on"
 
 
 def story(judged: JudgedOutcome, operations: int) -> list[str]:

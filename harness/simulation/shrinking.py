@@ -33,6 +33,8 @@ from harness.simulation.shrink_steps import (
 )
 from nemesis.shrink import ddmin, simplest
 
+#: Why a search ended that somebody wanted to end.
+INTERRUPTED: Final = "interrupted"
 #: Other seeds with which a removal is tried that fails in the scenario's own.
 OTHER_SEEDS: Final = 8
 #: Operations above which single ones are not tried with other seeds; there would be too many.
@@ -102,7 +104,7 @@ class ReplayBudget:
     def exhausted(self) -> str | None:
         """The reason to stop now, or None to go on."""
         if self._is_stopped():
-            return "interrupted"
+            return INTERRUPTED
         if self.replays >= self._replays_max:
             return f"{self._replays_max:,} replays were made"
         if self._clock() - self._began > self._seconds:

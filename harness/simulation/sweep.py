@@ -76,7 +76,7 @@ class Sweep:
         open_child: Callable[[int, Assignment], SweepChild] = SweepChild,
     ) -> None:
         """``open_child`` starts a worker process; for tests."""
-        self.tally = SweepTally(keeps_hashes=order.keeps_hashes)
+        self.tally = SweepTally(keeps_hashes=order.keeps_hashes, first_seed=order.seeds.start)
         #: What it is to do.
         self.order = order
         #: Set by whoever does not want to wait for the end.

@@ -65,13 +65,19 @@ def show_summary(
 def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
     """The headline and its sentence; they follow the exit code."""
     seeds = counted(tally.done, "seed")
+    left = len(order.seeds) - tally.tried
     if tally.failed:
-        return "FAILED", f"{tally.failed:,} of {seeds} failed."
+        not_run = f", {left:,} not run" if left > 0 else ""
+        return "FAILED", f"{tally.failed:,} of {seeds} failed{not_run}."
     if tally.crashes or tally.mismatches:
         return "HARNESS FAILED", f"Nothing failed in {seeds}, but what is told above comes first."
-    left = len(order.seeds) - tally.done
     if interrupted or left > 0:
-        return "INTERRUPTED", f"No alarm in {seeds}; {left:,} were left out."
+        not_run = (
+            f"{left:,} not run, the first of them seed {tally.first_untried}"
+            if left > 0
+            else "some second runs were not made"
+        )
+        return "INTERRUPTED", f"No alarm in {seeds}; {not_run}."
     decided = tally.done - tally.undecided
     if tally.undecided:
         return "UNKNOWN", f"No alarm in {seeds}, {tally.undecided:,} of them undecided."
@@ -123,8 +129,11 @@ def _show_failures(tally: SweepTally, options: "SimOptions", console: Console) -
         folders = f", {without:,} of all without a run folder (--keep)" if without > 0 else ""
         console.print(Text(f"  and {len(listed) - _LISTED_MAX:,} more{folders}"))
     if tally.folders:
-        hint = "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
-        console.print(Text(f"{hint}tells the story.", style="dim"), soft_wrap=True)
+        hint = (
+            "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
+            "tells the story, `splitbrain shrink FOLDER` makes the run small."
+        )
+        console.print(Text(hint, style="dim"), soft_wrap=True)
     console.print()
 
 

@@ -40,10 +40,16 @@ class SweepTally:
 
     Args:
         keeps_hashes: remember every seed's trace hash.
+        first_seed: of the sweep.
     """
 
-    def __init__(self, *, keeps_hashes: bool = False) -> None:
+    def __init__(self, *, keeps_hashes: bool = False, first_seed: int = 0) -> None:
         self._keeps_hashes = keeps_hashes
+        #: Seeds that were tried, also those that could not be run.
+        self.tried = 0
+        #: The first seed that was not tried; seeds go out in order, so that few wait behind it.
+        self.first_untried = first_seed
+        self._tried_behind: set[int] = set()
         #: Seeds with a result; of those the ones that failed, and that were undecided.
         self.done = 0
         self.failed = 0
@@ -82,6 +88,8 @@ class SweepTally:
 
     def take(self, result: SeedResult) -> None:
         """Count one result."""
+        if result.purpose == "first":
+            self._count_tried(result.seed)
         if result.crash is not None:
             self.crashes.append(result)
             self._awaiting_second.pop(result.seed, None)
@@ -109,6 +117,13 @@ class SweepTally:
             self.found_by.update(result.failed_by)
         elif result.unknown:
             self.undecided += 1
+
+    def _count_tried(self, seed: int) -> None:
+        self.tried += 1
+        self._tried_behind.add(seed)
+        while self.first_untried in self._tried_behind:
+            self._tried_behind.remove(self.first_untried)
+            self.first_untried += 1
 
     def _compare(self, second: SeedResult) -> None:
         if second.folder is not None:

@@ -62,7 +62,8 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fingerprint(self) -> tuple[object, ...]:
         """What must be the same however often the seed is run."""
-        return (self.trace_hash, self.steps, self.virtual_us, self.violation, self.operations)
+        ended = (self.trace_hash, self.steps, self.virtual_us, self.violation, self.operations)
+        return (*ended, self.failed_by, self.unknown)
 
 
 def simulated_system(name: str) -> SimulatedSystem:

@@ -58,7 +58,7 @@ _BUGS: Final = (
     ),
     PlantedBug(
         "stale-leader-reads",
-        "A leader answers reads without asking whether it still leads.",
+        "A leader answers reads without asking whether it still leads, and does not resign.",
         "Hoverbear/old-raft-rs#107, ktoso/akka-raft#65",
         "partition of the leader while clients still reach it",
         "outcome",

@@ -152,10 +152,9 @@ SWEEPS = Chapter(
             "a system that only runs in containers",
             "sim --seeds 0:5 --system redis",
             (
-                "could not simulate the system (redis): redis has no simulated nodes. Run it in "
-                "containers: `splitbrain test --system redis --runtime docker`"
+                "the system 'redis' has no simulated nodes. Run it in containers: `splitbrain "
+                "test --system redis --runtime docker`"
             ),
-            code=3,
         ),
         Cause(
             "sim-unknown-bug",
@@ -208,10 +207,9 @@ SIMULATED_RUNS = Chapter(
             "a simulated test of a system that only runs in containers",
             "test --runtime simulated --system redis --nemesis none",
             (
-                "could not simulate the system (redis): redis has no simulated nodes. Run it in "
-                "containers: `splitbrain test --system redis --runtime docker`"
+                "the system 'redis' has no simulated nodes. Run it in containers: `splitbrain "
+                "test --system redis --runtime docker`"
             ),
-            code=3,
         ),
         Cause(
             "simulated-many-clients",

@@ -226,6 +226,22 @@ def test_the_keys_reach_every_end_and_the_violation(
     assert timeline.width() == 2 * width
 
 
+@pytest.mark.parametrize("action", ["whole", "in", "out", "earlier", "later", "violation"])
+def test_the_keys_work_after_a_button(timeline: Timeline, action: str) -> None:
+    timeline.button("whole")
+    timeline.button(action)
+    for name in ("v", "n", "p"):
+        timeline.do(lambda name=name: timeline.page.keyboard.press(name))
+
+
+def test_going_to_the_violation_brings_the_picture_into_view(timeline: Timeline) -> None:
+    timeline.canvas.focus()
+    timeline.page.evaluate("scrollTo(0, 0)")
+    expect(timeline.canvas).not_to_be_in_viewport()
+    timeline.do(lambda: timeline.page.keyboard.press("v"))
+    expect(timeline.canvas).to_be_in_viewport()
+
+
 def test_the_events_can_be_stepped_through_by_key(timeline: Timeline) -> None:
     timeline.key("Home")
     seen: list[str] = []

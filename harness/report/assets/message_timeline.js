@@ -44,11 +44,17 @@
     show(data.violation - width, data.violation + width * 0.08);
   }
 
+  function bringViolationIntoView() {
+    if (data.violation == null) return;
+    toViolation();
+    canvas.scrollIntoView({ block: "nearest" });
+  }
+
   const actions = {
     in: () => zoom(0.5), out: () => zoom(2), earlier: () => shift(-0.3), later: () => shift(0.3),
     begin: () => show(whole.from, whole.from + view.to - view.from),
     end: () => show(whole.to - (view.to - view.from), whole.to),
-    whole: () => show(whole.from, whole.to), violation: toViolation,
+    whole: () => show(whole.from, whole.to), violation: bringViolationIntoView,
     next: () => step(1), previous: () => step(-1),
   };
   const keys = { "+": "in", "=": "in", "-": "out", ArrowLeft: "earlier", ArrowRight: "later", Home: "begin", End: "end",
@@ -219,8 +225,11 @@
 
   // --- buttons and filters -------------------------------------------------------------------
 
+  // The keys are the picture's: whoever has used a button goes on with them.
+  const takeKeys = () => canvas.focus({ preventScroll: true });
+
   for (const button of document.querySelectorAll("button[data-timeline]")) {
-    button.addEventListener("click", () => actions[button.dataset.timeline]());
+    button.addEventListener("click", () => { actions[button.dataset.timeline](); takeKeys(); });
   }
   const spread = part("spread");
   spread.hidden = data.clients.length < 2;
@@ -228,6 +237,7 @@
     view.spread = !view.spread;
     spread.setAttribute("aria-expanded", String(view.spread));
     redraw();
+    takeKeys();
   });
 
   function filter(text, swatch, checked, change) {

@@ -116,4 +116,5 @@ class DiskFaults:
         if self._host.is_up:
             return "nothing: the machine is up"
         self._host.disk.wipe()
+        self._host.has_forgotten |= self._host.incarnation >= 0
         return "the disk is empty"

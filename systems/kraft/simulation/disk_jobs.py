@@ -12,6 +12,7 @@ from contracts.names import NodeName
 from contracts.simulation import Timer, World
 from history.timeline_records import TimelineDisk
 from nodes.server.surroundings import DiskJob, DiskJobDone
+from nodes.storage.errors import StorageError
 from nodes.storage.layout import QUORUM_STATE
 from nodes.storage.memory import MemoryFileSystem
 
@@ -102,7 +103,7 @@ class SimulatedDiskJobs:
         self._filesystem.begin_job()
         try:
             job()
-        except Exception as error:  # noqa: BLE001 - whatever a disk job raises stops the node
+        except (StorageError, OSError) as error:
             failure = error
         finally:
             self._filesystem.end_job()

@@ -42,6 +42,8 @@ class Machine:
         self.high_watermark = -1
         #: Records below it were said to be durable here, and not truncated since.
         self.promised = 0
+        #: The same of the disk that the voter set names, once that is gone.
+        self.promised_when_lost = 0
         #: What the log held when the last life ended.
         self.left: list[Entry] = []
         #: The promise that the formats can keep when bytes rot: up to the durable mark.
@@ -121,6 +123,10 @@ class Machine:
         log.read_disk(self.host.disk)
         return log
 
+    def is_lost_with(self, offset: int) -> bool:
+        """Whether the disk that is gone had promised up to here, and no new one has followed."""
+        return self._directory_id == self.host.directory_ids[-1] and self.promised >= offset
+
     def last_of_log(self) -> tuple[int, int]:
         """Epoch of the last record, and where the log ends."""
         entries = [] if self.log is None else self.log.entries
@@ -147,10 +153,14 @@ class Machine:
         disk_is_new = self._directory_id != self.host.directory_ids[-1]
         self.log = self.read_log()
         if self.rotted_while_booting:
+            # It has read them already: what it recovered is a part of what it had before.
             end = int(self.host.node.replica.log_end_offset)
+            kept = min(len(self.log.entries), len(self.left), end)
+            self.log.entries[:kept] = self.left[:kept]
             self.log.entries += self.left[len(self.log.entries) : end]
         if disk_is_new:
             self._directory_id = self.host.directory_ids[-1]
+            self.promised_when_lost = max(self.promised_when_lost, self.promised)
             self.promised = self.promised_below_mark = 0
             self.said = _NO_STATE
             self.left = []
@@ -235,13 +245,22 @@ class Ghost:
         """How many voters make one."""
         return len(self.voters) // 2 + 1
 
+    def lost_machines(self) -> list[Machine]:
+        """Voters whose disk, as the voter set names it, is gone; down for ever as voters."""
+        voting = self.voting_machines()
+        return [
+            machine
+            for node_id, machine in self.machines.items()
+            if node_id in self.voters and machine not in voting
+        ]
+
     def voting_machines(self) -> list[Machine]:
         """Those that are members of the voter set, on the disk that it names."""
         return [
             machine
             for node_id, machine in self.machines.items()
             if self.voters.get(node_id) == machine.host.directory_ids[-1]
-            and not machine.was("wiped")
+            and not machine.host.has_forgotten
         ]
 
     def agreement(self, log: ShadowLog) -> int:

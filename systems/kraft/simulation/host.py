@@ -87,6 +87,8 @@ class Host:
         self.incarnation = -1
         #: Why the last life ended by itself, or could not begin; None else.
         self.ended: str | None = None
+        #: Whether its disk was wiped after a life: what that had promised is gone.
+        self.has_forgotten = False
         #: Directory ids that this machine's disk has had, newest last.
         self.directory_ids = [key.directory_id]
         self._life: _Life | None = None

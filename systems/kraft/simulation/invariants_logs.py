@@ -20,6 +20,7 @@ from nodes.quorum.effects import (
 )
 from nodes.quorum.identifiers import NO_EPOCH
 from nodes.quorum.messages import FetchAnswer, FetchRequest
+from nodes.server.exit_codes import HALTED
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.shadow import Entry
@@ -114,8 +115,14 @@ class CommittedIsDurable(Invariant):
         holders = [voter for voter in voting if voter.holds(first, expected)]
         # A disk that was wiped, or rots below its mark, after its node said so: that node is down
         # for ever, and elects nobody without these records.
-        lost_count = len(self.ghost.voters) - len(voting)
-        lost_count += sum(voter not in holders and voter.was("rot") for voter in voting)
+        lost_count = sum(
+            voter.promised_when_lost >= offset or voter.is_lost_with(offset)
+            for voter in self.ghost.lost_machines()
+        )
+        lost_count += sum(
+            voter not in holders and voter.was("rot") and voter.promised >= offset
+            for voter in voting
+        )
         if len(holders) + lost_count < self.ghost.majority:
             names = ", ".join(str(voter.host.name) for voter in holders) or "nobody"
             raise self.violated(
@@ -197,12 +204,14 @@ class NobodyHalts(Invariant):
     before_effects = (Halt,)
 
     def before(self, machine: Machine, effect: Halt) -> None:
-        if not machine.is_excused:
-            raise self.violated(f"n{machine.host.node_id} halts: {effect.reason}", machine)
+        # No disk's fault explains it: a node that cannot trust its disk ends, it does not halt.
+        raise self.violated(f"n{machine.host.node_id} halts: {effect.reason}", machine)
 
     def ended(self, machine: Machine) -> None:
         reason = machine.host.ended
-        if reason is not None and not machine.is_excused:
+        if reason is None:
+            return
+        if not machine.is_excused or reason.startswith(f"exit code {HALTED}:"):
             raise self.violated(f"n{machine.host.node_id} ended by itself, {reason}", machine)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.simulation import Connection, Timer, World
+from contracts.simulation import Connection, World
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, FetchAnswer, Request
 from nodes.server.node import Node
@@ -68,7 +68,7 @@ class SimulatedPeerLink:
         self._connection: Connection | None = None
         #: Its end; what another end says is nothing to the link.
         self._end: _End | None = None
-        self._opening: Timer | None = None
+        self._opening: TimerHandle | None = None
         self._failed_attempts_count = 0
 
     def attach(self, node: Node) -> None:
@@ -99,7 +99,7 @@ class SimulatedPeerLink:
             delay_us = min(doubled_us, _BACK_OFF_US_MAX, timeout_ms * 1_000 // 2)
         self._failed_attempts_count += 1
         if delay_us:
-            self._opening = self._world.after(delay_us, lambda: self._enter(self._open))
+            self._opening = self._node.surroundings.timers.call_later(delay_us, self._open)
         else:
             self._open()
 

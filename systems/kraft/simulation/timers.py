@@ -60,6 +60,33 @@ class LifeTimers:
         """After everything that is due at this instant already."""
         self._world.after(0, lambda: self._enter(action))
 
-    def call_later(self, delay_us: int, action: Callable[[], None]) -> Timer:
-        """After the delay on the node's clock."""
-        return self._world.after(self._clock.true_delay(delay_us), lambda: self._enter(action))
+    def call_later(self, delay_us: int, action: Callable[[], None]) -> "LifeTimer":
+        """After the delay on the node's clock; never once it was cancelled, frozen or not."""
+        timer = LifeTimer(action)
+        timer.pending = self._world.after(
+            self._clock.true_delay(delay_us), lambda: self._enter(timer.ring)
+        )
+        return timer
+
+
+class LifeTimer:
+    """An action that waits for its time, and maybe then for its node to go on."""
+
+    __slots__ = ("_action", "pending")
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action: Callable[[], None] | None = action
+        #: What rings it in the world.
+        self.pending: Timer | None = None
+
+    def cancel(self) -> None:
+        """Let it not happen; harmless once it has."""
+        self._action = None
+        if self.pending is not None:
+            self.pending.cancel()
+
+    def ring(self) -> None:
+        """Do it, unless it was cancelled meanwhile."""
+        action, self._action = self._action, None
+        if action is not None:
+            action()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from contracts.errors import CapabilityError
+from contracts.errors import CapabilityError, UsageError
 from contracts.fault import ScheduledFault
 from harness.evidence_loader import RunRecord, load_run
 from harness.node_health import judge_nodes
@@ -153,3 +153,10 @@ def test_what_one_thread_cannot_carry_is_refused_before_the_run(
 ) -> None:
     with pytest.raises(CapabilityError, match=problem):
         check_plan(planned(**options))
+
+
+def test_a_system_without_simulated_nodes_is_a_request_that_cannot_be_carried_out() -> None:
+    test = plan_test(TestOptions(system="redis", nemesis="none"), system("redis"))
+    with pytest.raises(UsageError, match="'redis' has no simulated nodes") as refused:
+        check_plan(test)
+    assert refused.value.exit_code == 64

@@ -55,6 +55,15 @@ def test_any_sentence_makes_a_docstring_of_one_line(sentence: str) -> None:
     assert max(map(len, content.splitlines())) <= 100
 
 
+def test_a_search_that_ended_early_is_told_in_the_docstring() -> None:
+    whole = content_of_test(SCENARIO, ("INV-05",), "two votes")
+    assert "The search was" not in whole
+    cut = content_of_test(SCENARIO, ("INV-05",), "two votes", "cut short by its limit; go on")
+    told = ast.get_docstring(ast.parse(cut))
+    assert told is not None
+    assert told.endswith("\nThe search was cut short by its limit; go on.")
+
+
 def test_other_bugs_may_be_asked_for() -> None:
     assert read_saved(as_text(WITH_BUG), bugs=()).bugs == ()
 

@@ -1,6 +1,7 @@
 """``splitbrain shrink`` on a real simulated run of a planted bug that any election shows."""
 
 import json
+import signal
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,8 @@ from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.record import SimulationRecord
 from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.simulation.shrink_display import ShrinkDisplay
+from harness.simulation.shrinking import Progress
 from harness.simulation.trial import run
 from history.run_folder import RunFolder
 
@@ -86,11 +89,38 @@ def test_it_goes_where_it_is_told_to(failed: RunFolder, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unjudged")
 def test_a_used_up_budget_still_leaves_a_failing_run(
-    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+    failed: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["shrink", str(failed.root), "--replays", "1"]) == 0
-    assert "cut short: 1 replays were made" in capsys.readouterr().out
+    file = tmp_path / "test_saved.py"
+    options = ["--replays", "1", "--save-test", str(file)]
+    assert cli.run(["shrink", str(failed.root), *options]) == 0
+    told = capsys.readouterr().out
+    assert "cut short: 1 replays were made" in told
     (root,) = (failed.root.parent.parent / "shrunk-kraft-register").iterdir()
+    assert f"\ncut short by its limit; run `splitbrain shrink {root}` again to go on\n" in told
+    assert "cut short by its limit; run `splitbrain shrink FOLDER` again to go on." in (
+        file.read_text()
+    )
+    assert cli.run(["replay", str(root)]) == 1
+
+
+@pytest.mark.usefixtures("unjudged")
+def test_an_interrupted_search_leaves_a_failing_run_and_is_unknown(
+    failed: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Progress] = []
+
+    def interrupt(_display: ShrinkDisplay, progress: Progress) -> None:
+        if not asked:
+            signal.raise_signal(signal.SIGINT)
+        asked.append(progress)
+
+    monkeypatch.setattr(ShrinkDisplay, "told", interrupt)
+    assert cli.run(["shrink", str(failed.root)]) == 2
+    assert len(asked) == 1
+    (root,) = (failed.root.parent.parent / "shrunk-kraft-register").iterdir()
+    told = capsys.readouterr().out
+    assert f"\ninterrupted; run `splitbrain shrink {root}` again to go on\n" in told
     assert cli.run(["replay", str(root)]) == 1
 
 

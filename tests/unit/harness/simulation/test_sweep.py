@@ -15,6 +15,7 @@ from harness.simulation import sweep as sweeps
 from harness.simulation.command import SimOptions, run_sweep
 from harness.simulation.sweep import Sweep, SweepOrder, is_checked
 from harness.simulation.sweep_display import SweepDisplay
+from harness.simulation.sweep_tally import SweepTally
 from harness.simulation.sweep_worker import Assignment
 from harness.simulation.trial import Purpose, SeedResult
 from harness.stop import Stop
@@ -238,4 +239,22 @@ def test_ctrl_c_sums_up_what_was_done_so_far(monkeypatch: pytest.MonkeyPatch) ->
     code, said = swept(order(10_000_000))
     assert code == 2
     assert "INTERRUPTED" in said.splitlines()[-1]
-    assert "were left out" in said.splitlines()[-1]
+    last = said.splitlines()[-1].replace(",", "")
+    assert re.search(r" (\d+) seeds; \d+ not run the first of them seed \1\.$", last)
+
+
+def test_failing_fast_tells_how_many_seeds_were_not_run() -> None:
+    code, said = swept(order(30, {1: "fails"}, fail_fast=True))
+    assert code == 1
+    assert said.splitlines()[-1] == " FAILED  1 of 2 seeds failed, 28 not run."
+    assert "`splitbrain shrink FOLDER` makes the run small." in said
+
+
+def test_the_first_seed_not_run_is_one_that_others_have_overtaken() -> None:
+    tally = SweepTally(first_seed=5)
+    for seed in (6, 5, 9, 8):
+        tally.take(tried({8: "crashes"}, seed, "first"))
+    tally.take(tried({}, 7, "again"))
+    assert (tally.tried, tally.first_untried) == (4, 7)
+    tally.take(tried({}, 7, "first"))
+    assert (tally.tried, tally.first_untried) == (5, 10)

@@ -103,7 +103,8 @@ class Suites:
         return [int(line) for line in self.log.read_text().split()] if self.log.exists() else []
 
     def await_logged(self, seed: int) -> None:
-        await_true(lambda: seed in self.logged())
+        """Wait for a child that works, and for the record of its process, which is another's."""
+        await_true(lambda: seed in self.logged() and bool(self.orphans()))
 
     def orphans(self) -> list[Path]:
         """Records of the attempts' processes."""

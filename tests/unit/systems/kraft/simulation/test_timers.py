@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,3 +79,17 @@ def test_the_wall_clock_jumps_and_the_other_one_does_not() -> None:
     assert (clock.wall_clock_ms() - wall_ms, clock.now()) == (-5_000, now)
     world.scheduler.run(3 * SECOND_US)
     assert clock.wall_clock_ms() - wall_ms == -2_000
+
+
+def test_a_timer_cancelled_while_its_node_was_frozen_does_not_ring_later() -> None:
+    """Its action waits in the frozen node's backlog, behind what cancels it."""
+    world = Quorum().world
+    backlog: list[Callable[[], None]] = []
+    timers = LifeTimers(world, NodeClock(world, 0), backlog.append)
+    rung: list[str] = []
+    timer = timers.call_later(10, lambda: rung.append("late"))
+    world.scheduler.run(20)
+    assert len(backlog) == 1
+    timer.cancel()
+    backlog[0]()
+    assert rung == []
