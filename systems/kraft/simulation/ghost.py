@@ -125,7 +125,9 @@ class Machine:
 
     def is_lost_with(self, offset: int) -> bool:
         """Whether the disk that is gone had promised up to here, and no new one has followed."""
-        return self._directory_id == self.host.directory_ids[-1] and self.promised >= offset
+        # Until the next life begins what was promised is of the first disk, even if a boot has
+        # formatted another one already.
+        return self._directory_id == self.host.directory_ids[0] and self.promised >= offset
 
     def last_of_log(self) -> tuple[int, int]:
         """Epoch of the last record, and where the log ends."""
