@@ -299,6 +299,10 @@ class SimulatedCluster(Protocol):
         """
         ...
 
+    def epoch(self, node: NodeName) -> int:
+        """Epoch that it last said to be in; 0 before it has said anything."""
+        ...
+
     def state_events(self, node: NodeName) -> tuple[StateEvent, ...]:
         """What it said of itself, stamped with virtual time."""
         ...

@@ -15,6 +15,7 @@ slots each. Must never hold anything for each operation: runs of millions are ru
 
 import asyncio
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 import msgspec
@@ -32,11 +33,11 @@ from history.records import Event, EventType
 from workloads.workload import Workload
 
 #: A slot behind its timetable runs at most this many times as fast as its share of the rate.
-_CATCH_UP_FACTOR = 3.0
+CATCH_UP_FACTOR = 3
 #: What a client gets beyond the operation's timeout to report it by itself.
 _CLIENT_GRACE_S = 0.5
 #: A failure that took this share of the timeout is taken for a timeout.
-_TIMED_OUT_SHARE = 0.9
+TIMED_OUT_SHARE = Fraction(9, 10)
 #: Operation kinds that change nothing: without an answer they certainly did nothing.
 PURE_READS = frozenset({"read"})
 _OVERDUE = "client-overdue"
@@ -105,7 +106,7 @@ class Performer:
         self._history = history
         self._traffic = traffic
         self._timeout_s = timeout_s
-        self._slow_ns = round(_TIMED_OUT_SHARE * timeout_s * NANOSECONDS)
+        self._slow_ns = round(TIMED_OUT_SHARE * timeout_s * NANOSECONDS)
         self._stop = stop
 
     def deadline(self) -> Deadline:
@@ -253,7 +254,7 @@ class Clients:
         clock = asyncio.get_running_loop().time
         slots, rate = self._load.concurrency, self._load.rate
         limit = self._load.operations_per_slot
-        spacing_s = slots / rate / _CATCH_UP_FACTOR
+        spacing_s = slots / rate / CATCH_UP_FACTOR
         seat = Seat(
             *(slot, self._routes[slot]),
             open_client=self._open_client,

@@ -20,16 +20,11 @@ from contracts.operations import Completion, Operation
 from contracts.scenario import LoadOptions
 from contracts.simulation import SimulatedCluster, World
 from contracts.system import Route
-from harness.clients import routes
+from harness.clients import CATCH_UP_FACTOR, TIMED_OUT_SHARE, routes
 from harness.processes import Processes
 from history.records import Event
 from workloads.workload import Workload
 
-#: A slot behind its timetable runs at most this many times as fast as its share of the rate; as in
-#: ``harness.clients``.
-_CATCH_UP_FACTOR: Final = 3
-#: A failure that took nine tenths of the timeout is taken for a timeout; as in ``harness.clients``.
-_TIMED_OUT_SHARE: Final = (9, 10)
 #: Operations per 1,000 seconds that stand for "as many as there can be".
 _RATE_MILLI_MAX: Final = 1_000_000_000
 _NS_PER_US: Final = 1_000
@@ -132,8 +127,7 @@ class VirtualSeat:
         self._slot = slot
         self._route = route
         self._timeout_us = timeout_us
-        part, whole = _TIMED_OUT_SHARE
-        self._slow_us = timeout_us * part // whole
+        self._slow_us = int(timeout_us * TIMED_OUT_SHARE)
         #: Node that the client keeps to, None where it finds the leader itself.
         self._asked = route.node if route.kind == "pinned" else None
         self._client = cluster.open_client(slot, route)
@@ -209,7 +203,7 @@ class SimulatedLoad:
             else _RATE_MILLI_MAX
         )
         clients = options.clients
-        self._spacing_us = clients * _US_PER_KILOSECOND // (self._rate_milli * _CATCH_UP_FACTOR)
+        self._spacing_us = clients * _US_PER_KILOSECOND // (self._rate_milli * CATCH_UP_FACTOR)
         self._kept = None if options.kept is None else frozenset(options.kept)
         self._kept_end = 0 if not options.kept else 1 + max(n for _, n in options.kept)
         period_us = clients * _US_PER_KILOSECOND // self._rate_milli

@@ -222,10 +222,7 @@ class Recovery:
         """See whether a healed node is in a higher epoch than any was at the last look."""
         cluster = self._cluster
         epoch = cluster.leader().epoch or 0
-        for node in self.healed:
-            events = cluster.state_events(node)
-            if events:
-                epoch = max(epoch, events[-1].epoch)
+        epoch = max([epoch, *(cluster.epoch(node) for node in self.healed)])
         if epoch != self._epoch:
             self._epoch, self._epoch_since_us = epoch, self._world.now
 

@@ -194,7 +194,7 @@ class _Course:
         Raises:
             _StoppedError: it came to the step at which to stop.
         """
-        if self._world.scheduler.run(until_us, self._stop):
+        if self._world.run(until_us, self._stop):
             raise _StoppedError
 
     def _guarded(self, action: Callable[[], None]) -> None:
@@ -298,12 +298,11 @@ def _stopping(
     """What is asked after every step, None where nobody asks."""
     if watch is None and stop_at_step is None:
         return None
-    scheduler = world.scheduler
 
     def stop() -> bool:
         if watch is not None:
             watch(world)
-        return stop_at_step is not None and scheduler.step >= stop_at_step
+        return stop_at_step is not None and world.step >= stop_at_step
 
     return stop
 

@@ -1,5 +1,7 @@
 """What a node must find again after a restart: its vote, its epochs, the shape of its log."""
 
+from typing import Final
+
 import msgspec
 
 from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
@@ -22,6 +24,10 @@ class QuorumState(msgspec.Struct, frozen=True):
     leader_id: NodeId | None
     voted_id: NodeId | None
     voted_directory_id: DirectoryId | None
+
+
+#: Of a node that has never had one.
+EMPTY_STATE: Final = QuorumState(Epoch(0), None, None, None)
 
 
 class EpochStart(msgspec.Struct, frozen=True):

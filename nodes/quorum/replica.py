@@ -12,7 +12,7 @@ How a host uses it::
     replica.validate()                               # raises InvariantViolation(story)
 
 ``nodes.quorum.events`` and ``nodes.quorum.effects`` say what each means and who does it. An empty
-data folder starts with ``QuorumState(Epoch(0), None, None, None)`` and ``LogShape(0, 0, ())``.
+data folder starts with ``EMPTY_STATE`` and ``LogShape(0, 0, ())``.
 Views: ``role`` (its name), ``epoch``, ``leader_id``, ``high_watermark``, ``log_end_offset``,
 ``flushed_end_offset``, ``is_voter``, ``halted``.
 

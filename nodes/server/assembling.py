@@ -7,13 +7,12 @@ Must never send or listen: a node begins with ``Node.start``.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from nodes.quorum.errors import StorageMismatch
-from nodes.quorum.identifiers import Epoch, Incarnation, NodeId
-from nodes.quorum.persistent import QuorumState
+from nodes.quorum.identifiers import Incarnation, NodeId
+from nodes.quorum.persistent import EMPTY_STATE
 from nodes.quorum.random_source import RandomSource
 from nodes.quorum.replica import Replica
 from nodes.quorum.settings import QuorumSettings
@@ -29,8 +28,6 @@ from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, load_identity
 from nodes.storage.log import SEGMENT_BYTES, LogStore
 from nodes.storage.quorum_state import QuorumStateFile
-
-_EMPTY_STATE: Final = QuorumState(Epoch(0), None, None, None)
 
 
 class NodeMaterials(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,10 +91,10 @@ def assemble(
     """
     filesystem, folder, settings = materials.filesystem, materials.data_folder, materials.settings
     quorum_state = QuorumStateFile(filesystem, folder, bugs=settings.bugs)
-    state = _EMPTY_STATE
+    state = EMPTY_STATE
     log: LogStore | None = None
     try:
-        state = quorum_state.read() or _EMPTY_STATE
+        state = quorum_state.read() or EMPTY_STATE
         log, shape = LogStore.open(
             filesystem, folder, segment_bytes=materials.segment_bytes, bugs=settings.bugs
         )

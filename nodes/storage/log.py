@@ -40,7 +40,7 @@ from nodes.wire.batches import (
     decode_batch,
     encode_payloads,
     peek_batch,
-    peek_epoch,
+    peek_header,
 )
 from nodes.wire.control import LeaderChange, encode_leader_change
 from nodes.wire.errors import WireError
@@ -368,19 +368,18 @@ class LogStore:
         """
         cursor = 0
         while cursor < len(raw):
-            base_offset, last_offset, size_bytes = peek_batch(raw, cursor)
-            if base_offset != offset:
+            header = peek_header(raw, cursor)
+            if header.base_offset != offset:
                 raise CorruptStorageError(
-                    path, f"a batch says that it begins at {base_offset}", offset=offset
+                    path, f"a batch says that it begins at {header.base_offset}", offset=offset
                 )
-            epoch = peek_epoch(raw, cursor)
             known = self._epochs[bisect_right(self._epochs, offset, key=_start_offset) - 1].epoch
-            if epoch != known and not self._bugs.epoch_rot_unnoticed:
+            if header.epoch != known and not self._bugs.epoch_rot_unnoticed:
                 raise CorruptStorageError(
-                    path, f"a batch of epoch {known} says {epoch}", offset=offset
+                    path, f"a batch of epoch {known} says {header.epoch}", offset=offset
                 )
-            offset = Offset(last_offset + 1)
-            cursor += size_bytes
+            offset = Offset(header.last_offset + 1)
+            cursor += header.size_bytes
 
     def _segment_index(self, offset: Offset) -> int:
         return bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1

@@ -8,20 +8,17 @@ resend by itself: the replica decides.
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
 import msgspec
 
 from nodes.quorum.identifiers import CorrelationId, NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.quorum.persistent import Voter
+from nodes.transport.back_off import back_off_us
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.wire.errors import WireError
 from nodes.wire.framing import FrameReader
-
-#: Pause before the connection attempt that follows a failed one; doubles up to the second.
-BACK_OFF_S_MIN: Final = 0.01
-BACK_OFF_S_MAX: Final = 0.08
 
 
 class LinkOwner(Protocol):
@@ -118,8 +115,7 @@ class PeerLink:
         if self._connection is not None:
             self._write()
         elif not self._closed:
-            # The back-off stays below the timeout, or no attempt would ever come to connect.
-            self._connecting = asyncio.create_task(self._connect(timeout_ms / 2_000))
+            self._connecting = asyncio.create_task(self._connect(timeout_ms))
 
     def abandon(self, correlation: CorrelationId) -> None:
         """Close the connection of a request that nobody waits for any more."""
@@ -149,14 +145,13 @@ class PeerLink:
         if outstanding is not None:
             self._owner.failed(self._peer.node_id, outstanding.correlation, reason, refused=refused)
 
-    async def _connect(self, back_off_s_max: float) -> None:
+    async def _connect(self, timeout_ms: int) -> None:
         """Open the connection and send what waits for it; ended by cancellation at a timeout."""
         loop = asyncio.get_running_loop()
         connection = _Connection(self._receive, self._fail)
         try:
-            if self._failed_attempts_count:
-                doubled_s = BACK_OFF_S_MIN * 2 ** min(self._failed_attempts_count - 1, 10)
-                await asyncio.sleep(min(doubled_s, BACK_OFF_S_MAX, back_off_s_max))
+            if pause_us := back_off_us(self._failed_attempts_count, timeout_ms):
+                await asyncio.sleep(pause_us / 1_000_000)
             self._failed_attempts_count += 1
             await loop.create_connection(lambda: connection, self._peer.host, self._peer.port)
         except asyncio.CancelledError:

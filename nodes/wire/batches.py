@@ -222,12 +222,7 @@ def check_batch(
         raise CorruptBatchError(
             position, f"{record_count} records do not end at offset delta {last_delta}"
         )
-    return BatchHeader(
-        base_offset=Offset(base_offset),
-        last_offset=Offset(base_offset + last_delta),
-        epoch=Epoch(epoch),
-        size_bytes=size_bytes,
-    )
+    return _header(base_offset, last_delta, epoch, size_bytes)
 
 
 def peek_batch(buffer: bytes | memoryview, position: int = 0) -> tuple[Offset, Offset, int]:
@@ -239,9 +234,19 @@ def peek_batch(buffer: bytes | memoryview, position: int = 0) -> tuple[Offset, O
     return Offset(base_offset), Offset(base_offset + last_delta), LENGTH_PREFIX_BYTES + length
 
 
-def peek_epoch(buffer: bytes | memoryview, position: int = 0) -> Epoch:
-    """Partition leader epoch of a batch that was checked before; no checksum covers it."""
-    return Epoch(_HEADER.unpack_from(buffer, position)[2])
+def peek_header(buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
+    """All that is known of a batch from its header; as ``peek_batch`` it checks nothing."""
+    base_offset, length, epoch, _, _, _, last_delta, *_ = _HEADER.unpack_from(buffer, position)
+    return _header(base_offset, last_delta, epoch, LENGTH_PREFIX_BYTES + length)
+
+
+def _header(base_offset: int, last_delta: int, epoch: int, size_bytes: int) -> BatchHeader:
+    return BatchHeader(
+        base_offset=Offset(base_offset),
+        last_offset=Offset(base_offset + last_delta),
+        epoch=Epoch(epoch),
+        size_bytes=size_bytes,
+    )
 
 
 def split_batches(raw: bytes | memoryview) -> tuple[BatchHeader, ...]:

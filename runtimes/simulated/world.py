@@ -57,11 +57,6 @@ class SimulatedWorld(Scheduler):
         self.cluster: SimulatedCluster = system.cluster(self, muted=muted)
 
     @property
-    def scheduler(self) -> Scheduler:
-        """Its clock, for those who let it run."""
-        return self
-
-    @property
     def trace_hash(self) -> str:
         """Of all that has happened so far, 32 hex digits."""
         return self._hash.hexdigest()

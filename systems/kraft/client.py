@@ -8,7 +8,6 @@ was appended. Must never send one operation twice once it may have been appended
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
@@ -16,28 +15,25 @@ from contracts.runtime import Address
 from contracts.system import Route
 from nodes.transport.client_connection import ClientConnection, LostError, NotSentError, connect
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from systems.kraft.aim import (
+    AVOIDANCE_S,
+    CONNECT_TIMEOUT_S,
+    NODE_HEADSTART_S,
+    ROUND_PAUSE_S,
+    Aim,
+)
 from systems.kraft.deployment import node_name
 from systems.kraft.outcomes import (
     LOST,
     NO_LEADER,
     NOT_SENT,
-    PURE_READS,
     REQUEST_KINDS,
     TIMED_OUT,
     answered,
     certainly_not,
+    may_go_on,
     unanswered,
 )
-
-#: Longest wait for one node's greeting while others could be asked instead; a frozen node's kernel
-#: takes connections.
-CONNECT_TIMEOUT_S: Final = 0.2
-#: A node that took so long and did not greet is not asked for a while, whoever names it the leader.
-AVOIDANCE_S: Final = 0.5
-#: Pause after every node was asked in vain; an election takes some hundred milliseconds.
-ROUND_PAUSE_S: Final = 0.02
-#: The node gives up this much earlier than the client, so that its answer still arrives.
-NODE_HEADSTART_S: Final = 0.1
 
 #: Where a node's client listener is reached now.
 Endpoint = Callable[[NodeName], Address]
@@ -55,15 +51,12 @@ class KraftClient:
             route: pinned to a node, or led by it to the leader.
         """
         self._endpoint = endpoint
-        self._nodes = tuple(nodes)
         self._pinned = route.kind == "pinned"
-        self._target = route.node
+        self._aim = Aim(nodes, route.node, AVOIDANCE_S)
         self._connection: ClientConnection | None = None
         self._connected_to: NodeName | None = None
         self._name = secrets.token_hex(6)
         self._sent_count = 0
-        #: Until when a node is not asked while there are others.
-        self._avoided: dict[NodeName, float] = {}
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
@@ -71,7 +64,7 @@ class KraftClient:
             return certainly_not("unknown-operation", None)
         deadline = asyncio.get_running_loop().time() + timeout_s
         if self._pinned:
-            completion, _ = await self._attempt(operation, self._target, deadline)
+            completion, _ = await self._attempt(operation, self._aim.target, deadline)
             return completion
         return await self._follow(operation, deadline)
 
@@ -85,44 +78,18 @@ class KraftClient:
     async def _follow(self, operation: Operation, deadline: float) -> Completion:
         """Ask node after node, led by hints, until one answers or time is up."""
         loop = asyncio.get_running_loop()
-        asked: set[NodeName] = set()
+        self._aim.begin()
         while True:
-            completion, hint = await self._attempt(operation, self._target, deadline)
+            completion, hint = await self._attempt(operation, self._aim.target, deadline)
             if not may_go_on(operation, completion):
                 return completion
-            asked.add(self._target)
             await self.close()
-            pause_s = self._aim_elsewhere(hint, asked)
+            pause_s = ROUND_PAUSE_S if self._aim.aim_elsewhere(hint, loop.time()) else 0.0
             if loop.time() + max(pause_s, ROUND_PAUSE_S) >= deadline:
                 # Too late for an answer: sent now, all that could be known would be lost.
                 return certainly_not(NO_LEADER, completion.node)
             if pause_s:
                 await asyncio.sleep(pause_s)  # back-off: no node can be waited on here
-
-    def _aim_elsewhere(self, hint: NodeName | None, asked: set[NodeName]) -> float:
-        """Choose whom to ask next, in this operation or the next one; the pause before it."""
-        now = asyncio.get_running_loop().time()
-        # The others name a frozen leader until they have elected another.
-        choice = [node for node in self._nodes if self._avoided.get(node, 0.0) <= now]
-        choice = choice or list(self._nodes)
-        rest = [node for node in choice if node not in asked]
-        if hint is not None and hint in rest:
-            self._target = hint
-        elif rest:
-            self._target = rest[0]
-        else:
-            asked.clear()
-            if hint is not None and hint in choice:
-                self._target = hint
-            else:
-                self._target = self._next_after(self._target, choice)
-            return ROUND_PAUSE_S
-        return 0.0
-
-    def _next_after(self, node: NodeName, choice: list[NodeName]) -> NodeName:
-        position = self._nodes.index(node)
-        turned = self._nodes[position + 1 :] + self._nodes[: position + 1]
-        return next(other for other in turned if other in choice)
 
     async def _attempt(
         self, operation: Operation, node: NodeName, deadline: float
@@ -137,7 +104,7 @@ class KraftClient:
             )
         except NotSentError:
             if loop.time() - began >= CONNECT_TIMEOUT_S:
-                self._avoided[node] = loop.time() + AVOIDANCE_S
+                self._aim.avoid(node, loop.time())
             await self.close()
             return certainly_not(NOT_SENT, node), None
         except LostError:
@@ -153,7 +120,7 @@ class KraftClient:
         if answer.leader_id is None:
             return None
         name = node_name(answer.leader_id)
-        return name if name in self._nodes else None
+        return name if self._aim.knows(name) else None
 
     def _request(self, operation: Operation, remaining_s: float) -> ClientRequest:
         self._sent_count += 1
@@ -182,12 +149,3 @@ class KraftClient:
         self._connection = connection
         self._connected_to = node
         return connection
-
-
-def may_go_on(operation: Operation, completion: Completion) -> bool:
-    """Whether another node may be asked: it is certain that nothing changed, but not refused."""
-    if completion.type != "fail":
-        return False
-    if operation.f in PURE_READS:
-        return completion.error != "invalid-request"
-    return completion.error in {NOT_SENT, "not-leader", "stopping"}

@@ -61,6 +61,15 @@ def certainly_not(error: str, node: str | None) -> Completion:
     return Completion("fail", error=error, node=node)
 
 
+def may_go_on(operation: Operation, completion: Completion) -> bool:
+    """Whether another node may be asked: it is certain that nothing changed, but not refused."""
+    if completion.type != "fail":
+        return False
+    if operation.f in PURE_READS:
+        return completion.error != "invalid-request"
+    return completion.error in {NOT_SENT, "not-leader", "stopping"}
+
+
 def _result(operation: Operation, result: Any) -> Any:
     """The completed value as ``contracts.operations`` has it."""
     if operation.f in PURE_READS:

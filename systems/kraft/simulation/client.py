@@ -15,13 +15,14 @@ from contracts.operations import Completion, Operation
 from contracts.simulation import Connection, Timer, World
 from contracts.system import Route
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from systems.kraft.client import (
+from systems.kraft.aim import (
     AVOIDANCE_S,
     CONNECT_TIMEOUT_S,
     NODE_HEADSTART_S,
     ROUND_PAUSE_S,
-    may_go_on,
+    Aim,
 )
+from systems.kraft.deployment import node_name
 from systems.kraft.outcomes import (
     LOST,
     NO_LEADER,
@@ -30,6 +31,7 @@ from systems.kraft.outcomes import (
     TIMED_OUT,
     answered,
     certainly_not,
+    may_go_on,
     unanswered,
 )
 from systems.kraft.simulation.messages import Greeting, Knock
@@ -49,8 +51,6 @@ class _Task(msgspec.Struct):
     operation: Operation
     deadline: int
     done: Done
-    #: Nodes asked in this round.
-    asked: list[NodeName] = []
     #: When the present attempt began.
     began: int = 0
     is_sent: bool = False
@@ -76,15 +76,13 @@ class SimulatedKraftClient:
         self._world = world
         self._place = place
         self._name = name
-        self._nodes = tuple(nodes)
         self._is_pinned = route.kind == "pinned"
-        self._target = route.node
+        self._aim = Aim(nodes, route.node, _AVOIDANCE_US)
         self._connection: Connection | None = None
         self._end: _End | None = None
         self._connected_to: NodeName | None = None
         self._is_greeted = False
         self._sent_count = 0
-        self._avoided: dict[NodeName, int] = {}
         self._task: _Task | None = None
         self._pause: Timer | None = None
 
@@ -94,6 +92,7 @@ class SimulatedKraftClient:
             done(certainly_not("unknown-operation", None))
             return
         self._task = _Task(operation, self._world.now + timeout_us, done)
+        self._aim.begin()
         self._attempt()
 
     def close(self) -> None:
@@ -110,11 +109,12 @@ class SimulatedKraftClient:
         self._pause = None
         now = self._world.now
         task.began, task.is_sent = now, False
-        if self._connection is None or self._connected_to != self._target:
+        target = self._aim.target
+        if self._connection is None or self._connected_to != target:
             self._disconnect()
             end = self._end = _End(self)
-            self._connected_to = self._target
-            self._connection = self._world.network.connect(self._place, self._target, end)
+            self._connected_to = target
+            self._connection = self._world.network.connect(self._place, target, end)
             self._connection.send(Knock())
         if self._is_greeted:
             self._send()
@@ -162,11 +162,12 @@ class SimulatedKraftClient:
             and task.is_sent
             and message.id == self._sent_count
         ):
-            hint = None if message.leader_id is None else NodeName(f"n{message.leader_id}")
+            hint = None if message.leader_id is None else node_name(message.leader_id)
             node = self._connected_to
             assert node is not None
             self._concluded(
-                answered(task.operation, message, node), hint if hint in self._nodes else None
+                answered(task.operation, message, node),
+                hint if hint is not None and self._aim.knows(hint) else None,
             )
 
     def hear_of_loss(self, end: "_End") -> None:
@@ -188,7 +189,7 @@ class SimulatedKraftClient:
         assert task is not None
         assert node is not None
         if self._world.now - task.began >= _CONNECT_US:
-            self._avoided[node] = self._world.now + _AVOIDANCE_US
+            self._aim.avoid(node, self._world.now)
         self._disconnect()
         self._concluded(certainly_not(NOT_SENT, node), None)
 
@@ -212,35 +213,13 @@ class SimulatedKraftClient:
             self._task = None
             task.done(completion)
             return
-        task.asked.append(self._target)
         self._disconnect()
-        pause_us = self._aim_elsewhere(task, hint)
+        pause_us = _PAUSE_US if self._aim.aim_elsewhere(hint, self._world.now) else 0
         if self._world.now + max(pause_us, _PAUSE_US) >= task.deadline:
             self._task = None
             task.done(certainly_not(NO_LEADER, completion.node))
             return
         self._pause = self._world.after(pause_us, self._attempt)
-
-    def _aim_elsewhere(self, task: _Task, hint: NodeName | None) -> int:
-        """Choose whom to ask next; the pause before it, in microseconds."""
-        now = self._world.now
-        choice = [node for node in self._nodes if self._avoided.get(node, 0) <= now]
-        choice = choice or list(self._nodes)
-        rest = [node for node in choice if node not in task.asked]
-        if hint is not None and hint in rest:
-            self._target = hint
-        elif rest:
-            self._target = rest[0]
-        else:
-            task.asked.clear()
-            if hint is not None and hint in choice:
-                self._target = hint
-            else:
-                place = self._nodes.index(self._target)
-                turned = self._nodes[place + 1 :] + self._nodes[: place + 1]
-                self._target = next(node for node in turned if node in choice)
-            return _PAUSE_US
-        return 0
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -167,6 +167,11 @@ class KraftCluster:
         """The run is over; raises ViolationError."""
         self._oracle.finished()
 
+    def epoch(self, node: NodeName) -> int:
+        """Epoch that it last said to be in."""
+        events = self._hosts[node].state_events.events
+        return events[-1].epoch if events else 0
+
     def state_events(self, node: NodeName) -> tuple[StateEvent, ...]:
         """What it said of itself."""
         return tuple(self._hosts[node].state_events.events)

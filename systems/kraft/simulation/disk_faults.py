@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from contracts.simulation import RandomSource
+from nodes.storage.layout import QUORUM_STATE
 from nodes.storage.memory import DiskSnapshot
 from nodes.wire.batches import HEADER_BYTES, peek_batch
 from systems.kraft.simulation.host import Host
 
 #: Which files rot, by what the fault names.
-_SUFFIXES: Final = {"log": ".log", "state": "quorum-state", "checkpoint": "leader-epoch-checkpoint"}
+_SUFFIXES: Final = {"log": ".log", "state": QUORUM_STATE}
 #: Chance that rot in a log is aimed at the start of a batch: bytes of records are many more.
 _HEADER_CHANCE: Final = 0.6
 #: Low bytes of the fields before those that a batch's checksum covers: base offset, length, epoch.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, cast
 
 from contracts.simulation import World
-from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, Epoch, NodeId
+from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
 from nodes.quorum.messages import VoteRequest
-from nodes.quorum.persistent import QuorumState
+from nodes.quorum.persistent import EMPTY_STATE, QuorumState
 from nodes.quorum.voters import ReplicaKey
 from nodes.storage.durable_mark import read_mark
 from nodes.storage.errors import StorageError
@@ -23,7 +23,6 @@ from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.ledger import Ledger
 from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog
 
-_NO_STATE: Final = QuorumState(Epoch(0), None, None, None)
 #: Faults after which a disk holds what its node cannot have left there.
 _LASTING: Final = ("rot", "restored")
 
@@ -42,14 +41,14 @@ class Machine:
         self.high_watermark = -1
         #: Records below it were said to be durable here, and not truncated since.
         self.promised = 0
-        #: The same of the disk that the voter set names, once that is gone.
-        self.promised_when_lost = 0
+        #: The same of the disk that the voter set names, once another one is in its place.
+        self._promised_by_first = 0
         #: What the log held when the last life ended.
         self.left: list[Entry] = []
         #: The promise that the formats can keep when bytes rot: up to the durable mark.
         self.promised_below_mark = 0
         #: The latest quorum state that was durable when the node spoke.
-        self.said = _NO_STATE
+        self.said = EMPTY_STATE
         #: Vote requests that inbound connections carry.
         self.asked: dict[int, VoteRequest] = {}
         #: Epoch of the last record, and end of the log, when they came.
@@ -102,7 +101,7 @@ class Machine:
         """What the disk holds durably; None: nothing that can be read."""
         content = self.host.disk.durable_content(self._state_path)
         if content is None:
-            return _NO_STATE
+            return EMPTY_STATE
         if content not in self._states:
             try:
                 self._states[content] = decode_quorum_state(content, self._state_path)
@@ -123,11 +122,15 @@ class Machine:
         log.read_disk(self.host.disk)
         return log
 
-    def is_lost_with(self, offset: int) -> bool:
-        """Whether the disk that is gone had promised up to here, and no new one has followed."""
-        # Until the next life begins what was promised is of the first disk, even if a boot has
-        # formatted another one already.
-        return self._directory_id == self.host.directory_ids[0] and self.promised >= offset
+    @property
+    def promised_as_voter(self) -> int:
+        """Up to where the disk that the voter set names has promised, gone or not.
+
+        Until the next life begins a wiped disk's promise stands, even if a boot has formatted
+        another one already.
+        """
+        is_first = self._directory_id == self.host.directory_ids[0]
+        return self.promised if is_first else self._promised_by_first
 
     def last_of_log(self) -> tuple[int, int]:
         """Epoch of the last record, and where the log ends."""
@@ -161,10 +164,10 @@ class Machine:
             self.log.entries[:kept] = self.left[:kept]
             self.log.entries += self.left[len(self.log.entries) : end]
         if disk_is_new:
+            self._promised_by_first = self.promised_as_voter
             self._directory_id = self.host.directory_ids[-1]
-            self.promised_when_lost = max(self.promised_when_lost, self.promised)
             self.promised = self.promised_below_mark = 0
-            self.said = _NO_STATE
+            self.said = EMPTY_STATE
             self.left = []
         self.high_watermark = -1
         self.asked.clear()
@@ -246,15 +249,6 @@ class Ghost:
     def majority(self) -> int:
         """How many voters make one."""
         return len(self.voters) // 2 + 1
-
-    def lost_machines(self) -> list[Machine]:
-        """Voters whose disk, as the voter set names it, is gone; down for ever as voters."""
-        voting = self.voting_machines()
-        return [
-            machine
-            for node_id, machine in self.machines.items()
-            if node_id in self.voters and machine not in voting
-        ]
 
     def voting_machines(self) -> list[Machine]:
         """Those that are members of the voter set, on the disk that it names."""

@@ -116,12 +116,9 @@ class CommittedIsDurable(Invariant):
         # A disk that was wiped, or rots below its mark, after its node said so: that node is down
         # for ever, and elects nobody without these records.
         lost_count = sum(
-            voter.promised_when_lost >= offset or voter.is_lost_with(offset)
-            for voter in self.ghost.lost_machines()
-        )
-        lost_count += sum(
-            voter not in holders and voter.was("rot") and voter.promised >= offset
-            for voter in voting
+            (voter not in voting or voter.was("rot")) and voter.promised_as_voter >= offset
+            for node_id, voter in self.ghost.machines.items()
+            if node_id in self.ghost.voters and voter not in holders
         )
         if len(holders) + lost_count < self.ghost.majority:
             names = ", ".join(str(voter.host.name) for voter in holders) or "nobody"

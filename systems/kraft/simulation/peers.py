@@ -19,14 +19,12 @@ from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, FetchAnswer, Request
 from nodes.server.node import Node
 from nodes.server.surroundings import TimerHandle
+from nodes.transport.back_off import back_off_us
 from nodes.transport.kafka_codec import Inbound, KafkaCodec
-from nodes.transport.peer_link import BACK_OFF_S_MAX, BACK_OFF_S_MIN
 from nodes.wire.batches import split_batches
 from nodes.wire.errors import WireError
 from systems.kraft.simulation.messages import PeerAnswer, PeerRequest
 
-_BACK_OFF_US_MIN: Final = round(BACK_OFF_S_MIN * 1_000_000)
-_BACK_OFF_US_MAX: Final = round(BACK_OFF_S_MAX * 1_000_000)
 #: Bytes of the size before a frame.
 _SIZE_BYTES: Final = 4
 #: Planted bugs that take an answer to an earlier request for one to the present one.
@@ -92,14 +90,10 @@ class SimulatedPeerLink:
         if self._connection is not None:
             self._write()
             return
-        delay_us = 0
-        if self._failed_attempts_count:
-            doubled_us = _BACK_OFF_US_MIN << min(self._failed_attempts_count - 1, 10)
-            # Below the timeout, or no attempt would ever come to connect.
-            delay_us = min(doubled_us, _BACK_OFF_US_MAX, timeout_ms * 1_000 // 2)
+        pause_us = back_off_us(self._failed_attempts_count, timeout_ms)
         self._failed_attempts_count += 1
-        if delay_us:
-            self._opening = self._node.surroundings.timers.call_later(delay_us, self._open)
+        if pause_us:
+            self._opening = self._node.surroundings.timers.call_later(pause_us, self._open)
         else:
             self._open()
 

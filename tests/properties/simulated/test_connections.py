@@ -162,7 +162,7 @@ class _Course:
         self.world.network.reset(NodeName(place))
 
     def wait(self, delay_us: int, _: int) -> None:
-        self.world.scheduler.run(self.world.now + delay_us)
+        self.world.run(self.world.now + delay_us)
 
     def calm(self, _: int, __: int) -> None:
         self.world.network.calm_down()

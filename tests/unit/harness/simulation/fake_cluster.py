@@ -245,6 +245,9 @@ class FakeCluster:
     def finish(self) -> None:
         self.is_finished = True
 
+    def epoch(self, node: NodeName) -> int:
+        return self._epoch
+
     def state_events(self, node: NodeName) -> tuple[StateEvent, ...]:
         return (StateEvent(str(node), 0, 0, "role", self._epoch, role="follower"),)
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import threading
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.simulation.shrink_display import ShrinkDisplay
 from harness.simulation.shrinking import Progress
 from harness.simulation.trial import run
+from harness.stop import Stop
 from history.run_folder import RunFolder
 
 SCENARIO = Scenario(
@@ -109,11 +111,21 @@ def test_an_interrupted_search_leaves_a_failing_run_and_is_unknown(
     failed: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[Progress] = []
+    is_heard = threading.Event()
+    stopping = Stop.interrupt
+
+    def hear(stop: Stop) -> None:
+        stopping(stop)
+        is_heard.set()
 
     def interrupt(_display: ShrinkDisplay, progress: Progress) -> None:
         if not asked:
             signal.raise_signal(signal.SIGINT)
+            # A thread acts on it, in its own time.
+            assert is_heard.wait(timeout=60)
         asked.append(progress)
+
+    monkeypatch.setattr(Stop, "interrupt", hear)
 
     monkeypatch.setattr(ShrinkDisplay, "told", interrupt)
     assert cli.run(["shrink", str(failed.root)]) == 2

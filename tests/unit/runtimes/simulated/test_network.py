@@ -16,7 +16,7 @@ def test_a_message_and_its_answer_take_a_delay_each() -> None:
     world = empty_world()
     server, client = Listener(world, "n1", echoes=True), Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.times == [DELAY_US]
     assert client.answers == [(2 * DELAY_US, "re a")]
 
@@ -27,7 +27,7 @@ def test_each_direction_of_a_connection_is_first_in_first_out() -> None:
     connection = world.network.connect("c1", "n1", client)
     for number in range(40):
         connection.send(number)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == list(range(40))
     assert client.messages == [f"re {number}" for number in range(40)]
     assert len(set(server.times)) > 1
@@ -38,7 +38,7 @@ def test_order_does_not_hold_across_connections() -> None:
     server = Listener(world, "n1")
     for number in range(20):
         world.network.connect("c1", "n1", Opener(world)).send(number)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert sorted(server.messages) == list(range(20))
     assert server.messages != list(range(20))
 
@@ -49,7 +49,7 @@ def test_slow_messages_hold_up_those_behind_them() -> None:
     connection = world.network.connect("c1", "n1", Opener(world))
     for number in range(10):
         connection.send(number)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == list(range(10))
     assert server.times == sorted(server.times)
     assert max(server.times) > DELAY_US
@@ -60,11 +60,11 @@ def test_a_reset_loses_what_is_under_way_and_both_ends_hear_of_it_once() -> None
     server, client = Listener(world, "n1"), Opener(world)
     connection = world.network.connect("c1", "n1", client)
     connection.send("before")
-    world.scheduler.run(DELAY_US)
+    world.run(DELAY_US)
     connection.send("under way")
     assert world.network.reset("n1") == 1  # pyright: ignore[reportArgumentType]
     connection.send("after")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == ["before"]
     assert server.gone == [1]
     assert client.losses == [(2 * DELAY_US, "reset", False)]
@@ -79,9 +79,9 @@ def test_a_reset_hits_connections_from_and_to_the_node_only() -> None:
         (("n1", "n2"), ("n2", "n1"), ("c1", "n2")), openers, strict=True
     ):
         world.network.connect(source, place, opener).send("a")
-    world.scheduler.run(DELAY_US)
+    world.run(DELAY_US)
     assert world.network.reset("n1") == 2  # pyright: ignore[reportArgumentType]
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert [len(opener.losses) for opener in openers] == [1, 1, 0]
 
 
@@ -89,7 +89,7 @@ def test_chance_resets_a_connection_instead_of_carrying_a_message() -> None:
     world = empty_world(steady(reset_chance=1.0))
     server, client = Listener(world, "n1"), Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == []
     assert [loss[1:] for loss in client.losses] == [("reset", False)]
 
@@ -98,7 +98,7 @@ def test_an_answer_is_lost_after_its_request_was_executed() -> None:
     world = empty_world(steady(lost_answer_chance=1.0))
     server, client = Listener(world, "n1", echoes=True), Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == ["a"]
     assert client.messages == []
     assert [loss[1:] for loss in client.losses] == [("reset", False)]
@@ -114,7 +114,7 @@ def test_reconnected_while_the_old_request_is_under_way_the_old_one_may_come_lat
     old.close()
     world.network.clog([link("c1", "n1")], 0)
     world.network.connect("c1", "n1", second).send("new")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == ["new", "old"]
     assert first.messages == [], "who closed is told nothing"
     assert second.messages == ["re new"]
@@ -127,7 +127,7 @@ def test_a_request_under_way_to_a_dead_process_may_reach_its_next_life() -> None
     world.network.connect("c1", "n1", client).send("a")
     world.network.crash("n1")
     second = Listener(world, "n1")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert second.messages == ["a"]
     assert client.losses == []
 
@@ -136,7 +136,7 @@ def test_refused_where_nobody_listens() -> None:
     world = empty_world()
     client = Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.losses == [(2 * DELAY_US, "refused", True)]
 
 
@@ -149,7 +149,7 @@ def test_the_server_hears_of_a_close_after_all_that_was_sent() -> None:
     connection.close()
     connection.close()
     connection.send("after the close")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == list(range(10))
     assert server.gone == [1]
     assert client.messages == []
@@ -161,7 +161,7 @@ def test_the_opener_s_crash_is_heard_after_all_that_it_sent() -> None:
     server, client = Listener(world, "n2", echoes=True), Opener(world)
     world.network.connect("n1", "n2", client).send("a")
     world.network.crash("n1")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == ["a"]
     assert server.gone == [1]
     assert client.messages == []
@@ -172,10 +172,10 @@ def test_an_answer_to_a_connection_of_another_place_is_dropped() -> None:
     Listener(world, "n1")
     client = Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(DELAY_US)
+    world.run(DELAY_US)
     world.network.answer("n2", 1, "forged")
     world.network.answer("n1", 77, "to nobody")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.messages == []
 
 
@@ -184,10 +184,10 @@ def test_the_story_tells_of_each_message_whether_it_arrived() -> None:
     Listener(world, "n1", echoes=True)
     connection = world.network.connect("c1", "n1", Opener(world))
     connection.send("a")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     connection.send("b")
     world.network.reset("n1")  # pyright: ignore[reportArgumentType]
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     told = [
         (record.node, record.peer, record.name, record.fate, record.arrived)
         for record in world.story
@@ -211,7 +211,7 @@ def test_recording_changes_nothing() -> None:
             connection = world.network.connect("c1", "n1", opener)
             for number in range(10):
                 connection.send(number)
-        world.scheduler.run(LATER_US)
+        world.run(LATER_US)
         return [told for opener in openers for told in (*opener.answers, *opener.losses)]
 
     assert run(is_recording=False) == run(is_recording=True)

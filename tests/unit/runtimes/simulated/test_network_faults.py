@@ -18,13 +18,13 @@ def test_a_one_way_cut_stalls_that_way_and_what_it_held_comes_in_order() -> None
     world.network.cut([link("n1", "c1")])
     for number in range(5):
         connection.send(number)
-    world.scheduler.run(1_000)
+    world.run(1_000)
     assert server.messages == list(range(5)), "the other way is whole"
     assert client.messages == []
     assert world.network.waiting_count([link("n1", "c1")]) == 5
     world.network.restore([link("n1", "c1")])
     connection.send(5)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.messages == [f"re {number}" for number in range(6)]
     assert client.losses == []
 
@@ -36,12 +36,12 @@ def test_what_is_sent_between_the_heal_and_the_release_stays_behind_what_waited(
     world.network.cut([link("c1", "n1")])
     for number in range(30):
         connection.send(number)
-    world.scheduler.run(5_000)
+    world.run(5_000)
     world.network.restore([link("c1", "n1")])
     for number in range(30, 60):
         connection.send(number)
-        world.scheduler.run(world.now + 40)
-    world.scheduler.run(LATER_US)
+        world.run(world.now + 40)
+    world.run(LATER_US)
     assert server.messages == list(range(60))
 
 
@@ -52,13 +52,13 @@ def test_cuts_of_two_faults_add_up() -> None:
     world.network.cut(there)
     world.network.cut(there)
     world.network.connect("c1", "n1", Opener(world)).send("a")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     world.network.restore(there)
-    world.scheduler.run(2_000)
+    world.run(2_000)
     assert server.messages == []
     assert world.network.is_cut("c1", "n1")
     world.network.restore(there)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == ["a"]
     assert not world.network.is_cut("c1", "n1")
 
@@ -78,7 +78,7 @@ def test_a_partial_partition_leaves_the_third_in_reach_of_both() -> None:
         for place in servers:
             if source != place:
                 world.network.connect(source, place, Opener(world)).send(source)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert sorted(servers["n1"].messages) == ["n3"]
     assert sorted(servers["n2"].messages) == ["n3"]
     assert sorted(servers["n3"].messages) == ["n1", "n2"]
@@ -95,10 +95,10 @@ def test_a_cut_that_heals_again_and_again_keeps_order() -> None:
             world.network.cut(there)
         if number % 7 == 6:
             world.network.restore(there)
-        world.scheduler.run(world.now + 35)
+        world.run(world.now + 35)
     while world.network.is_cut("c1", "n1"):
         world.network.restore(there)
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == list(range(100))
 
 
@@ -108,12 +108,12 @@ def test_a_clog_delays_one_way_until_it_is_healed() -> None:
     connection = world.network.connect("c1", "n1", client)
     world.network.clog([link("c1", "n1")], 5_000)
     connection.send("a")
-    world.scheduler.run(6_000)
+    world.run(6_000)
     assert server.times == [DELAY_US + 5_000]
     assert client.answers == [(5_000 + 2 * DELAY_US, "re a")]
     world.network.clog([link("c1", "n1")], 0)
     connection.send("b")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.times[1] == 6_000 + DELAY_US
 
 
@@ -124,10 +124,10 @@ def test_a_stall_holds_up_one_connection_and_one_direction_only() -> None:
     stalled.send("stalled")
     world.network._options = steady()
     world.network.connect("c1", "n1", Opener(world)).send("free")
-    world.scheduler.run(DELAY_US)
+    world.run(DELAY_US)
     assert server.messages == ["free"]
     world.network.answer("n1", server.requests[0][0], "answer")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.messages == ["free", "stalled"]
     assert server.times[1] > 2 * DELAY_US
 
@@ -136,9 +136,9 @@ def test_after_a_crash_the_other_end_hears_a_reset() -> None:
     world = empty_world()
     server, client = Listener(world, "n1"), Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     world.network.crash("n1")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.losses == [(1_000 + DELAY_US, "reset", False)]
     assert server.gone == [], "a dead process is told nothing"
 
@@ -149,13 +149,13 @@ def test_half_open_the_other_end_waits_and_the_next_life_resets_it() -> None:
     client = Opener(world)
     connection = world.network.connect("c1", "n1", client)
     connection.send("a")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     world.network.crash("n1")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.losses == [], "nothing tells it"
     second = Listener(world, "n1")
     connection.send("b")
-    world.scheduler.run(2 * LATER_US)
+    world.run(2 * LATER_US)
     assert second.messages == [], "a connection of an earlier life is unknown here"
     assert [loss[1:] for loss in client.losses] == [("reset", False)]
 
@@ -166,10 +166,10 @@ def test_half_open_towards_a_machine_without_a_process_is_reset_not_refused() ->
     client = Opener(world)
     connection = world.network.connect("c1", "n1", client)
     connection.send("a")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     world.network.crash("n1")
     connection.send("b")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert [loss[1:] for loss in client.losses] == [("reset", False)]
 
 
@@ -179,17 +179,17 @@ def test_the_reset_of_a_dead_process_does_not_pass_a_cut() -> None:
     client = Opener(world)
     connection = world.network.connect("c1", "n1", client)
     connection.send("a")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     back = [link("n1", "c1")]
     world.network.cut(back)
     world.network.crash("n1")
     connection.send("b")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.losses == [], "nothing comes through"
     world.network.restore(back)
     Listener(world, "n1")
     connection.send("c")
-    world.scheduler.run(2 * LATER_US)
+    world.run(2 * LATER_US)
     assert [loss[1:] for loss in client.losses] == [("reset", False)]
 
 
@@ -199,12 +199,12 @@ def test_a_refusal_does_not_pass_a_cut() -> None:
     world.network.cut([link("n1", "c1")])
     connection = world.network.connect("c1", "n1", client)
     connection.send("a")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.losses == []
     listening = Listener(world, "n1")
     world.network.restore([link("n1", "c1")])
     connection.send("b")
-    world.scheduler.run(2 * LATER_US)
+    world.run(2 * LATER_US)
     assert listening.messages == [], "a later message never overtakes a lost one"
     assert len(client.losses) == 1
 
@@ -214,9 +214,9 @@ def test_answers_of_a_dead_process_that_were_under_way_still_arrive_half_open() 
     Listener(world, "n1", echoes=True)
     client = Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(DELAY_US)
+    world.run(DELAY_US)
     world.network.crash("n1")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.messages == ["re a"]
 
 
@@ -225,13 +225,13 @@ def test_a_close_waits_at_a_cut() -> None:
     server = Listener(world, "n1")
     connection = world.network.connect("c1", "n1", Opener(world))
     connection.send("a")
-    world.scheduler.run(DELAY_US)
+    world.run(DELAY_US)
     world.network.cut([link("c1", "n1")])
     connection.close()
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert server.gone == []
     world.network.restore([link("c1", "n1")])
-    world.scheduler.run(2 * LATER_US)
+    world.run(2 * LATER_US)
     assert server.gone == [1]
 
 
@@ -243,14 +243,14 @@ def test_calm_no_chance_strikes_and_stalls_end_but_cuts_stay() -> None:
     connection.send("a")
     world.network.cut([link("c1", "n2")])
     world.network.connect("c1", "n2", other).send("b")
-    world.scheduler.run(1_000)
+    world.run(1_000)
     assert client.messages == []
     world.network.calm_down()
-    world.scheduler.run(1_000 + 2 * DELAY_US)
+    world.run(1_000 + 2 * DELAY_US)
     assert client.messages == ["re a"]
     assert servers["n2"].messages == []
     world.network.crash("n1")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert len(client.losses) == 1, "no crash leaves anybody waiting any more"
 
 
@@ -262,5 +262,5 @@ def test_calm_all_chances_are_over() -> None:
     world.network.calm_down()
     client = Opener(world)
     world.network.connect("c1", "n1", client).send("a")
-    world.scheduler.run(LATER_US)
+    world.run(LATER_US)
     assert client.answers == [(2 * DELAY_US, "re a")]

@@ -11,7 +11,7 @@ def test_the_trace_hash_depends_on_what_was_absorbed_and_when() -> None:
     def hashed(*absorbed: tuple[int, bytes]) -> str:
         world = empty_world()
         for time, content in absorbed:
-            world.scheduler.run(time)
+            world.run(time)
             world.absorb(content)
         return world.trace_hash
 
@@ -62,7 +62,7 @@ def test_the_story_is_kept_only_on_request() -> None:
 def test_a_violation_says_when_it_was_seen() -> None:
     world = empty_world()
     world.after(7, lambda: None)
-    world.scheduler.run(7)
+    world.run(7)
     violation = world.violation(ViolationError("INV-01", "two leaders", N1))
     assert (violation.invariant, violation.problem) == ("INV-01", "two leaders")
     assert (violation.time_us, violation.step, violation.node) == (7, 1, N1)

@@ -66,7 +66,7 @@ class Quorum:
         return len(self.ghost.committed)
 
     def run(self, duration_us: int) -> None:
-        self.world.scheduler.run(self.world.now + duration_us, None)
+        self.world.run(self.world.now + duration_us, None)
 
     def before(self, machine: Machine, effect: Any) -> None:
         self.oracle.before(machine.host, effect)

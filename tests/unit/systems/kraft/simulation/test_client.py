@@ -94,7 +94,7 @@ class Stage:
     def ask(self, operation: Operation, timeout_us: int = TIMEOUT_US) -> Completion:
         known = len(self.completions)
         self.invoke(operation, timeout_us)
-        self.world.scheduler.run(self.world.now + 2 * timeout_us)
+        self.world.run(self.world.now + 2 * timeout_us)
         assert len(self.completions) == known + 1, "told once"
         return self.completions[-1][1]
 
@@ -200,9 +200,9 @@ def test_without_an_answer_only_a_pure_read_certainly_did_nothing(
 def test_a_connection_lost_after_sending_is_unknown_and_no_other_node_is_asked() -> None:
     stage = Stage(silent, agrees, agrees)
     stage.invoke(WRITE)
-    stage.world.scheduler.run(10_000)
+    stage.world.run(10_000)
     stage.world.network.reset(NODES[0])
-    stage.world.scheduler.run(2 * TIMEOUT_US)
+    stage.world.run(2 * TIMEOUT_US)
     assert [it for _, it in stage.completions] == [
         Completion("info", error="connection-lost", node="n1")
     ]
@@ -240,10 +240,10 @@ def test_a_late_answer_never_meets_a_later_operation() -> None:
     late.append(stage.servers[0].requests[0])
     stage.servers[0].rule = silent
     stage.invoke(Operation("write", "r1", 6), 50_000)
-    stage.world.scheduler.run(stage.world.now + 10_000)
+    stage.world.run(stage.world.now + 10_000)
     # The first connection is number 1; the node answers there after all.
     stage.world.network.answer("n1", 1, agrees(late[0][1]))
-    stage.world.scheduler.run(stage.world.now + 200_000)
+    stage.world.run(stage.world.now + 200_000)
     assert [it.type for _, it in stage.completions] == ["info", "info"]
 
 
@@ -252,7 +252,7 @@ def test_after_close_nothing_is_reported() -> None:
     stage.invoke(WRITE)
     stage.client.close()
     stage.client.close()
-    stage.world.scheduler.run(2 * TIMEOUT_US)
+    stage.world.run(2 * TIMEOUT_US)
     assert stage.completions == []
     assert len(stage.servers[0].gone) == 1
 
@@ -260,10 +260,10 @@ def test_after_close_nothing_is_reported() -> None:
 def test_closed_between_two_attempts_nothing_is_asked_any_more() -> None:
     stage = Stage(refuses(), refuses(), refuses())
     stage.invoke(WRITE)
-    stage.world.scheduler.run(4_000)
+    stage.world.run(4_000)
     asked = sum(stage.requests())
     stage.client.close()
-    stage.world.scheduler.run(2 * TIMEOUT_US)
+    stage.world.run(2 * TIMEOUT_US)
     assert sum(stage.requests()) == asked
     assert stage.completions == []
 
@@ -272,7 +272,7 @@ def test_a_connection_that_breaks_between_operations_is_opened_anew() -> None:
     stage = Stage(agrees, kind="pinned")
     stage.ask(WRITE)
     stage.world.network.reset(NODES[0])
-    stage.world.scheduler.run(stage.world.now + 10_000)
+    stage.world.run(stage.world.now + 10_000)
     assert stage.ask(WRITE).type == "ok"
     assert stage.requests()[0] == 2
 

@@ -44,7 +44,7 @@ class Machine:
         self.file.sync()
 
     def run(self, duration_us: int = SECOND_US) -> None:
-        self.world.scheduler.run(self.world.now + duration_us)
+        self.world.run(self.world.now + duration_us)
 
     @property
     def durable(self) -> bytes | None:
@@ -165,7 +165,7 @@ def test_a_disk_that_recovers_finishes_its_job_soon() -> None:
     machine = Machine()
     machine.speed.slow_down(1_000_000)
     machine.submit("slow")
-    machine.world.scheduler.run(5 * LATENCY_US)
+    machine.world.run(5 * LATENCY_US)
     machine.speed.slow_down(1)
     machine.run()
     assert [time for time, _, _ in machine.told] == [6 * LATENCY_US]

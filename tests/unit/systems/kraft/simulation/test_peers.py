@@ -116,7 +116,7 @@ class Pair:
         self.peer.answer(ConnectionId(connection), message.correlation, ANSWER)
 
     def run(self, duration_us: int = SECOND_US) -> None:
-        self.world.scheduler.run(self.world.now + duration_us)
+        self.world.run(self.world.now + duration_us)
 
 
 @pytest.mark.parametrize("through_codec", [False, True])

@@ -35,7 +35,7 @@ def test_timers_ring_by_the_node_s_own_clock(drift_ppm: int) -> None:
     timers = LifeTimers(world, clock, lambda action: action())
     rung: list[tuple[int, int]] = []
     timers.call_later(SECOND_US, lambda: rung.append((world.now, int(timers.now()))))
-    world.scheduler.run(2 * SECOND_US)
+    world.run(2 * SECOND_US)
     assert rung[0][0] == pytest.approx(SECOND_US * 1_000_000 / (1_000_000 + drift_ppm), abs=1)
     assert rung[0][1] in {SECOND_US, SECOND_US + 1}
 
@@ -47,7 +47,7 @@ def test_soon_is_after_all_that_is_due_already() -> None:
     timers.call_later(0, lambda: order.append("asked for first"))
     timers.call_soon(lambda: order.append("soon"))
     assert order == []
-    world.scheduler.run(0)
+    world.run(0)
     assert order == ["asked for first", "soon"]
 
 
@@ -56,7 +56,7 @@ def test_a_cancelled_timer_does_not_ring() -> None:
     rung: list[int] = []
     timers = LifeTimers(world, NodeClock(world, 0), lambda action: action())
     timers.call_later(5, lambda: rung.append(5)).cancel()
-    world.scheduler.run(10)
+    world.run(10)
     assert rung == []
 
 
@@ -66,7 +66,7 @@ def test_an_action_goes_through_the_life_s_gate() -> None:
     timers = LifeTimers(world, NodeClock(world, 0), gate.append)
     timers.call_later(5, lambda: None)
     timers.call_soon(lambda: None)
-    world.scheduler.run(10)
+    world.run(10)
     assert len(gate) == 2
 
 
@@ -77,7 +77,7 @@ def test_the_wall_clock_jumps_and_the_other_one_does_not() -> None:
     clock.jump(-7 * SECOND_US)
     clock.jump(2 * SECOND_US)
     assert (clock.wall_clock_ms() - wall_ms, clock.now()) == (-5_000, now)
-    world.scheduler.run(3 * SECOND_US)
+    world.run(3 * SECOND_US)
     assert clock.wall_clock_ms() - wall_ms == -2_000
 
 
@@ -88,7 +88,7 @@ def test_a_timer_cancelled_while_its_node_was_frozen_does_not_ring_later() -> No
     timers = LifeTimers(world, NodeClock(world, 0), backlog.append)
     rung: list[str] = []
     timer = timers.call_later(10, lambda: rung.append("late"))
-    world.scheduler.run(20)
+    world.run(20)
     assert len(backlog) == 1
     timer.cancel()
     backlog[0]()

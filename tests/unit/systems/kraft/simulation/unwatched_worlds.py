@@ -115,12 +115,12 @@ class Quorum:
             host.start()
 
     def run(self, duration_us: int) -> None:
-        self.world.scheduler.run(self.world.now + duration_us)
+        self.world.run(self.world.now + duration_us)
 
     def run_until(self, condition: Callable[[], bool], patience_us: int = 20 * SECOND_US) -> None:
         if condition():
             return
-        assert self.world.scheduler.run(self.world.now + patience_us, condition), "it never happens"
+        assert self.world.run(self.world.now + patience_us, condition), "it never happens"
 
     def leader(self) -> Host | None:
         leading = [
