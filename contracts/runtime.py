@@ -6,11 +6,31 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from contracts.fault import Link
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 
-Capability = Literal["partition", "kill", "pause", "power", "delay", "loss", "clock", "disk"]
+Capability = Literal[
+    "partition",
+    "kill",
+    "pause",
+    "terminate",
+    "cpu",
+    "memory",
+    "loss",
+    "delay",  # jitter, reorder and duplicate too: one means does them all
+    "rate",
+    "black-hole",
+    "reset",
+    "power",
+    "full-disk",
+    "disk-stall",
+    "disk-error",
+    "file-change",
+    "wipe",
+    "clock",
+]
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -96,6 +116,11 @@ class Runtime(Protocol):
 
     #: ``docker``, ``local``, ``simulated``.
     name: str
+    #: What can be done besides; an arm that is not there refuses every act.
+    links: LinkArm
+    processes: ProcessArm
+    disks: DiskArm
+    clocks: ClockArm
 
     def capabilities(self) -> frozenset[Capability]:
         """What can be done here, on this kernel, with this engine."""
@@ -146,18 +171,6 @@ class Runtime(Protocol):
 
     def resume(self, node: NodeName) -> None:
         """Undo pause."""
-        ...
-
-    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
-        """Kill nodes as a power cut does: what they had not flushed is lost, in part or whole.
-
-        Args:
-            nodes: which ones; all of them lose power at one moment, as when a rack goes dark.
-            draw: integer that settles how much of the unflushed bytes survives.
-
-        Returns:
-            What each has lost, in words and figures.
-        """
         ...
 
     def cut(self, links: Iterable[Link]) -> None:

@@ -1,0 +1,262 @@
+"""What a runtime can do to links, processes, disks and clocks beyond cut, kill and pause.
+
+A runtime offers each as an *arm*; one that it lacks refuses every act by ``CapabilityError``, and
+its capability is missing from ``Runtime.capabilities``. All methods block. Injecting and undoing
+are idempotent, and undoing puts right what was there before, not what was asked for last. Each
+arm can also *look*, from outside the node's program, at whether what it did is in force.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from contracts.fault import Link
+from contracts.names import NodeName
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a link does to the packets that travel along it. Shares are of packets, 0 to 1."""
+
+    #: Lost.
+    loss: float = 0.0
+    #: Later by this much, and by up to the jitter more or less.
+    delay_ms: int = 0
+    jitter_ms: int = 0
+    #: Overtaken by those behind them (needs a delay: an undelayed packet cannot be overtaken).
+    reorder: float = 0.0
+    #: Delivered twice.
+    duplicate: float = 0.0
+    #: Kilobits per second; None: as many as go.
+    rate_kbit: int | None = None
+    #: Packets with more bytes than this (IP header included) vanish, smaller ones pass.
+    bytes_max: int | None = None
+
+
+class LinkQuality(msgspec.Struct, frozen=True):
+    """What probes along one link have seen; one direction, measured at the far end."""
+
+    sent: int
+    arrived: int
+    #: Arrived more than once.
+    doubled: int
+    #: Arrived before one that was sent earlier.
+    overtaking: int
+    #: Of the round trip, milliseconds; None where nothing came back.
+    median_ms: float | None
+    #: Of the probes of more than ``LARGE_PROBE_BYTES``.
+    large_sent: int = 0
+    large_arrived: int = 0
+
+
+#: Bytes of a large probe, headers apart: fits an ordinary frame, and no black hole of ours.
+LARGE_PROBE_BYTES = 1_400
+
+
+class LinkArm(Protocol):
+    """Bad networks: quality per link and direction, and connections that are reset."""
+
+    def shape(self, links: Iterable[Link], shape: Shape) -> str:
+        """Give these links this quality from now on, open connections included.
+
+        Replaces a shape that a link has; cuts are apart and go on.
+
+        Returns:
+            By what means, in words: ``netem``, ``statistic``, ``a queue in user space``.
+
+        Raises:
+            CapabilityError: this kernel cannot do it.
+            HarnessError: the environment failed.
+        """
+        ...
+
+    def unshape(self, links: Iterable[Link]) -> None:
+        """Let these links be as they were."""
+        ...
+
+    def shaped(self) -> dict[Link, Shape]:
+        """The links that have a shape now, as the kernel tells it."""
+        ...
+
+    def reset(self, links: Iterable[Link]) -> None:
+        """Answer each packet of open connections along these links with a reset, until undone."""
+        ...
+
+    def unreset(self, links: Iterable[Link]) -> None:
+        """Undo reset."""
+        ...
+
+    def measure(self, link: Link, probes: int, timeout_s: float) -> LinkQuality:
+        """Send datagrams along the link, small and large in turn, and see what arrives."""
+        ...
+
+
+class ProcessArm(Protocol):
+    """What can be done to a node's processes besides killing and freezing them."""
+
+    def terminate(self, node: NodeName, patience_s: float) -> int | None:
+        """SIGTERM, as an operator stops a node; its exit code, None where it did not end in time.
+
+        It is left alone then.
+        """
+        ...
+
+    def throttle(self, node: NodeName, cpu_share: float) -> None:
+        """Let all of the node's processes have this share of one processor, 0.01 to 1."""
+        ...
+
+    def unthrottle(self, node: NodeName) -> None:
+        """Undo throttle."""
+        ...
+
+    def throttled(self, node: NodeName) -> float | None:
+        """The share that the kernel enforces now, None where there is no limit."""
+        ...
+
+    def limit_memory(self, node: NodeName, limit_mib: int) -> None:
+        """Let the node have so much memory; what needs more is killed by the kernel."""
+        ...
+
+    def unlimit_memory(self, node: NodeName) -> None:
+        """Undo limit_memory."""
+        ...
+
+
+#: What a node's disk does now, seen by a canary file beside the node's own.
+DiskState = Literal["writable", "full", "stalled", "read-only", "failing"]
+#: How a file of a stopped node is changed.
+ChangeKind = Literal["flip", "truncate", "restore"]
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """One change of one file of a stopped node's data folder."""
+
+    kind: ChangeKind
+    #: Below the data folder; a glob (``log/*.log``), of which the draw settles one.
+    file: str
+    #: Settles what is open: the file, the byte, how much is cut off.
+    draw: int
+    #: Byte from which on to change; None: settled by the draw.
+    offset: int | None = None
+    #: Bytes to flip one bit of each in, or to cut off.
+    length: int = 1
+
+
+class FileChanged(msgspec.Struct, frozen=True):
+    """What was changed, for the record and for the evidence."""
+
+    kind: ChangeKind
+    #: Below the data folder.
+    file: str
+    offset: int
+    #: Bytes there before and after, hexadecimal, at most 64 each.
+    before: str
+    after: str
+    size_before: int
+    size_after: int
+
+    def sentence(self) -> str:
+        """In words."""
+        if self.kind == "flip":
+            return f"{self.file} byte {self.offset}: {self.before} became {self.after}"
+        sizes = f"{self.size_before:,} bytes became {self.size_after:,}"
+        return f"{self.file} {'cut off' if self.kind == 'truncate' else 'put back'}: {sizes}"
+
+
+class PowerLoss(msgspec.Struct, frozen=True):
+    """What a power cut took, by its canaries: written right before it."""
+
+    node: NodeName
+    #: Whether the canary that was synced is there, whole.
+    synced_is_there: bool
+    #: Whether the one that was not synced is there.
+    unsynced_is_there: bool
+    #: What else is known to be lost, in words.
+    lost: str = ""
+
+
+class DiskArm(Protocol):
+    """Bad disks: each node's data folder is a file system of its own where this can be had."""
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> tuple[PowerLoss, ...]:
+        """Take power from all of them at one moment: what was not flushed is lost.
+
+        They stay down until they are started.
+        """
+        ...
+
+    def fill(self, node: NodeName) -> str:
+        """Leave no room for the node; what was done, in words."""
+        ...
+
+    def drain(self, node: NodeName) -> None:
+        """Undo fill."""
+        ...
+
+    def stall(self, node: NodeName) -> None:
+        """Let no write come to an end (fsfreeze); undone by the watchdog if the harness dies."""
+        ...
+
+    def unstall(self, node: NodeName) -> None:
+        """Undo stall."""
+        ...
+
+    def fail(self, node: NodeName) -> str:
+        """Have the file system report an error and go read-only; what was done, in words."""
+        ...
+
+    def repair(self, node: NodeName) -> None:
+        """Check the file system and mount it for writing again; the node must be down."""
+        ...
+
+    def change(self, node: NodeName, change: FileChange) -> FileChanged | None:
+        """Change a file of a node that is down; None where no file fits.
+
+        ``restore`` puts back what ``keep`` has kept.
+        """
+        ...
+
+    def keep(self, node: NodeName) -> None:
+        """Copy the node's data folder as it is durable now, for a later ``restore``."""
+        ...
+
+    def read(self, node: NodeName, file: str, offset: int, length: int) -> bytes:
+        """Bytes of a file of the data folder as the node would read them."""
+        ...
+
+    def wipe(self, node: NodeName) -> str:
+        """Empty the data folder of a node that is down; what was there, in words."""
+        ...
+
+    def state(self, node: NodeName, timeout_s: float) -> DiskState:
+        """What a canary file's write and sync show now."""
+        ...
+
+
+class ClockWarp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a node's wall clock shows beside the true one."""
+
+    #: Ahead by this much.
+    offset_ms: int = 0
+    #: Faster by this many parts per million, from the moment of the warp.
+    drift_ppm: int = 0
+
+
+class ClockArm(Protocol):
+    """Wrong wall clocks, of one node each; monotonic clocks are refused."""
+
+    def warp(self, node: NodeName, warp: ClockWarp) -> None:
+        """Have the node's clock go so from now on.
+
+        Raises:
+            CapabilityError: the node's program is linked statically; says so.
+        """
+        ...
+
+    def unwarp(self, node: NodeName) -> None:
+        """Let the node have the true time."""
+        ...
+
+    def offset_ms(self, node: NodeName) -> int:
+        """How far ahead the clock is that the node's program sees, read from inside the node."""
+        ...
