@@ -47,6 +47,9 @@ class LinkQuality(msgspec.Struct, frozen=True):
     #: Of the probes of more than ``LARGE_PROBE_BYTES``.
     large_sent: int = 0
     large_arrived: int = 0
+    #: Kilobits a second that arrived, headers included, from the first probe to the last. Says
+    #: something of the link only where it is less than what was sent, up to 3,000.
+    kbit: float | None = None
 
 
 #: Bytes of a large probe, headers apart: fits an ordinary frame, and no black hole of ours.

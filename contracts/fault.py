@@ -17,6 +17,26 @@ class Link(msgspec.Struct, frozen=True, order=True):
     destination: NodeName
 
 
+class Awaited(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The happening that a fault waits for, told by the nodes' own state events.
+
+    "After the leader's third commit in epoch 5": ``Awaited("commits", "leader", 5, 3)``.
+    """
+
+    #: One of ``nemesis.awaiting.HAPPENINGS``.
+    on: str
+    #: Where: a node's name, ``leader`` (whoever leads when it happens), or ``any``.
+    node: str = "any"
+    #: In this leader epoch alone; None: in any.
+    epoch: int | None = None
+    #: Which of those that fit, from 1, counted from ``at_ms`` on.
+    count: int = 1
+    #: How much later to strike.
+    delay_ms: Milliseconds = 0
+    #: How long to wait, from ``at_ms`` on; then the fault is not applicable.
+    timeout_ms: Milliseconds = 30_000
+
+
 class ScheduledFault(msgspec.Struct, frozen=True):
     """One line of a plan: drawn from the seed, target still symbolic."""
 
@@ -24,9 +44,10 @@ class ScheduledFault(msgspec.Struct, frozen=True):
     index: int
     #: Registered fault kind: ``partition``, ``kill``, ``pause``.
     kind: str
-    #: ``leader``, ``last-leader``, ``follower``, ``random:K``, ``all``, ``nK``, ``halves``.
+    #: ``leader``, ``last-leader``, ``follower``, ``laggard``, ``random:K``, ``all``, ``nK``,
+    #: ``halves``, and ``there``: where what ``when`` waits for has happened.
     target: str
-    #: When to inject, since the start of the load.
+    #: When to inject, since the start of the load; with ``when``: from when on to wait.
     at_ms: Milliseconds
     #: How long until it is healed.
     duration_ms: Milliseconds
@@ -34,6 +55,8 @@ class ScheduledFault(msgspec.Struct, frozen=True):
     draw: int
     #: Kind-specific options.
     options: dict[str, Any] = {}
+    #: What to wait for; None: the time alone.
+    when: Awaited | None = None
 
 
 class ActualFault(msgspec.Struct, frozen=True):
@@ -50,6 +73,8 @@ class ActualFault(msgspec.Struct, frozen=True):
     leader: NodeName | None = None
     #: The scheduled fault's integer, for choices that are made when it is injected.
     draw: int = 0
+    #: What the kind was told, defaults and draws filled in.
+    options: dict[str, Any] = {}
 
 
 FaultPhase = Literal[

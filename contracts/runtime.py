@@ -33,6 +33,12 @@ Capability = Literal[
 ]
 
 
+#: What runtimes can do only to nodes whose data lie on disks of their own, where they have such.
+DISK_CAPABILITIES: frozenset[Capability] = frozenset(
+    {"power", "full-disk", "disk-stall", "disk-error", "file-change", "wipe"}
+)
+
+
 class Mount(msgspec.Struct, frozen=True):
     """A host folder made visible to a node."""
 
@@ -87,6 +93,10 @@ class DeploymentSpec(msgspec.Struct, frozen=True):
     #: Where logs and state events are put, ``nodes/<n>/`` below it.
     run_folder: Path
     nodes: tuple[NodeSpec, ...]
+    #: ``own``: each node's data lie on a disk of its own, so that disk faults can be had.
+    disks: Literal["plain", "own"] = "plain"
+    #: Of each such disk.
+    disk_mib: int = 256
 
 
 class Address(msgspec.Struct, frozen=True):

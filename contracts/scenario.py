@@ -24,6 +24,13 @@ class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
     on: str | None = None
     #: Node at which it must happen; None: any, and then the fault's target ``there`` is that node.
     node: NodeName | None = None
+    #: Whether that node must be the one that leads when it happens.
+    at_leader: bool = False
+    #: Epoch that the node must be in; None: any.
+    epoch: int | None = None
+    #: Happenings count between these times alone; None: always.
+    from_us: int | None = None
+    until_us: int | None = None
     #: Which of the happenings that fit, from 1.
     count: int = 1
     #: How much later; 0 strikes between two effects of the node.

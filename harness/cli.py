@@ -70,10 +70,15 @@ def run_test_command(
     nemesis
         Faults as kind[:target], comma-separated (partition:leader,kill); or a scripted plan, a
         plan file (.json, .toml), or none.
-        Kinds: kill, partition, pause, power.
-        Targets: leader, follower, last-leader, random:K, halves, all, or a node's name.
+        Kinds: black-hole, bridge, clock-drift, clock-jump, clock-strobe, cpu, crash-loop,
+        cut-then-kill, delay, disk-error, disk-stall, duplicate, flap, flip, full-disk, kill,
+        loss, majorities-ring, memory, minority-third, one-way-in, one-way-out, partial,
+        partition, pause, power, rate, reorder, reset, restart, restore, rolling-restart,
+        terminate, truncate, wipe.
+        Targets: leader, follower, last-leader, laggard, random:K, halves, all, or a node's name.
         Scripted plans: isolate-leader, isolate-leader-8s, isolate-leader-again, leader-kill,
-        leader-pause.
+        leader-pause, raft-figure-8, stale-leader, partial-partition, power-loss-of-all,
+        rolling-restart-with-a-laggard, leader-cut-then-killed.
     nodes
         Number of nodes.
     time_limit

@@ -1,48 +1,152 @@
 """Looks from outside whether what a fault kind expects is so.
 
-Links are probed by new connections between the nodes' own networks, processes by what the runtime
-sees, silence by the clients' traffic. What was seen once need not be probed again while the rest
-is waited for: probes of a fault in force take their whole timeout.
+Links are probed by new connections and by datagrams between the nodes' own networks, processes by
+what the runtime sees, silence by the clients' traffic and by questions to the node, stalled and
+resumed traffic between the nodes by their own state events. What was seen once need not be probed
+again while the rest is waited for: probes of a fault in force take their whole timeout. What nobody
+here can look at is said, and never counts as seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from contracts.arms import LinkQuality, Shape
+from contracts.errors import CapabilityError
+from contracts.fault import Link
+from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import PEER_PORT
+from harness.acting import Changed, Record, Wiped
+from harness.evidence_records import canaries_tell, file_reads
 from harness.run_clock import NANOSECONDS, RunClock
+from harness.state_watch import StateWatch
 from harness.stop import NotYetError, Stop
 from harness.traffic import Traffic
-from nemesis.expectations import Expectation, LinkIs, NodeIs, NodeIsSilent
+from nemesis.bad_links import PROBES
+from nemesis.expectations import (
+    CanariesTell,
+    ClockIs,
+    ClockOff,
+    DataGone,
+    DiskIs,
+    Expectation,
+    FileReads,
+    LinkBehaves,
+    LinkDelivers,
+    LinkIs,
+    LinkShaped,
+    MemoryPressed,
+    NodeAnswers,
+    NodeIs,
+    NodeIsSilent,
+    NodeTookBack,
+    PeersFlow,
+    PeersStall,
+    ProcessorShare,
+)
 
 #: How long one probe waits for an answer.
 PROBE_TIMEOUT_S = 0.5
+#: How long a node may take to answer a question, and when it counts as not answering.
+_ANSWER_TIMEOUT_S = 1.0
+_NO_ANSWER_S = 0.3
+#: How long many probes along one link may take together.
+_MEASURE_TIMEOUT_S = 2.0
+_DISK_TIMEOUT_S = 1.0
+_FEW_PROBES = 4
 _PROBES_AT_ONCE = 8
 _INTERVAL_S = 0.02
 #: A node counts as silent when it has acknowledged nothing for this long after the fault.
 _SILENCE_NS = NANOSECONDS // 4
+#: Of its memory a pressed node uses this much.
+_PRESSED = 0.8
+_MIB = 1 << 20
+#: The kernel counts processor time in slices.
+_SHARE_SLACK = 0.1
 
 
 class Evidence(msgspec.Struct, frozen=True):
     """What was seen."""
 
-    #: Whether everything expected was seen in time.
+    #: Whether everything expected, and at least something, was seen in time.
     seen: bool
     sentence: str
 
 
-class Observer:
-    """Checks expectations against the runtime and the clients' traffic."""
+class Baseline(msgspec.Struct, frozen=True):
+    """How things stood before a fault."""
 
-    def __init__(self, runtime: Runtime, traffic: Traffic, clock: RunClock) -> None:
+    #: The highest epoch that any node was in.
+    epoch: int = 0
+    #: Nodes that answered a question.
+    answered: frozenset[NodeName] = frozenset()
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """One look at one expectation."""
+
+    #: Whether it is so; None: nobody can look.
+    is_so: bool | None
+    #: Figures that were seen.
+    words: str = ""
+
+
+class Observer:
+    """Checks expectations against the runtime, the nodes and the clients' traffic."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        traffic: Traffic,
+        clock: RunClock,
+        *,
+        answers: Callable[[NodeName, float], bool] | None = None,
+        watch: StateWatch | None = None,
+    ) -> None:
+        """Args beyond what is looked at.
+
+        Args:
+            runtime: where the nodes live.
+            traffic: the clients'.
+            clock: the run's.
+            answers: asks the node's own program something; whether it answered within the time.
+            watch: what the nodes tell of themselves; None where they tell nothing.
+        """
         self._runtime = runtime
         self._traffic = traffic
         self._clock = clock
+        self._answers = answers
+        self._watch = watch
+
+    def before(self, expectations: Sequence[Expectation]) -> Baseline:
+        """How things stand that these expectations are to be compared with."""
+        asked = list(
+            dict.fromkeys(item.node for item in expectations if isinstance(item, NodeAnswers))
+        )
+        answered: list[NodeName] = []
+        ask = self._answers
+        if asked and ask is not None:
+
+            def answers(node: NodeName) -> bool:
+                return ask(node, _NO_ANSWER_S)
+
+            with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="probe") as pool:
+                said = list(pool.map(answers, asked))
+            answered = [node for node, did in zip(asked, said, strict=True) if did]
+        epoch = 0 if self._watch is None else self._watch.epoch()
+        return Baseline(epoch, frozenset(answered))
 
     def await_all(
-        self, expectations: Sequence[Expectation], since: int, patience_s: float, stop: Stop
+        self,
+        expectations: Sequence[Expectation],
+        since: int,
+        patience_s: float,
+        stop: Stop,
+        *,
+        baseline: Baseline | None = None,
+        records: Sequence[Record] = (),
     ) -> Evidence:
         """Wait until each expectation was seen, at most ``patience_s``.
 
@@ -51,22 +155,33 @@ class Observer:
             since: when the runtime was done injecting or healing, ns since the run's start.
             patience_s: how long to go on looking.
             stop: ends the wait early.
+            baseline: how things stood before the fault.
+            records: what the runtime told of the fault's acts.
         """
+        before = baseline or Baseline()
         missing = list(expectations)
+        dark: list[Expectation] = []
+        figures: list[str] = []
 
         def look() -> None:
-            missing[:] = self._unseen(missing, since)
+            looks = self._look_at(missing, since, before, records)
+            dark.extend(item for item, seen in looks if seen.is_so is None)
+            figures.extend(seen.words for _, seen in looks if seen.is_so and seen.words)
+            missing[:] = [item for item, seen in looks if seen.is_so is False]
             if missing:
                 raise NotYetError(missing[0].sentence())
 
         try:
             stop.retrying(patience_s, _INTERVAL_S, NotYetError)(look)
         except NotYetError:
-            unseen = "; ".join(item.sentence() for item in missing[:3])
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            return Evidence(False, f"not seen: {unseen}{more}")
+            return Evidence(False, f"not seen: {_first_three(missing)}")
+        unlit = f"; nobody can look here whether {_first_three(dark)}" if dark else ""
+        if dark and len(dark) == len(expectations):
+            return Evidence(False, unlit.removeprefix("; "))
         took_ms = (self._clock.now() - since) // 1_000_000
-        return Evidence(True, f"{_summary(expectations)} after {took_ms} ms")
+        seen = [item for item in expectations if item not in dark]
+        told = f" ({'; '.join(figures[:3])})" if figures else ""
+        return Evidence(True, f"{_summary(seen)} after {took_ms} ms{told}{unlit}")
 
     def await_acknowledgement(self, since: int, patience_s: float, stop: Stop) -> Evidence:
         """Wait until an operation that was invoked after ``since`` is acknowledged."""
@@ -82,20 +197,141 @@ class Observer:
         took_ms = (self._clock.now() - since) // 1_000_000
         return Evidence(True, f"an operation acknowledged after {took_ms} ms")
 
-    def _unseen(self, expectations: Sequence[Expectation], since: int) -> list[Expectation]:
-        with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="probe") as pool:
-            looks = [(item, pool.submit(self._is_so, item, since)) for item in expectations]
-            return [item for item, look in looks if not look.result()]
+    def _look_at(
+        self,
+        expectations: Sequence[Expectation],
+        since: int,
+        before: Baseline,
+        records: Sequence[Record],
+    ) -> list[tuple[Expectation, _Look]]:
+        shaped: dict[Link, Shape] = {}
+        if any(isinstance(item, LinkShaped) for item in expectations):
+            shaped = self._runtime.links.shaped()
 
-    def _is_so(self, expectation: Expectation, since: int) -> bool:
-        match expectation:
+        def look(item: Expectation) -> _Look:
+            try:
+                return self._at(item, since, before, records, shaped)
+            except CapabilityError:
+                return _Look(None)
+
+        with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="probe") as pool:
+            return list(zip(expectations, pool.map(look, expectations), strict=True))
+
+    def _at(
+        self,
+        item: Expectation,
+        since: int,
+        before: Baseline,
+        records: Sequence[Record],
+        shaped: dict[Link, Shape],
+    ) -> _Look:
+        """One look."""
+        match item:
+            case LinkIs() | LinkDelivers() | LinkBehaves():
+                look = self._at_link(item)
+            case LinkShaped(link, shape):
+                look = _Look((link in shaped) == (shape is not None))
+            case PeersStall() | PeersFlow():
+                look = self._at_peers(item, since, before)
+            case NodeIs() | NodeIsSilent() | NodeAnswers() | NodeTookBack():
+                look = self._at_node(item, since, before)
+            case ProcessorShare() | MemoryPressed():
+                look = self._at_limits(item)
+            case DiskIs() | CanariesTell() | FileReads() | DataGone():
+                look = self._at_disk(item, records)
+            case ClockIs() | ClockOff():
+                look = self._at_clock(item)
+        return look
+
+    def _at_disk(
+        self, item: DiskIs | CanariesTell | FileReads | DataGone, records: Sequence[Record]
+    ) -> _Look:
+        match item:
+            case DiskIs(node, states):
+                return _Look(self._runtime.disks.state(node, _DISK_TIMEOUT_S) in states)
+            case CanariesTell(node):
+                return _Look(canaries_tell(node, records))
+            case FileReads(node):
+                changed = [one for one in records if isinstance(one, Changed) and one.node == node]
+                return _Look(bool(changed) and file_reads(self._runtime, changed[-1]))
+            case DataGone(node):
+                return _Look(any(isinstance(one, Wiped) and one.node == node for one in records))
+
+    def _at_link(self, item: LinkIs | LinkDelivers | LinkBehaves) -> _Look:
+        match item:
             case LinkIs(link, is_open):
-                return self._runtime.reachable(link, PEER_PORT, PROBE_TIMEOUT_S) == is_open
+                return _Look(self._runtime.reachable(link, PEER_PORT, PROBE_TIMEOUT_S) == is_open)
+            case LinkDelivers(link, delivers):
+                quality = self._runtime.links.measure(link, _FEW_PROBES, PROBE_TIMEOUT_S)
+                return _Look((quality.arrived > 0) == delivers)
+            case LinkBehaves(link):
+                quality = self._runtime.links.measure(link, PROBES, _MEASURE_TIMEOUT_S)
+                return _Look(item.holds(quality), _in_words(link, quality))
+
+    def _at_peers(self, item: PeersStall | PeersFlow, since: int, before: Baseline) -> _Look:
+        """By the growth of the node's log; nobody can look where it never told of any."""
+        watch = self._watch
+        if watch is None or not watch.tells_of(item.node):
+            return _Look(None)
+        if isinstance(item, PeersFlow):
+            return _Look(watch.grown_at(item.node) > since)
+        # A new leader's records come by other links.
+        quiet_since = max(since, watch.grown_at(item.node, before.epoch))
+        return _Look(self._clock.now() - quiet_since >= _SILENCE_NS)
+
+    def _at_node(
+        self, item: NodeIs | NodeIsSilent | NodeAnswers | NodeTookBack, since: int, before: Baseline
+    ) -> _Look:
+        match item:
             case NodeIs(node, status):
-                return self._runtime.status(node) == status
+                return _Look(self._runtime.status(node) == status)
             case NodeIsSilent(node):
                 silent = not self._traffic.acknowledged_since(since, node)
-                return silent and self._clock.now() - since >= _SILENCE_NS
+                return _Look(silent and self._clock.now() - since >= _SILENCE_NS)
+            case NodeAnswers(node, answers):
+                if self._answers is None or node not in before.answered:
+                    return _Look(None)
+                patience_s = _ANSWER_TIMEOUT_S if answers else _NO_ANSWER_S
+                return _Look(self._answers(node, patience_s) == answers)
+            case NodeTookBack(node):
+                status = self._runtime.status(node)
+                if status == "running" and self._answers is not None:
+                    return _Look(self._answers(node, _ANSWER_TIMEOUT_S))
+                return _Look(status in ("running", "exited"))
+
+    def _at_limits(self, item: ProcessorShare | MemoryPressed) -> _Look:
+        match item:
+            case ProcessorShare(node, None):
+                return _Look(self._runtime.processes.throttled(node) is None)
+            case ProcessorShare(node, share):
+                there = self._runtime.processes.throttled(node)
+                return _Look(there is not None and there <= (share or 0.0) * (1 + _SHARE_SLACK))
+            case MemoryPressed(node, limit_mib):
+                sample = self._runtime.sample(node)
+                if sample is None:
+                    return _Look(self._runtime.status(node) == "exited", f"{node} was ended")
+                used = sample.memory_bytes
+                return _Look(used >= _PRESSED * limit_mib * _MIB, f"{node} {used // _MIB} MiB")
+
+    def _at_clock(self, item: ClockIs | ClockOff) -> _Look:
+        ahead_ms = self._runtime.clocks.offset_ms(item.node)
+        words = f"{item.node} {ahead_ms} ms ahead"
+        if isinstance(item, ClockIs):
+            return _Look(item.ahead_ms_min <= ahead_ms <= item.ahead_ms_max, words)
+        return _Look(abs(ahead_ms) >= item.off_ms_min, words)
+
+
+def _in_words(link: Link, quality: LinkQuality) -> str:
+    late = "" if quality.median_ms is None else f", median {quality.median_ms:.0f} ms"
+    return (
+        f"{link.source} to {link.destination}: {quality.arrived} of {quality.sent} arrived, "
+        f"{quality.doubled} twice, {quality.overtaking} out of order{late}"
+    )
+
+
+def _first_three(items: Sequence[Expectation]) -> str:
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return "; ".join(item.sentence() for item in items[:3]) + more
 
 
 def _summary(expectations: Sequence[Expectation]) -> str:
@@ -106,5 +342,15 @@ def _summary(expectations: Sequence[Expectation]) -> str:
         for is_open, state in ((False, "cut"), (True, "open"))
         if is_open in links
     ]
-    words += [item.sentence() for item in expectations if not isinstance(item, LinkIs)]
+    ways = [item.delivers for item in expectations if isinstance(item, LinkDelivers)]
+    words += [
+        f"{ways.count(delivers)} directions {state}"
+        for delivers, state in ((False, "closed"), (True, "open"))
+        if delivers in ways
+    ]
+    behaving = sum(isinstance(item, LinkBehaves) for item in expectations)
+    if behaving:
+        words.append(f"{behaving} links measured as expected")
+    counted = (LinkIs, LinkDelivers, LinkBehaves, LinkShaped)
+    words += [item.sentence() for item in expectations if not isinstance(item, counted)]
     return ", ".join(words)

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from contracts.fault import FaultEvent, ScheduledFault
+from contracts.fault import FaultEvent, FaultPhase, ScheduledFault
 from harness.results import FaultResult
+from nemesis.kinds import fault_kind, kind_names
 
 #: Fault kinds that end a node's process.
-ENDING_KINDS = frozenset({"kill", "power", "restart"})
+ENDING_KINDS = frozenset(name for name in kind_names() if fault_kind(name).ends_processes)
 
 _NS_PER_MS = 1_000_000
 #: Phases whose evidence tells what became of a fault, the most telling first.
-_TELLING = ("verified", "not-bitten", "not-applicable", "invoked")
+_TELLING: tuple[FaultPhase, ...] = ("not-bitten", "verified", "not-applicable", "invoked")
 
 
 class FaultWindow(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ def fault_windows(events: Iterable[FaultEvent], end_time: int) -> list[FaultWind
     """The windows of all faults that were injected, in the order of their start."""
     windows: list[FaultWindow] = []
     for index, story in _by_index(events).items():
-        phases = {event.phase: event for event in story}
+        phases: dict[FaultPhase, FaultEvent] = {event.phase: event for event in story}
         if "invoked" not in phases or "not-applicable" in phases:
             continue
         gone = phases.get("removed") or phases.get("resumed")
@@ -66,7 +67,7 @@ def fault_windows(events: Iterable[FaultEvent], end_time: int) -> list[FaultWind
                 nodes=_nodes(story),
                 start=phases["invoked"].time,
                 end=gone.time if gone else end_time,
-                seen=phases["verified"].time if "verified" in phases else None,
+                seen=phases["verified"].time if _has_bitten(phases) else None,
                 healed=gone is not None,
             )
         )
@@ -86,7 +87,7 @@ def _nodes(story: Sequence[FaultEvent]) -> tuple[str, ...]:
 
 
 def _result(index: int, planned: ScheduledFault | None, story: Sequence[FaultEvent]) -> FaultResult:
-    phases = {event.phase: event for event in story}
+    phases: dict[FaultPhase, FaultEvent] = {event.phase: event for event in story}
     applied = "invoked" in phases and "not-applicable" not in phases
     gone = phases.get("removed") or phases.get("resumed")
     told = [
@@ -109,14 +110,21 @@ def _result(index: int, planned: ScheduledFault | None, story: Sequence[FaultEve
         verified_ms=_milliseconds(phases.get("verified")),
         healed_ms=_milliseconds(gone),
         resumed_ms=_milliseconds(phases.get("resumed")),
-        verified="verified" in phases,
+        verified=_has_bitten(phases),
         evidence="; ".join(filter(None, told)) or None,
         healed=gone is not None,
         applied=applied,
     )
 
 
-def _first_of(wanted: Sequence[str], present: Mapping[str, FaultEvent]) -> str | None:
+def _has_bitten(phases: Mapping[FaultPhase, FaultEvent]) -> bool:
+    """Whether every step of the fault was seen, and not its first one alone."""
+    return "verified" in phases and "not-bitten" not in phases
+
+
+def _first_of(
+    wanted: Sequence[FaultPhase], present: Mapping[FaultPhase, FaultEvent]
+) -> FaultPhase | None:
     return next((phase for phase in wanted if phase in present), None)
 
 

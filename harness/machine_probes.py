@@ -25,6 +25,8 @@ _DISK_MIN_GIB = 1.0
 _PYTHON_MIN = (3, 11)
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _COMMAND_LIMIT_S = 10.0
+#: A container is made for it.
+_DISKS_LIMIT_S = 60.0
 #: Starting a session takes seconds, a minute on a busy machine.
 _SPARK_LIMIT_S = 180.0
 _SESSION = "from spark_analysis.session import spark_session\nwith spark_session(): pass"
@@ -44,6 +46,7 @@ def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
         Probe("python", look_at_python),
         Probe("engine", look_at_engine),
         Probe("images", look_at_images),
+        Probe("disks", look_at_disks, _DISKS_LIMIT_S),
         *(Probe(f"runtime {name}", _look_at(name)) for name in runtime_names()),
         Probe("programs", look_at_programs),
         Probe("kernel", look_at_kernel),
@@ -102,6 +105,17 @@ def look_at_images() -> Sequence[Finding]:
             )
         ]
     return [Finding("images", "yes", ", ".join(sorted(tags)))]
+
+
+def look_at_disks() -> Sequence[Finding]:
+    """Whether the engine lets nodes have disks of their own, tried with a small one."""
+    from runtimes.docker.disk_probe import why_no_disks
+
+    problem = why_no_disks()
+    if problem:
+        lacks = "Only power cuts and bad disks in containers need them"
+        return [Finding("disks", "no", printable(problem), lacks)]
+    return [Finding("disks", "yes", "nodes in containers can have disks of their own")]
 
 
 def _look_at(runtime_name: str) -> Look:

@@ -1,11 +1,16 @@
-"""Carries out a schedule of faults against a running cluster, on a thread of its own.
+"""Carries out a schedule of faults against a running cluster, on threads of its own.
 
-For each fault: settle what its target means now, inject it, see from outside that it bit, wait,
-heal it, see that it is gone, and see that clients are served again. Each step is a line of
-``faults.jsonl``. Whatever happens, everything is healed when this ends.
+For each fault: wait for its time and for what it waits for, settle what its target means now, do
+its course step by step, see from outside that it bit, heal it, see that it is gone, and see that
+the system's own traffic flows again. Each step is a line of ``faults.jsonl``. Faults are carried
+out side by side where the plan says so, and only there: one whose window begins after another's end
+waits until that is over, however long its heal takes. Whatever happens, everything is healed when
+this ends.
 """
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 import msgspec
@@ -15,25 +20,27 @@ from contracts.fault import ActualFault, FaultEvent, FaultPhase, ScheduledFault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
+from harness.acting import Record, perform
+from harness.defects import failure
 from harness.down_nodes import DownNodes
-from harness.evidence import Observer
+from harness.evidence import Baseline, Evidence, Observer
+from harness.fault_aim import Aim, Patience
+from harness.fault_gate import FaultGate
+from harness.holds import Holds
 from harness.progress import Progress
 from harness.run_clock import RunClock
-from harness.stop import NotYetError, Stop, patiently
-from nemesis.kinds import FaultKind, fault_kind
-from nemesis.targets import ClusterView
+from harness.state_watch import StateWatch
+from harness.stop import Stop, patiently
+from nemesis.acts import Act, ended_by, started_by
+from nemesis.courses import Course, Step
+from nemesis.expectations import Expectation
+from nemesis.fault_kind import FaultKind
+from nemesis.kinds import fault_kind
 
-
-class Patience(msgspec.Struct, frozen=True):
-    """How long the driver waits for what, in seconds."""
-
-    #: For a target to exist; then the fault is not applicable.
-    target_s: float = 5.0
-    bitten_s: float = 3.0
-    healed_s: float = 15.0
-    #: For clients to be served again after a heal.
-    resumed_s: float = 15.0
-    leader_query_s: float = 1.0
+_NS_PER_MS = 1_000_000
+_NEVER_MS = float("inf")
+#: Faults that may wait or be in force at once.
+_SIDE_BY_SIDE_MAX = 32
 
 
 class RecordWriter(Protocol):
@@ -42,6 +49,18 @@ class RecordWriter(Protocol):
     def append(self, record: object) -> None:
         """Write one record."""
         ...
+
+
+class _InForce(msgspec.Struct):
+    """A fault that was injected and is not healed yet."""
+
+    kind: FaultKind
+    fault: ScheduledFault
+    actual: ActualFault
+    course: Course
+    baseline: Baseline
+    records: list[Record] = []
+    said: list[str] = []
 
 
 class NemesisDriver:
@@ -61,11 +80,11 @@ class NemesisDriver:
         progress: Progress,
         stop: Stop,
         patience: Patience | None = None,
+        watch: StateWatch | None = None,
     ) -> None:
         self._schedule = schedule
         self._runtime = runtime
         self._nodes = tuple(runtime.nodes())
-        self._ask_leader = leader
         self._observer = observer
         self._clock = clock
         self._faults = faults
@@ -74,8 +93,21 @@ class NemesisDriver:
         self._progress = progress
         self._stop = stop
         self._patience = patience or Patience()
-        self._leader: NodeName | None = None
-        self._last_leader: NodeName | None = None
+        self._aim = Aim(
+            nodes=self._nodes,
+            leader=leader,
+            clock=clock,
+            progress=progress,
+            stop=stop,
+            patience=self._patience,
+            watch=watch,
+        )
+        self._holds = Holds()
+        self._gate = FaultGate(self._holds, self._nodes)
+        #: One act at a time, so that what is held and what is in force never differ.
+        self._acting = threading.Lock()
+        self._recording = threading.Lock()
+        self._in_force: dict[int, _InForce] = {}
 
     def run(self, load_start: int, load_end: int) -> None:
         """Carry out the schedule; ``load_start`` and ``load_end`` are ns since the run's start.
@@ -83,52 +115,107 @@ class NemesisDriver:
         Raises:
             HarnessError: the runtime failed, or a fault could not be healed.
         """
+        workers = max(1, min(len(self._schedule), _SIDE_BY_SIDE_MAX))
+        under_way: list[tuple[float, Future[None]]] = []
         try:
-            for fault in self._schedule:
-                at = load_start + fault.at_ms * 1_000_000
-                if self._stop.wait((at - self._clock.now()) / 1e9):
-                    return
-                if self._clock.now() >= load_end:
-                    self._record(fault, None, "not-applicable", "the load was over")
-                    continue
-                self._carry_out(fault, at)
+            with ThreadPoolExecutor(workers, thread_name_prefix="fault") as pool:
+                for fault in self._schedule:
+                    at = load_start + fault.at_ms * _NS_PER_MS
+                    if self._stop.wait((at - self._clock.now()) / 1e9):
+                        break
+                    # Only what the plan lets overlap overlaps.
+                    for end_ms, before in under_way:
+                        if end_ms <= fault.at_ms:
+                            before.result()
+                    under_way = [one for one in under_way if not one[1].done()]
+                    if self._stop.is_set():
+                        break
+                    future = pool.submit(self._tried, fault, at, load_end)
+                    under_way.append((_planned_end_ms(fault), future))
+                for _, before in under_way:
+                    before.result()
         finally:
             self.heal_everything()
 
     def heal_everything(self) -> None:
-        """Remove every rule, resume every node and start those that faults have killed.
+        """Undo what is still in force, remove every rule, resume every node and start the others.
 
         Raises:
             HarnessError: the runtime failed.
         """
+        failed: list[HarnessError] = []
+        left = list(self._in_force.values())
+        for one in left:
+            for act in one.course.heal:
+                try:
+                    self._do(one, act)
+                except HarnessError as error:
+                    failed.append(error)
+        self._holds.clear()
         self._runtime.heal_all()
         killed = self._down.all()
         for node in killed:
             patiently(lambda node=node: self._runtime.start(node), 10.0, 0.5, HarnessError)
         self._down.back(killed)
+        if failed:
+            raise failed[0]
 
-    def _carry_out(self, fault: ScheduledFault, at: int) -> None:
+    def _tried(self, fault: ScheduledFault, at: int, load_end: int) -> None:
+        """Carry out one fault; its failure ends the run at once, side by side with others or not.
+
+        Raises:
+            HarnessError: the runtime failed, or the fault could not be healed.
+        """
+        try:
+            self._carry_out(fault, at, load_end)
+        except Exception as error:
+            self._stop.fail(failure(error))
+            raise
+
+    def _carry_out(self, fault: ScheduledFault, at: int, load_end: int) -> None:
+        moment = self._aim.await_moment(fault, at)
+        if moment.reason is not None:
+            self._record(fault, None, "not-applicable", moment.reason)
+        if not moment.has_come:
+            return
+        if self._clock.now() >= load_end:
+            self._record(fault, None, "not-applicable", "the load was over")
+            return
         kind = fault_kind(fault.kind)
-        actual = self._settle(kind, fault)
+        actual = self._aim.settle(kind, fault, moment.there)
         if actual is None:
             if not self._stop.is_set():
                 reason = f"no {fault.target} for {self._patience.target_s:g} s"
                 self._record(fault, None, "not-applicable", reason)
             return
-        self._schedule_file.append(actual)
+        reason = self._gate.enter(kind, fault, actual)
+        if reason is not None:
+            self._record(fault, actual, "not-applicable", reason)
+            return
+        try:
+            self._strike(kind, fault, actual, at)
+        finally:
+            self._gate.leave(fault.index)
+
+    def _strike(self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault, at: int) -> None:
+        """The whole course of one fault."""
+        course = kind.course_of(actual, fault.duration_ms, self._nodes)
+        looked_for = [
+            *(item for step in course.steps for item in step.seen), *course.healed, *course.resumed
+        ]  # fmt: skip
+        baseline = self._observer.before(looked_for)
+        with self._recording:
+            self._schedule_file.append(actual)
         before = self._progress.traffic.counts()
-        self._record(fault, actual, "invoked")
-        self._down.expect(kind.downs(actual))
+        others = self._holds.others(fault.index)
+        beside = f"beside fault {', '.join(map(str, others))}" if others else None
+        self._record(fault, actual, "invoked", beside)
+        one = _InForce(kind, fault, actual, course, baseline, [], [])
+        self._in_force[fault.index] = one
         invoked = self._clock.now()
-        said = kind.inject(self._runtime, actual)
-        injected = self._clock.now()
-        seen = self._observer.await_all(
-            kind.when_bitten(actual, self._nodes), injected, self._patience.bitten_s, self._stop
-        )
-        evidence = seen.sentence if said is None else f"{seen.sentence}; {said}"
-        self._record(fault, actual, "verified" if seen.seen else "not-bitten", evidence)
+        told = self._go_through(one, invoked)
         # A fault that began late, for want of a leader, still lasts as long as planned.
-        end = max(at, invoked) + fault.duration_ms * 1_000_000
+        end = max(at, invoked) + fault.duration_ms * _NS_PER_MS
         self._stop.wait((end - self._clock.now()) / 1e9)
         after = self._progress.traffic.counts()
         inside = sum(
@@ -138,79 +225,146 @@ class NemesisDriver:
             f"{after.ok - before.ok} operations acknowledged from the call to inject until the "
             f"healing, {inside} by its nodes"
         )
-        self._heal(kind, fault, actual, served)
+        self._heal(one, "; ".join([served, *told]))
 
-    def _heal(
-        self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault, served: str
-    ) -> None:
+    def _go_through(self, one: _InForce, invoked: int) -> list[str]:
+        """Do the steps at their times and look; what the later ones showed."""
+        told: list[str] = []
+        is_told = False
+        for step in one.course.steps:
+            due = invoked + step.after_ms * _NS_PER_MS
+            if step.after_ms and self._stop.wait((due - self._clock.now()) / 1e9):
+                break
+            seen = self._take(one, step)
+            if seen is None:
+                continue
+            if not is_told:
+                is_told = True
+                sentence_ = "; ".join([seen.sentence, *one.said])
+                self._record(
+                    one.fault, one.actual, "verified" if seen.seen else "not-bitten", sentence_
+                )
+            elif not seen.seen:
+                self._record(one.fault, one.actual, "not-bitten", seen.sentence)
+            else:
+                told.append(seen.sentence)
+        return told
+
+    def _take(self, one: _InForce, step: Step) -> Evidence | None:
+        """Do one step; None where nothing is to be seen of it."""
+        started = [node for act in step.acts for node in started_by(act)]
+        for act in step.acts:
+            self._do(one, act)
+        done = self._clock.now()
+        seen: Evidence | None = None
+        if step.seen:
+            seen = self._look(one, step.seen, done, self._patience.bitten_s, self._stop)
+        self._are_back(started)
+        return seen
+
+    def _look(
+        self,
+        one: _InForce,
+        expectations: Sequence[Expectation],
+        since: int,
+        patience_s: float,
+        stop: Stop,
+        *,
+        is_healed: bool = False,
+    ) -> Evidence:
+        """Look for what other faults in force let be seen."""
+        index = one.fault.index
+        wanted = [
+            item
+            for item in expectations
+            if not self._holds.disturbs(index, item, is_healed=is_healed)
+        ]
+        left_out = len(expectations) - len(wanted)
+        why = f"; {left_out} not looked for beside other faults" if left_out else ""
+        if not wanted:
+            # What others keep from being seen is no failure of a heal, and no proof of a bite.
+            return Evidence(is_healed, why.removeprefix("; ") or "nothing to be seen")
+        seen = self._observer.await_all(
+            wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
+        )
+        return Evidence(seen.seen, seen.sentence + why)
+
+    def _heal(self, one: _InForce, served: str) -> None:
         """Heal one fault and see it gone.
 
         Raises:
             HarnessError: it would not go.
         """
+        fault, actual = one.fault, one.actual
         self._record(fault, actual, "healing", served)
-        kind.heal(self._runtime, actual)
+        for act in one.course.heal:
+            self._do(one, act)
         healed = self._clock.now()
         # A heal is waited for even when the run is to end.
-        gone = self._observer.await_all(
-            kind.when_healed(actual, self._nodes), healed, self._patience.healed_s, Stop()
+        gone = self._look(
+            one, one.course.healed, healed, self._patience.healed_s, Stop(), is_healed=True
         )
         if not gone.seen:
             self._record(fault, actual, "not-healed", gone.sentence)
-            self._tell_exits(kind, actual)
+            self._tell_exits(one)
             raise HarnessError(
                 f"heal the fault {fault.index} ({fault.kind}:{fault.target})",
                 ", ".join(actual.nodes),
                 gone.sentence,
                 "The run was stopped; look at the nodes' logs in the run folder.",
             )
-        self._down.back(kind.downs(actual))
-        removed = self._clock.now()
+        self._are_back(actual.nodes)
+        self._in_force.pop(fault.index, None)
         self._record(fault, actual, "removed", gone.sentence)
-        if self._stop.is_set():
-            return
-        served_again = self._observer.await_acknowledgement(
-            removed, self._patience.resumed_s, self._stop
-        )
-        if served_again.seen:
-            self._record(fault, actual, "resumed", served_again.sentence)
+        if not self._stop.is_set():
+            self._see_resumed(one, self._clock.now())
+
+    def _see_resumed(self, one: _InForce, removed: int) -> None:
+        """Wait until clients are served, and the nodes' own traffic flows, once more."""
+        index, patience_s = one.fault.index, self._patience.resumed_s
+        while True:
+            others = self._holds.others(index)
+            served = self._observer.await_acknowledgement(removed, patience_s, self._stop)
+            # What another fault still keeps down says nothing about this one.
+            if served.seen or self._stop.is_set() or not (others or self._holds.others(index)):
+                break
+        flows = served
+        if served.seen and one.course.resumed:
+            flows = self._look(
+                one, one.course.resumed, removed, patience_s, self._stop, is_healed=True
+            )
+        told = served.sentence if flows is served else f"{served.sentence}; {flows.sentence}"
+        if served.seen and (flows.seen or flows.sentence.startswith("nobody can look")):
+            self._record(one.fault, one.actual, "resumed", told)
         elif not self._stop.is_set():
             # The rule is gone, so this is the system's own doing: the run goes on and is judged.
-            self._record(fault, actual, "not-healed", served_again.sentence)
+            self._record(one.fault, one.actual, "not-healed", told)
 
-    def _tell_exits(self, kind: FaultKind, actual: ActualFault) -> None:
+    def _do(self, one: _InForce, act: Act) -> None:
+        """Do the part of an act that the other faults leave to it."""
+        index = one.fault.index
+        with self._acting:
+            self._down.expect(ended_by(act))
+            for part in self._holds.admit(index, act):
+                done = perform(self._runtime, part)
+                one.records.extend(done.records)
+                if done.said:
+                    one.said.append(done.said)
+
+    def _are_back(self, nodes: Sequence[NodeName]) -> None:
+        """Nodes that nothing holds down any more may not be down from now on."""
+        self._down.back([node for node in nodes if not self._holds.is_down(node)])
+
+    def _tell_exits(self, one: _InForce) -> None:
         """Nodes that were started again and ended by themselves: that is the system's own doing."""
-        for node in sorted(kind.downs(actual)):
-            if self._runtime.status(node) == "exited":
+        for node in sorted(one.actual.nodes):
+            if one.kind.ends_processes and self._runtime.status(node) == "exited":
                 self._progress.reached(
                     "node-exited",
                     node=node,
                     exit_code=self._runtime.exit_code(node),
-                    detail=f"it did not stay up after the {actual.kind} was healed",
+                    detail=f"it did not stay up after the {one.actual.kind} was healed",
                 )
-
-    def _settle(self, kind: FaultKind, fault: ScheduledFault) -> ActualFault | None:
-        """What the fault means now, waiting a while for its target to exist."""
-
-        def look() -> ActualFault:
-            self._update_leader()
-            view = ClusterView(self._nodes, self._leader, self._last_leader)
-            actual = kind.actual(fault, view)
-            if actual is None:
-                raise NotYetError(f"no {fault.target}")
-            return actual
-
-        try:
-            return self._stop.retrying(self._patience.target_s, 0.05, NotYetError)(look)
-        except NotYetError:
-            return None
-
-    def _update_leader(self) -> None:
-        view = self._ask_leader(self._patience.leader_query_s)
-        self._progress.led_by(view.leader, view.epoch)
-        if self._leader is not None and view.leader != self._leader:
-            self._last_leader = self._leader
-        self._leader = view.leader
 
     def _record(
         self,
@@ -219,16 +373,22 @@ class NemesisDriver:
         phase: FaultPhase,
         evidence: str | None = None,
     ) -> None:
-        event = FaultEvent(
-            time=self._clock.now(),
-            index=fault.index,
-            kind=fault.kind,
-            phase=phase,
-            target=fault.target,
-            nodes=() if actual is None else actual.nodes,
-            links=() if actual is None else actual.links,
-            leader=None if actual is None else actual.leader,
-            evidence=evidence,
-        )
-        self._faults.append(event)
-        self._progress.fault_event(event)
+        with self._recording:
+            event = FaultEvent(
+                time=self._clock.now(),
+                index=fault.index,
+                kind=fault.kind,
+                phase=phase,
+                target=fault.target,
+                nodes=() if actual is None else actual.nodes,
+                links=() if actual is None else actual.links,
+                leader=None if actual is None else actual.leader,
+                evidence=evidence,
+            )
+            self._faults.append(event)
+            self._progress.fault_event(event)
+
+
+def _planned_end_ms(fault: ScheduledFault) -> float:
+    """When the fault is over by the plan; nobody waits for one that waits itself."""
+    return fault.at_ms + fault.duration_ms if fault.when is None else _NEVER_MS

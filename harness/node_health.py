@@ -30,6 +30,15 @@ ASKED_TO_END: dict[str, tuple[str, ...]] = {
     "memory-limit": ("memory",),
     "corruption": ("corrupt", "checksum", "crc"),
 }
+ASKED_TO_END.update(
+    {
+        "disk-error": (*ASKED_TO_END["fsync-error"], "read-only", "erofs"),
+        "full-disk": ASKED_TO_END["disk-full"],
+        "memory": ASKED_TO_END["memory-limit"],
+        "flip": ASKED_TO_END["corruption"],
+        "truncate": ASKED_TO_END["corruption"],
+    }
+)
 #: Exit code of a process that the kernel killed: all that can be said of a memory limit.
 _KILLED = 137
 _LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err"})
@@ -191,7 +200,9 @@ def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
     """Whether the node states the reason of one of the faults; a killed one states none."""
     if reason is None:
-        return exit_code == _KILLED and any(window.kind == "memory-limit" for window in asking)
+        return exit_code == _KILLED and any(
+            window.kind in ("memory-limit", "memory") for window in asking
+        )
     said = reason.casefold()
     return any(word in said for window in asking for word in ASKED_TO_END[window.kind])
 

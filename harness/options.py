@@ -6,7 +6,6 @@ nothing.
 
 import math
 import os
-import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,18 +18,11 @@ from contracts.runtime import Runtime
 from contracts.simulation import SimulatedSystem
 from contracts.system import System, SystemOptions
 from harness.clients import Load, reader_slots
+from harness.plan_choice import failover_ms, plan_faults
 from history.plan import sub_seeds
-from nemesis.kinds import kind_names
 from nemesis.nearest import or_nearest
-from nemesis.plan import NONE, needs, parse, refuse_what_cannot_be_had, schedule
-from nemesis.scripted import (
-    PLAN_FILE_ENDINGS,
-    SCRIPTED,
-    PlanFile,
-    from_file_faults,
-    least_time_limit_ms,
-    parse_plan_file,
-)
+from nemesis.plan import needs, refuse_what_cannot_be_had
+from nemesis.targets import LAGGARD
 from systems.registry import DEFAULT_SYSTEM
 from systems.registry import names as system_names
 from workloads.workload import Workload, workload, workload_names
@@ -116,6 +108,8 @@ def prepare(
     test = plan_test(options, system)
     runtime = make_runtime()
     refuse_what_cannot_be_had(test.schedule, runtime.capabilities(), runtime.name)
+    if not system.declares_state_events:
+        _refuse_what_needs_events(test.schedule, system.name)
     if "power" in needs(test.schedule) and not system.declares_durable_lengths:
         raise CapabilityError(
             "plan the fault power",
@@ -148,7 +142,12 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     faults = options.schedule
     if faults is None:
         faults, settings = plan_faults(
-            options.nemesis, nodes, seeds["nemesis"], round(options.time_limit_s * 1000)
+            options.nemesis,
+            nodes,
+            seeds["nemesis"],
+            round(options.time_limit_s * 1000),
+            timeout_ms=round(options.operation_timeout_s * 1000),
+            failover_ms=failover_ms(system, options.settings),
         )
         _check_settings(settings, options.nemesis, {*system_names(), system.name})
         if not options.settings:
@@ -181,66 +180,16 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     )
 
 
-def plan_faults(
-    nemesis: str, nodes: tuple[NodeName, ...], seed: int, time_limit_ms: int
-) -> tuple[tuple[ScheduledFault, ...], dict[str, dict[str, str]]]:
-    """The schedule of a list of fault kinds, a scripted plan, a plan file, or none.
-
-    The second value is what the plan sets, by system.
-
-    Raises:
-        UsageError: it is none of these, or does not fit.
-    """
-    if nemesis == NONE:
-        return (), {}
-    path = Path(nemesis)
-    if nemesis in SCRIPTED or path.suffix in PLAN_FILE_ENDINGS:
-        plan = SCRIPTED[nemesis](time_limit_ms) if nemesis in SCRIPTED else _read_plan_file(path)
-        if nemesis in SCRIPTED and not plan.faults:
-            raise UsageError(
-                f"no fault of the plan {nemesis!r} fits into a time limit of "
-                f"{time_limit_ms / 1000:g} s",
-                f"Choose a --time-limit of at least {least_time_limit_ms(nemesis) / 1000:g}, "
-                "or --nemesis none",
+def _refuse_what_needs_events(schedule: Iterable[ScheduledFault], system: str) -> None:
+    for fault in schedule:
+        what = f"target {LAGGARD}" if fault.target == LAGGARD else "wait for an event"
+        if fault.when is not None or fault.target == LAGGARD:
+            raise CapabilityError(
+                f"plan the fault {fault.kind}, {what}",
+                f"system {system}",
+                "its nodes tell no state events",
+                "Give the fault an at_ms instead, and another target.",
             )
-        return from_file_faults(plan.faults, nodes, time_limit_ms), plan.settings
-    _refuse_other_plans(nemesis)
-    return schedule(parse(nemesis), nodes, random.Random(seed), time_limit_ms), {}
-
-
-def _refuse_other_plans(nemesis: str) -> None:
-    """Refuse what is no list of faults: misspelt names, files of other kinds, plans in a list."""
-    items = [item.strip() for item in nemesis.split(",")]
-    for item in items:
-        if len(items) > 1 and (item in SCRIPTED or Path(item).suffix in PLAN_FILE_ENDINGS):
-            raise UsageError(
-                f"the plan {item!r} stands in a list, and a plan is a whole schedule",
-                "Name the plan alone, or a list of fault kinds",
-            )
-    first = items[0].partition(":")[0]
-    if len(items) > 1 or first in kind_names():
-        return
-    if Path(nemesis).exists():
-        raise UsageError(
-            f"{nemesis} is no plan file",
-            f"Name a file that ends in {' or '.join(PLAN_FILE_ENDINGS)}, or fault kinds such as "
-            "partition,kill",
-        )
-    raise UsageError(
-        f"there is no fault or plan called {nemesis!r}",
-        or_nearest(first, (*kind_names(), *SCRIPTED, NONE), "faults and plans"),
-    )
-
-
-def _read_plan_file(path: Path) -> PlanFile:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"the plan file {path} cannot be read: {error.strerror or error}",
-            "Name a file that exists, or fault kinds such as partition,kill",
-        ) from error
-    return parse_plan_file(content, str(path))
 
 
 def check_runs_folder(runs_folder: Path) -> None:

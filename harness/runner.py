@@ -14,13 +14,14 @@ from rich.console import Console
 
 from contracts.errors import HarnessError
 from contracts.fault import ScheduledFault
-from contracts.runtime import NodeSpec
+from contracts.runtime import DISK_CAPABILITIES, NodeSpec
 from harness import convergence
 from harness.attempts import Attempts
 from harness.ballast import Ballast
 from harness.down_nodes import DownNodes
 from harness.ending import ACT_TIMEOUT_S, Ending
 from harness.evidence import Observer
+from harness.fault_aim import Patience
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.leader_watch import LeaderWatch
 from harness.live import LiveDisplay
@@ -28,18 +29,20 @@ from harness.load.openers import SystemClients, fixed_endpoints
 from harness.load_phase import LoadPhase
 from harness.manifest import open_manifest, write_manifest
 from harness.metrics import MetricsSampler
-from harness.nemesis_driver import NemesisDriver, Patience
+from harness.nemesis_driver import NemesisDriver
 from harness.options import PreparedTest
 from harness.phases import phases_path
 from harness.plan_record import plan_of, write_plan
 from harness.progress import Progress
 from harness.run_clock import RunClock
 from harness.state_tailer import StateEventTailer
+from harness.state_watch import StateWatch
 from harness.stop import Stop, within
 from harness.store import LivingRun, create_run
 from harness.traffic import Traffic
 from history.run_folder import RunFolder
 from history.writer import HistoryWriter, LineWriter
+from nemesis.plan import needs
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -150,6 +153,7 @@ class _Run:
         self._sampler: MetricsSampler | None = None
         self._leader_watch: LeaderWatch | None = None
         self._tailer: StateEventTailer | None = None
+        self._watch = StateWatch()
 
     def interrupt(self) -> str:
         """The user wants to stop: heal, stop, collect."""
@@ -218,6 +222,8 @@ class _Run:
             self._test.system_options,
             self._runtime.place,
         )
+        if needs(self._test.schedule) & DISK_CAPABILITIES:
+            spec = msgspec.structs.replace(spec, disks="own")
         self._start_tailer()
         self._node_specs = spec.nodes
         self._runtime.deploy(spec)
@@ -254,7 +260,9 @@ class _Run:
             for node in self._test.nodes
             if (path := self._system.state_event_file(self._folder.root, node)) is not None
         }
-        self._tailer = StateEventTailer(raw, self._folder, self._clock, self.progress, self.stop)
+        self._tailer = StateEventTailer(
+            raw, self._folder, self._clock, self.progress, self.stop, self._watch
+        )
         self._tailer.start()
 
     def _work(self) -> None:
@@ -284,7 +292,15 @@ class _Run:
             schedule=self._test.schedule,
             runtime=runtime,
             leader=lambda timeout_s: system.leader(runtime, timeout_s),
-            observer=Observer(runtime, self.progress.traffic, self._clock),
+            observer=Observer(
+                runtime,
+                self.progress.traffic,
+                self._clock,
+                answers=lambda node, timeout_s: (
+                    system.metrics(runtime, node, timeout_s) is not None
+                ),
+                watch=self._watch,
+            ),
             clock=self._clock,
             faults=self._faults,
             schedule_file=self._schedule,
@@ -292,6 +308,7 @@ class _Run:
             progress=self.progress,
             stop=self.stop,
             patience=self._timing.nemesis,
+            watch=self._watch if system.declares_state_events else None,
         )
         return LoadPhase(
             nodes=self._test.nodes,

@@ -16,6 +16,7 @@ from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from harness.progress import Progress
 from harness.run_clock import RunClock
+from harness.state_watch import StateWatch
 from harness.stop import Stop
 from history.run_folder import RunFolder
 from history.writer import LineWriter
@@ -60,7 +61,10 @@ class StateEventTailer:
         clock: RunClock,
         progress: Progress,
         stop: Stop,
+        watch: StateWatch | None = None,
     ) -> None:
+        """``watch`` is told every event, stamped, as it arrives."""
+        self._watch = watch
         self._files = [
             _NodeFile(node, raw, folder.state_events(node)) for node, raw in raw_files.items()
         ]
@@ -112,7 +116,10 @@ class StateEventTailer:
                 f"{error}: {line[:80]!r}",
                 "This is a defect of the system's adapter or of the node; please report it.",
             ) from error
-        file.stamped.append(msgspec.structs.replace(event, time=self._clock.now()))
+        event = msgspec.structs.replace(event, time=self._clock.now())
+        file.stamped.append(event)
+        if self._watch is not None:
+            self._watch.heard(event)
         if event.kind == "role" and event.role == "leader":
             self._progress.led_by(file.node, event.epoch)
         elif event.kind == "fatal":

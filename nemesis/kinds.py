@@ -1,73 +1,22 @@
-"""What a fault kind is, and the registry of those that exist.
+"""The registry of fault kinds.
 
-A kind turns a resolved target into an ``ActualFault``, tells the runtime to inject and to heal it,
-and says what must be seen from outside in between. Healing is part of the fault. Injecting and
-healing may be repeated safely, because the runtime's acts are idempotent.
+To add one, write its course in the module of its family, give it an entry there and a section on
+its page in ``docs/faults``; tests over the whole registry then ask it for its proofs.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from contracts.errors import UsageError
-from contracts.fault import ActualFault, ScheduledFault
-from contracts.names import NodeName
-from contracts.runtime import Capability, Runtime
-from nemesis.expectations import Expectation
-from nemesis.kill import Kill
+from nemesis.bad_links import BAD_LINKS
+from nemesis.clocks import CLOCKS
+from nemesis.disks import DISKS
+from nemesis.fault_kind import FaultKind
 from nemesis.nearest import or_nearest
-from nemesis.partition import Partition
-from nemesis.pause import Pause
-from nemesis.power import Power
-from nemesis.targets import ClusterView
-
-
-class FaultKind(Protocol):
-    """One kind of fault."""
-
-    name: str
-    #: What the runtime must be able to do.
-    needs: frozenset[Capability]
-    #: Targets that the plan draws from where the user names none, besides ``leader``.
-    other_targets: tuple[str, ...]
-    #: Symbolic targets that make no sense for this kind.
-    refused_targets: frozenset[str]
-    #: Whether at least one node must stay out of the target.
-    leaves_one: bool
-
-    def actual(self, fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
-        """What the scheduled fault means now; None where its target does not exist."""
-        ...
-
-    def inject(self, runtime: Runtime, fault: ActualFault) -> str | None:
-        """Tell the runtime to do it; raises what the runtime raises.
-
-        Returns:
-            What the runtime says of it beyond what can be seen from outside, None: nothing.
-        """
-        ...
-
-    def heal(self, runtime: Runtime, fault: ActualFault) -> None:
-        """Tell the runtime to undo it; raises what the runtime raises."""
-        ...
-
-    def when_bitten(
-        self, fault: ActualFault, nodes: tuple[NodeName, ...], /
-    ) -> tuple[Expectation, ...]:
-        """What must be seen while the fault is in force; ``nodes`` are all of the cluster's."""
-        ...
-
-    def when_healed(
-        self, fault: ActualFault, nodes: tuple[NodeName, ...], /
-    ) -> tuple[Expectation, ...]:
-        """What must be seen after it was healed, application traffic apart."""
-        ...
-
-    def downs(self, fault: ActualFault, /) -> frozenset[NodeName]:
-        """Nodes whose process ends by this fault, so that its exit is no failure of the system."""
-        ...
-
+from nemesis.partitions import PARTITIONS
+from nemesis.processes import PROCESSES
 
 _KINDS: Final[dict[str, FaultKind]] = {
-    kind.name: kind for kind in (Partition(), Pause(), Kill(), Power())
+    kind.name: kind for kind in (*PARTITIONS, *PROCESSES, *BAD_LINKS, *DISKS, *CLOCKS)
 }
 
 

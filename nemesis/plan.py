@@ -1,9 +1,9 @@
 """From what the user asks for and a seed to a schedule of faults, pure.
 
 ``partition,kill:leader`` names fault kinds, each with or without a target. The schedule is a
-function of these, the nodes, the time limit and the random source alone: same seed, same
-schedule. Windows never overlap (so that every effect has one cause), calm lies between them, and
-the end is calm, so that recovery is seen too.
+function of these, the nodes, the time limit, the pace and the random source alone: same seed, same
+schedule. Unless the pace says so windows never overlap (so that every effect has one cause), calm
+lies between them, and the end is calm, so that recovery is seen too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,14 @@ from contracts.errors import CapabilityError, UsageError
 from contracts.fault import Milliseconds, ScheduledFault
 from contracts.names import NodeName
 from contracts.runtime import Capability
+from nemesis.fault_kind import FaultKind
 from nemesis.kinds import fault_kind
-from nemesis.targets import LEADER, canonical, check_target
+from nemesis.nearest import or_nearest
+from nemesis.targets import canonical, check_target
 
 NONE = "none"
 _DRAW_LIMIT = 1 << 32
+_OVERLAP_MAX = 8
 #: Of the targets that the user leaves open, this share is aimed at the leader, besides the first
 #: fault of each kind, which always is: a leader's failure is where consensus goes wrong.
 _LEADER_SHARE = 0.5
@@ -41,15 +44,98 @@ class WantedFault(msgspec.Struct, frozen=True):
     target: str | None
 
 
-class Pace(msgspec.Struct, frozen=True):
-    """How long faults and the calm between them last, in milliseconds."""
+class Quiet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the load in which no fault is in force."""
+
+    from_ms: Milliseconds
+    to_ms: Milliseconds
+
+
+class Pace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long faults and the calm between them last, in milliseconds, and what is drawn how often.
+
+    The interval, from one fault's beginning to the next one's, is calm and fault together.
+    """
 
     fault_min_ms: Milliseconds = 2000
     fault_max_ms: Milliseconds = 6000
     calm_min_ms: Milliseconds = 2000
     calm_max_ms: Milliseconds = 5000
-    #: No fault is in force in this last part of the load.
+    #: The recovery window: no fault is in force in this last part of the load.
     calm_end_ms: Milliseconds = 4000
+    #: No fault begins before, calm of its own apart.
+    warm_up_ms: Milliseconds = 0
+    #: Faults that may be in force at once.
+    overlap: int = 1
+    #: Kind to how often it is drawn where the others are drawn once.
+    weights: dict[str, int] = {}
+    #: In order of time.
+    quiet: tuple[Quiet, ...] = ()
+
+    @property
+    def interval_min_ms(self) -> Milliseconds:
+        """The shortest time from one fault's beginning to the next one's."""
+        return self.calm_min_ms + self.fault_min_ms
+
+
+def check_pace(
+    pace: Pace, kinds: Sequence[str], timeout_ms: Milliseconds, failover_ms: Milliseconds
+) -> None:
+    """Refuse a pace that cannot be, or that is too fast for effects to be told apart.
+
+    Args:
+        pace: what the user asked for.
+        kinds: the plan's kinds.
+        timeout_ms: how long an operation may take.
+        failover_ms: about how long the system takes to replace a leader.
+
+    Raises:
+        UsageError: says which number.
+    """
+    for low, high in (("fault_min_ms", "fault_max_ms"), ("calm_min_ms", "calm_max_ms")):
+        least, most = getattr(pace, low), getattr(pace, high)
+        if not 1 <= least <= most:
+            raise UsageError(
+                f"the pace has {low} = {least} and {high} = {most}",
+                f"Choose a {low} of at least 1 and a {high} of at least that",
+            )
+    for name in ("calm_end_ms", "warm_up_ms"):
+        if getattr(pace, name) < 0:
+            raise UsageError(f"the pace has {name} = {getattr(pace, name)}", "Choose at least 0")
+    if not 1 <= pace.overlap <= _OVERLAP_MAX:
+        raise UsageError(
+            f"the pace has overlap = {pace.overlap}", f"Choose a number from 1 to {_OVERLAP_MAX}"
+        )
+    least_ms = timeout_ms + failover_ms
+    if pace.interval_min_ms < least_ms:
+        raise UsageError(
+            f"an interval of {pace.interval_min_ms} ms between faults is shorter than an "
+            f"operation's timeout and a failover together, {least_ms} ms",
+            "Choose a longer calm_min_ms or fault_min_ms, or a shorter --operation-timeout",
+        )
+    for kind, weight in pace.weights.items():
+        if kind not in kinds:
+            raise UsageError(
+                f"the pace weighs {kind!r}, which the plan does not draw",
+                or_nearest(kind, kinds, "plan's faults"),
+            )
+        if weight < 1:
+            raise UsageError(
+                f"the pace has the weight {weight} for {kind!r}",
+                "Choose at least 1, or leave the fault out",
+            )
+    _check_quiet(pace.quiet)
+
+
+def _check_quiet(phases: Sequence[Quiet]) -> None:
+    end_ms = 0
+    for phase in phases:
+        if not end_ms <= phase.from_ms < phase.to_ms:
+            raise UsageError(
+                f"the quiet phase from {phase.from_ms} to {phase.to_ms} ms cannot be",
+                "Give quiet phases in order, each with a to_ms after its from_ms",
+            )
+        end_ms = phase.to_ms
 
 
 def parse(text: str) -> tuple[WantedFault, ...]:
@@ -75,13 +161,37 @@ def parse(text: str) -> tuple[WantedFault, ...]:
             )
         kind = fault_kind(name)
         target = canonical(target.strip())
-        if target in kind.refused_targets:
-            raise UsageError(
-                f"the fault {name!r} cannot have the target {target!r}",
-                f"Use one of: {', '.join((LEADER, *kind.other_targets))}",
-            )
+        if target:
+            refuse_target(kind, target)
         wanted.append(WantedFault(kind=name, target=target or None))
     return tuple(wanted)
+
+
+def refuse_target(kind: FaultKind, target: str) -> None:
+    """Refuse a symbolic target that makes no sense for the kind.
+
+    Raises:
+        UsageError: says which do.
+    """
+    if kind.refuses(target):
+        raise UsageError(
+            f"the fault {kind.name!r} cannot have the target {target!r}",
+            f"Use one of: {', '.join(kind.targets())}",
+        )
+
+
+def check_nodes(kind: FaultKind, nodes: Sequence[NodeName]) -> None:
+    """Refuse a kind that needs more nodes than there are.
+
+    Raises:
+        UsageError: says how many.
+    """
+    if len(nodes) < kind.nodes_min:
+        raise UsageError(
+            f"the fault {kind.name!r} needs at least {kind.nodes_min} nodes, and the cluster has "
+            f"{len(nodes)}",
+            f"Choose at least --nodes {kind.nodes_min}, or another fault",
+        )
 
 
 def schedule(
@@ -100,20 +210,23 @@ def schedule(
         return ()
     pace = pace or Pace()
     for item in wanted:
-        check_target(item.target or LEADER, nodes, leave_one=fault_kind(item.kind).leaves_one)
-    windows = _windows(len(wanted), random, time_limit_ms, pace)
+        kind = fault_kind(item.kind)
+        check_nodes(kind, nodes)
+        check_target(item.target or kind.first_target, nodes, leave_one=kind.leaves_one)
+    windows = _all_windows(len(wanted), random, time_limit_ms, pace)
     if not windows:
-        least_ms = pace.calm_min_ms + pace.fault_min_ms + pace.calm_end_ms
+        least_ms = pace.warm_up_ms + pace.interval_min_ms + pace.calm_end_ms
         raise UsageError(
             f"no fault fits into a time limit of {time_limit_ms / 1000:g} s",
             f"Choose a --time-limit of at least {least_ms / 1000:g}, or --nemesis none",
         )
+    weighed = [item for item in wanted for _ in range(pace.weights.get(item.kind, 1))]
     faults: list[ScheduledFault] = []
     round_: list[WantedFault] = []
     seen: set[str] = set()
     for index, (at_ms, duration_ms) in enumerate(windows):
         if not round_:
-            round_ = _shuffled(wanted, random)
+            round_ = _shuffled(weighed, random)
         item = round_.pop()
         target = item.target
         if target is None:
@@ -157,13 +270,21 @@ def refuse_what_cannot_be_had(
             )
 
 
+def _all_windows(
+    kinds: int, random: RandomSource, time_limit_ms: int, pace: Pace
+) -> list[tuple[Milliseconds, Milliseconds]]:
+    """The windows of all faults that may be in force side by side, by their start."""
+    lanes = [_windows(kinds, random, time_limit_ms, pace) for _ in range(pace.overlap)]
+    return sorted(window for lane in lanes for window in lane)
+
+
 def _windows(
     kinds: int, random: RandomSource, time_limit_ms: int, pace: Pace
 ) -> list[tuple[Milliseconds, Milliseconds]]:
     """(start, duration) of each fault, in order, all of them over before the calm end."""
     room_ms = time_limit_ms - pace.calm_end_ms
     windows: list[tuple[int, int]] = []
-    used_ms = 0
+    used_ms = pace.warm_up_ms
     while used_ms + pace.calm_min_ms + pace.fault_min_ms <= room_ms:
         # What the faults that must still fit need at least: they cap how long this one may be.
         owed = max(0, 2 * kinds - len(windows) - 1)
@@ -177,9 +298,20 @@ def _windows(
             pace.fault_max_ms - pace.fault_min_ms, max(0, share_ms - (calm_ms - pace.calm_min_ms))
         )
         fault_ms = _integer(random, pace.fault_min_ms, pace.fault_min_ms + fault_extra_ms)
-        windows.append((used_ms + calm_ms, fault_ms))
-        used_ms += calm_ms + fault_ms
+        start_ms = _after_quiet(used_ms + calm_ms, fault_ms, pace.quiet)
+        if start_ms + fault_ms > room_ms:
+            break
+        windows.append((start_ms, fault_ms))
+        used_ms = start_ms + fault_ms
     return windows
+
+
+def _after_quiet(start_ms: int, fault_ms: int, phases: Sequence[Quiet]) -> Milliseconds:
+    """The start of a fault, moved behind every quiet phase that it would meet."""
+    for phase in phases:
+        if start_ms < phase.to_ms and start_ms + fault_ms > phase.from_ms:
+            start_ms = phase.to_ms
+    return start_ms
 
 
 def _chosen_target(kind: str, random: RandomSource, *, first: bool) -> str:
@@ -187,7 +319,7 @@ def _chosen_target(kind: str, random: RandomSource, *, first: bool) -> str:
     share = random.random()
     others = fault_kind(kind).other_targets
     other = others[_integer(random, 0, len(others) - 1)]
-    return LEADER if first or share < _LEADER_SHARE else other
+    return fault_kind(kind).first_target if first or share < _LEADER_SHARE else other
 
 
 def _integer(random: RandomSource, low: int, high: int) -> int:

@@ -6,15 +6,14 @@ and same cluster, same nodes.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from contracts.errors import UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
-from nemesis.nearest import or_nearest
 
 #: Option of a scheduled fault: the nodes to hit, whatever the symbolic target means now.
 PINNED_NODES = "nodes"
@@ -24,6 +23,13 @@ FOLLOWER = "follower"
 LAST_LEADER = "last-leader"
 ALL = "all"
 HALVES = "halves"
+#: The node whose log ends first.
+LAGGARD = "laggard"
+#: Where what the fault waits for has happened.
+THERE = "there"
+
+#: Every name of a target but ``random:K``, nodes' names, and what only a fault that waits can have.
+_SYMBOLS = (LEADER, FOLLOWER, LAST_LEADER, LAGGARD, ALL, HALVES)
 
 _RANDOM = re.compile(r"random(?::([1-9][0-9]?))?")
 
@@ -36,6 +42,10 @@ class ClusterView(msgspec.Struct, frozen=True):
     leader: NodeName | None = None
     #: Who led before the present leader; while nobody leads, who led last.
     last_leader: NodeName | None = None
+    #: End offset of each node's log, as far as known.
+    ends: Mapping[NodeName, int] = {}
+    #: Where what the fault waits for has happened.
+    there: NodeName | None = None
 
 
 def random_target(count: int) -> str:
@@ -74,12 +84,12 @@ def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> 
     Raises:
         UsageError: there is no such node, or there are not enough nodes.
     """
-    if len(nodes) == 1 and (leave_one or target in (FOLLOWER, HALVES)):
+    if len(nodes) == 1 and (leave_one or target in (FOLLOWER, HALVES, LAGGARD)):
         raise UsageError(
             f"the target {target!r} needs another node beside it, and the cluster is one node",
             "Choose at least --nodes 2, or another fault",
         )
-    if target in (LEADER, FOLLOWER, LAST_LEADER, ALL, HALVES) or target in nodes:
+    if target in _SYMBOLS or target in nodes:
         return
     if is_random(target):
         count = int(target.partition(":")[2])
@@ -91,21 +101,16 @@ def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> 
         )
     raise UsageError(
         f"there is no target {target!r} in a cluster of {', '.join(nodes)}",
-        "Use leader, follower, last-leader, random:K, halves, all or a node's name",
+        "Use leader, follower, last-leader, laggard, random:K, halves, all or a node's name",
     )
 
 
-def check_options(options: Mapping[str, Any], nodes: Sequence[NodeName]) -> None:
-    """Refuse options of a fault that mean nothing.
+def check_pinned(options: Mapping[str, Any], nodes: Sequence[NodeName]) -> None:
+    """Refuse an option of a fault that pins nodes which do not exist.
 
     Raises:
-        UsageError: one does not exist, or pins nodes that do not.
+        UsageError: says which nodes there are.
     """
-    for name in options:
-        if name != PINNED_NODES:
-            raise UsageError(
-                f"a fault has no option {name!r}", or_nearest(name, (PINNED_NODES,), "options")
-            )
     if PINNED_NODES not in options:
         return
     pinned = options[PINNED_NODES]
@@ -129,15 +134,16 @@ def resolve(target: str, draw: int, view: ClusterView) -> tuple[NodeName, ...] |
 
     ``halves`` is the smaller half; the others are the other one.
     """
-    if target == LEADER:
-        return None if view.leader is None else (view.leader,)
-    if target == LAST_LEADER:
-        return None if view.last_leader is None else (view.last_leader,)
+    if target in _ROLES:
+        named = _ROLES[target](view)
+        return None if named is None else (named,)
     if target == FOLLOWER:
         if view.leader is None:
             return None
         followers = [node for node in view.nodes if node != view.leader]
         return shuffled(followers, draw)[:1] or None
+    if target == LAGGARD:
+        return _laggard(draw, view)
     if target == ALL:
         return view.nodes
     if target == HALVES:
@@ -149,5 +155,24 @@ def resolve(target: str, draw: int, view: ClusterView) -> tuple[NodeName, ...] |
     return (node,) if node in view.nodes else None
 
 
+#: Targets that are one node that the view names.
+_ROLES: Final[dict[str, Callable[[ClusterView], NodeName | None]]] = {
+    LEADER: lambda view: view.leader,
+    LAST_LEADER: lambda view: view.last_leader,
+    THERE: lambda view: view.there,
+}
+
+
 def _in_order(chosen: Sequence[NodeName], view: ClusterView) -> tuple[NodeName, ...]:
     return tuple(node for node in view.nodes if node in chosen)
+
+
+def _laggard(draw: int, view: ClusterView) -> tuple[NodeName, ...] | None:
+    """Of the nodes that do not lead one whose log ends first; None where no end is known."""
+    ends = {
+        node: view.ends[node] for node in view.nodes if node in view.ends and node != view.leader
+    }
+    if not ends:
+        return None
+    last = [node for node, end in ends.items() if end == min(ends.values())]
+    return shuffled(last, draw)[:1]

@@ -6,14 +6,14 @@ the driver's.
 """
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from contracts.errors import UsageError
 from contracts.fault import ActualFault, Link, ScheduledFault
-from contracts.runtime import Runtime
 from contracts.simulation import Timer
+from harness.simulation.course_acts import strike_course
 from harness.simulation.disk_acts import DISK_ACTS
 from harness.simulation.fault_blow import (
     Act,
@@ -24,9 +24,10 @@ from harness.simulation.fault_blow import (
     spread,
     where,
 )
-from nemesis.kinds import FaultKind, fault_kind
+from nemesis.fault_options import read_options
+from nemesis.kinds import fault_kind
 from nemesis.nearest import or_nearest
-from nemesis.partition import links_between
+from nemesis.partitions import links_between
 from nemesis.targets import ALL, FOLLOWER, HALVES, LEADER, ClusterView, random_target, shuffled
 
 #: Cuts and restores of a flapping link.
@@ -37,40 +38,11 @@ _CLOG_US: Final = 1_000
 _CLOG_DOUBLINGS: Final = 9
 _JUMP_US: Final = 1_000
 _JUMP_DOUBLINGS: Final = 20
+_US_PER_MS: Final = 1_000
+#: Of a disk on which nothing comes to an end: the longest job takes minutes.
+_STALLED_FACTOR: Final = 100_000
 #: Nodes that a cut between two of them with a third one beside needs.
 _PARTIAL_NODES: Final = 3
-
-
-def _strike_as_nemesis(kind: FaultKind) -> Callable[[Blow], Struck]:
-    """The act of a fault kind that every runtime has."""
-
-    def strike(blow: Blow) -> Struck:
-        # The kinds call no more of a runtime than what a reach offers.
-        runtime = cast("Runtime", blow.reach)
-        said = kind.inject(runtime, blow.actual)
-        waited = blow.links
-
-        def heal() -> str:
-            waiting = blow.reach.network.waiting_count(waited) if waited else 0
-            kind.heal(runtime, blow.actual)
-            if waited:
-                return f"{len(waited)} links open; {waiting} messages had waited"
-            return _states(blow)
-
-        done = f"{len(waited)} links cut" if waited else _states(blow)
-        return Struck(done if said is None else f"{done}; {said}", heal)
-
-    return strike
-
-
-def _states(blow: Blow) -> str:
-    """What the nodes hit are doing now."""
-    cluster = blow.reach.cluster
-    return ", ".join(
-        f"{node} "
-        + ("exited" if not cluster.is_up(node) else "paused" if cluster.is_paused(node) else "runs")
-        for node in blow.nodes
-    )
 
 
 def _between(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
@@ -185,19 +157,27 @@ def _jump_clock(blow: Blow) -> Struck:
 
 
 _ANY = (LEADER, LEADER, FOLLOWER, random_target(1))
+_COMMON = (LEADER, FOLLOWER, random_target(1))
 
+#: What sweeps draw from. What else plans may name is in ``_PLAN_ACTS``: a new kind there leaves
+#: every seed as it was.
 _ACTS: Final[dict[str, Act]] = {
     act.name: act
     for act in (
         *(
             Act(
                 name,
-                _strike_as_nemesis(fault_kind(name)),
+                strike_course(fault_kind(name)),
                 resolve=fault_kind(name).actual,
                 needs_up=name != "partition",
-                targets=(LEADER, *fault_kind(name).other_targets),
+                targets=targets,
             )
-            for name in ("partition", "kill", "pause", "power")
+            for name, targets in (
+                ("partition", (*_COMMON, HALVES)),
+                ("kill", _COMMON),
+                ("pause", _COMMON),
+                ("power", (*_COMMON, ALL)),
+            )
         ),
         Act("one-way", _cut, _inbound_or_outbound, needs_up=False, targets=(*_ANY, HALVES)),
         Act("partial", _cut, _one_pair, needs_up=False, targets=_ANY),
@@ -210,8 +190,46 @@ _ACTS: Final[dict[str, Act]] = {
 }
 
 
+def _as(name: str, own: str, options_of: Callable[[Any], dict[str, Any]]) -> Act:
+    """A kind of plans that the simulation knows by a name, and by options, of its own."""
+    kind, act = fault_kind(name), _ACTS[own]
+
+    def strike(blow: Blow) -> Struck:
+        given = options_of(read_options(name, kind.options, blow.options))
+        return act.strike(msgspec.structs.replace(blow, options={**blow.options, **given}))
+
+    return msgspec.structs.replace(act, name=name, strike=strike, resolve=kind.actual)
+
+
+_PLAN_ACTS: Final[dict[str, Act]] = {
+    act.name: act
+    for act in (
+        *(
+            Act(
+                name,
+                strike_course(fault_kind(name)),
+                resolve=fault_kind(name).actual,
+                needs_up=fault_kind(name).needs_up,
+                targets=fault_kind(name).targets(),
+            )
+            for name in (
+                "bridge", "majorities-ring", "minority-third", "one-way-in", "one-way-out",
+                "cut-then-kill", "terminate", "restart", "rolling-restart", "crash-loop",
+                "clock-strobe",
+            )
+        ),
+        _as("delay", "clog", lambda told: {"delay_us": told.delay_ms * _US_PER_MS}),
+        _as("full-disk", "disk-full", lambda _: {"spare_bytes": 0}),
+        _as("disk-stall", "slow-disk", lambda _: {"factor": _STALLED_FACTOR}),
+        _as("disk-error", "fsync-fails", lambda _: {"count": 1}),
+        _as("flip", "rot-log", lambda _: {"restart": 1}),
+        _as("restore", "roll-back", lambda _: {}),
+    )
+}  # fmt: skip
+
+
 def act_names() -> tuple[str, ...]:
-    """Names of all kinds of faults of the simulated world, sorted."""
+    """Names of the kinds of faults that sweeps draw from, sorted."""
     return tuple(sorted(_ACTS))
 
 
@@ -221,10 +239,15 @@ def act_of(kind: str) -> Act:
     Raises:
         UsageError: there is none.
     """
-    act = _ACTS.get(kind)
+    act = _ACTS.get(kind) or _PLAN_ACTS.get(kind)
     if act is None:
         raise UsageError(
             f"there is no fault called {kind!r} in the simulation",
-            or_nearest(kind, act_names(), "faults"),
+            or_nearest(kind, (*_ACTS, *_PLAN_ACTS), "faults"),
         )
     return act
+
+
+def is_simulated(kind: str) -> bool:
+    """Whether a simulated world can carry out this kind."""
+    return kind in _ACTS or kind in _PLAN_ACTS

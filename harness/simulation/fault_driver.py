@@ -23,9 +23,10 @@ from harness.simulation.fault_acts import act_of
 from harness.simulation.fault_blow import THERE, Act, Blow, Struck, how
 from harness.simulation.fault_reach import Reach
 from harness.simulation.load import VirtualHistory
+from harness.simulation.log_ends import ends_of
 from harness.simulation.triggers import Triggers
 from history.timeline_records import TimelineFault
-from nemesis.targets import ClusterView, canonical, check_target
+from nemesis.targets import LAGGARD, ClusterView, canonical, check_target
 from runtimes.simulated.world import SimulatedWorld
 
 #: How long a fault waits for its target to exist, and how often it looks.
@@ -165,17 +166,18 @@ class FaultDriver:
             draw=fault.draw,
             options=fault.options,
         )
-        actual = act.resolve(scheduled, self._view())
+        actual = act.resolve(scheduled, self._view(target))
         if actual is None or not actual.nodes:
             return None
         return msgspec.structs.replace(actual, target=fault.target, draw=fault.draw)
 
-    def _view(self) -> ClusterView:
+    def _view(self, target: str) -> ClusterView:
         leader = self._cluster.leader().leader
         if self._leader is not None and leader != self._leader:
             self._last_leader = self._leader
         self._leader = leader
-        return ClusterView(self._cluster.nodes, leader, self._last_leader)
+        ends = ends_of(self._cluster) if target == LAGGARD else {}
+        return ClusterView(self._cluster.nodes, leader, self._last_leader, ends)
 
     def _reason_against(self, act: Act, actual: ActualFault) -> str | None:
         """Why the fault does not strike, None if it does."""

@@ -7,11 +7,16 @@ folder appears when the run is over: nothing in a simulation may touch a disk. S
 sections 2 and 9.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from contracts.errors import CapabilityError
+from contracts.fault import ScheduledFault
+from contracts.names import NodeName
 from contracts.scenario import (
     LoadOptions,
     Moment,
@@ -26,12 +31,16 @@ from harness.plan_record import plan_of
 from harness.progress import fault_sentence, phase_sentence, stamped_line
 from harness.run_clock import NANOSECONDS
 from harness.runner import RunOutcome
+from harness.simulation.course_acts import NOT_SIMULATED
+from harness.simulation.fault_acts import is_simulated
 from harness.simulation.folder import course, runtime_versions, write_run
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import SIMULATED
 from harness.store import create_run
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
+from nemesis.awaiting import ANYWHERE, AT_LEADER
+from nemesis.fault_options import BEYOND_PROMISE, ClockJumpOptions, FlapOptions, read_options
 from nemesis.plan import refuse_what_cannot_be_had
 from runtimes.registry import capabilities
 
@@ -68,16 +77,65 @@ def scenario_of(test: PlannedTest) -> Scenario:
                 index=fault.index,
                 kind=fault.kind,
                 target=fault.target,
-                when=Moment(at_us=fault.at_ms * _US_PER_MS),
+                when=moment_of(fault),
                 duration_us=fault.duration_ms * _US_PER_MS,
                 draw=fault.draw,
-                options=fault.options,
+                options=options_of(fault),
             )
             for fault in test.schedule
         ),
+        beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in test.schedule),
         load_us=round(options.time_limit_s * _US_PER_S),
         recovery=RecoveryOptions(patience_us=_PATIENCE_US),
     )
+
+
+def moment_of(fault: ScheduledFault) -> Moment:
+    """When a fault of a plan strikes in a simulated world."""
+    when, at_us = fault.when, fault.at_ms * _US_PER_MS
+    if when is None:
+        return Moment(at_us=at_us)
+    is_named = when.node not in (AT_LEADER, ANYWHERE)
+    return Moment(
+        on=when.on,
+        node=NodeName(when.node) if is_named else None,
+        at_leader=when.node == AT_LEADER,
+        epoch=when.epoch,
+        count=when.count,
+        delay_us=when.delay_ms * _US_PER_MS,
+        from_us=at_us,
+        until_us=at_us + when.timeout_ms * _US_PER_MS,
+    )
+
+
+def options_of(fault: ScheduledFault) -> dict[str, Any]:
+    """A fault's options as the simulation reads them, where it has a kind of the same name."""
+    options = fault.options
+    if fault.kind == "clock-jump":
+        told = read_options(fault.kind, ClockJumpOptions, options)
+        return {**options, "delta_us": told.offset_ms * _US_PER_MS}
+    if fault.kind == "flap":
+        return {**options, "count": read_options(fault.kind, FlapOptions, options).count}
+    return options
+
+
+def _refuse_what_is_not_simulated(schedule: Sequence[ScheduledFault], happenings: set[str]) -> None:
+    for fault in schedule:
+        if not is_simulated(fault.kind):
+            raise CapabilityError(
+                f"plan the fault {fault.kind}",
+                f"runtime {SIMULATED}",
+                NOT_SIMULATED.get(fault.kind, "no simulated world can do that"),
+                "Leave the fault out of --nemesis, or choose another --runtime.",
+            )
+        on = moment_of(fault).on
+        if on is not None and on not in happenings:
+            raise CapabilityError(
+                f"wait for {fault.when.on if fault.when else on!r}",
+                f"runtime {SIMULATED}",
+                "no node tells of it in a simulated world",
+                "Wait for something else, or choose another --runtime.",
+            )
 
 
 def check_plan(test: PlannedTest) -> SimulatedSystem:
@@ -89,6 +147,7 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     """
     system = check_simulated(test.system)
     refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
+    _refuse_what_is_not_simulated(test.schedule, {*system.happenings})
     options = test.options
     if options.concurrency > CLIENTS_MAX:
         raise CapabilityError(

@@ -8,7 +8,7 @@ the same happening is told before ``NodeCrashed`` is let pass.
 from collections.abc import Callable
 
 from contracts.names import NodeName
-from contracts.scenario import NodeCrashed, SimulatedFault
+from contracts.scenario import Moment, NodeCrashed, SimulatedFault
 from runtimes.simulated.world import SimulatedWorld
 
 #: Told which fault's moment has come, and at which node.
@@ -47,14 +47,24 @@ class Triggers:
             waiting.clear()
         return left
 
+    def _fits(self, when: Moment, node: NodeName) -> bool:
+        """Whether a happening at this node, now, counts for the moment."""
+        now, cluster = self._world.now, self._world.cluster
+        return (
+            (when.node is None or when.node == node)
+            and (when.from_us is None or now >= when.from_us)
+            and (when.until_us is None or now <= when.until_us)
+            and (when.epoch is None or cluster.epoch(node) == when.epoch)
+            and (not when.at_leader or cluster.leader().leader == node)
+        )
+
     def _happened(self, node: NodeName, name: str) -> None:
         waiting = self._waiting[name]
         if not waiting:
             return
         due: list[SimulatedFault] = []
         for one in waiting:
-            wanted = one.fault.when.node
-            if wanted is None or wanted == node:
+            if self._fits(one.fault.when, node):
                 one.left -= 1
                 if one.left == 0:
                     due.append(one.fault)

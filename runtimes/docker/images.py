@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BASE = "splitbrain-base"
 #: The pause container of a pod, with the nemesis' tools.
-POD = ImageSource("splitbrain-pod", "pod")
+POD = ImageSource("splitbrain-pod", "pod", has_packages=True)
 #: Lists the Debian packages that an image gets besides the base's own.
 PACKAGES = "packages.txt"
 

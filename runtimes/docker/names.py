@@ -23,12 +23,12 @@ LOCK_LABEL = "splitbrain.lock"
 OWNER_LABEL = "splitbrain.owner"
 #: Node that it belongs to.
 NODE_LABEL = "splitbrain.node"
-#: ``pod`` (pause container) or ``node`` (the system's own).
+#: ``pod`` (pause container), ``node`` (the system's own) or ``disks`` (holds the nodes' disks).
 ROLE_LABEL = "splitbrain.role"
 #: Where the node keeps its data, inside.
 DATA_LABEL = "splitbrain.data"
 
-Role = Literal["pod", "node"]
+Role = Literal["pod", "node", "disks"]
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _DIGEST_LENGTH = 6
@@ -71,6 +71,13 @@ class RunMark(msgspec.Struct, frozen=True, order=True):
     def volume(self, node: NodeName) -> str:
         """Name of the volume with a node's data."""
         return f"{self.network()}-{node}-data"
+
+    def disks(self) -> str:
+        """Name of the container that holds the nodes' disks, and of the volume with their images.
+
+        No node's can be the same.
+        """
+        return f"{self.network()}_disks"
 
 
 def mark_of_labels(labels: Mapping[str, str]) -> RunMark:

@@ -18,7 +18,8 @@ from contracts.runtime import Address, NodeSpec, NodeStatus
 from runtimes.docker.engine import engine_action
 from runtimes.docker.names import Role, RunMark
 
-_TOOLS = "/opt/splitbrain"
+#: Where the pause container has them.
+TOOLS = "/opt/splitbrain"
 _BYTES_PER_MIB = 1024 * 1024
 
 _STATUS: Mapping[str, NodeStatus] = {
@@ -47,6 +48,8 @@ class Pod:
         self._mark = mark
         self.spec = spec
         self.address = address
+        #: What the engine mounts for the node's data; empty: a plain volume of its own.
+        self.device = ""
         self.ports: dict[str, Address] = {}
         self._pause: Container | None = None
         self._node: Container | None = None
@@ -98,7 +101,7 @@ class Pod:
         spec = self.spec
         client: Any = self._client
         volume = self._mark.volume(spec.name)
-        client.volumes.create(name=volume, labels=self._labels("node"))
+        client.volumes.create(name=volume, labels=self._labels("node"), **self._volume_options())
         volumes = {volume: {"bind": spec.data_path, "mode": "rw"}}
         for mount in spec.mounts:
             volumes[str(mount.host_path.resolve())] = {
@@ -122,6 +125,11 @@ class Pod:
             **({"mem_limit": limit, "memswap_limit": limit} if limit is not None else {}),
         )
         return container
+
+    def _volume_options(self) -> dict[str, Any]:
+        # The engine mounts it when the container starts and lets it go when the container ends.
+        options = {"type": "ext4", "device": self.device, "o": "errors=remount-ro"}
+        return {"driver_opts": options} if self.device else {}
 
     def _labels(self, role: Role) -> dict[str, str]:
         return self._mark.node_labels(self.spec.name, role, self.spec.data_path)
@@ -224,7 +232,7 @@ class Pod:
     # --- its network --------------------------------------------------------------------------
 
     def firewall(self, action: str, sources: Iterable[str] = ()) -> str:
-        """Run the pod's firewall script: ``cut``, ``restore``, ``heal``, ``list``; what it printed.
+        """Run the pod's firewall script (``cut``, ``resets``, ``heal``, ...); what it printed.
 
         Raises:
             HarnessError: the kernel or the engine refused.
@@ -244,5 +252,5 @@ class Pod:
         container = self.pause_container
         program, *arguments = command
         with engine_action(f"run {program} for {self.spec.name}", str(container.name)):
-            result: Any = container.exec_run([f"{_TOOLS}/{program}", *arguments])
+            result: Any = container.exec_run([f"{TOOLS}/{program}", *arguments])
         return int(result.exit_code), bytes(result.output).decode(errors="replace")

@@ -6,15 +6,14 @@ nemesis' business, judging what came of it the checkers'.
 
 import ipaddress
 import platform
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from docker import DockerClient
 
+from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from contracts.errors import CapabilityError, HarnessError
 from contracts.fault import Link
 from contracts.image import ImageSource
@@ -29,20 +28,19 @@ from contracts.runtime import (
 )
 from history.run_folder import RunFolder
 from runtimes.docker import archives, names, sampling, sweep
+from runtimes.docker.disk_probe import disk_capabilities
+from runtimes.docker.disks import DockerDisks
 from runtimes.docker.engine import connect, engine_action
 from runtimes.docker.images import POD, Images
+from runtimes.docker.links import ENGINE_MEANS, PodLinks, on_all
 from runtimes.docker.network import create_network, pod_address
 from runtimes.docker.pods import Pod
+from runtimes.lacking import LackingClocks, LackingProcesses
+from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from runtimes.owners import this_process
 from runtimes.watchdog import Watchdog
 
-#: Datagrams that see one direction of a link go to this port of the destination's pod.
-_ONE_WAY_PORT = 47_999
-
-_AT_ONCE = 16
-
-_Thing = TypeVar("_Thing")
-_Result = TypeVar("_Result")
+_LATER = "Leave this fault out of the plan"
 
 
 class DockerRuntime:
@@ -68,10 +66,29 @@ class DockerRuntime:
         #: Names of prepared images to their tags, and images in use to their ids.
         self._tags: dict[str, str] = {}
         self._images: dict[str, str] = {}
+        self._pod_links = PodLinks(self._pods, self._pod)
+        self._network_links = NetworkLinks(self._pod_links, self._link_means)
+        self.links: LinkArm = self._network_links
+        self.processes: ProcessArm = LackingProcesses(self.name, _LATER)
+        self._own_disks = DockerDisks(self._pod)
+        self.disks: DiskArm = self._own_disks
+        #: Where the engine finds the disks of nodes that have their own.
+        self._devices: Mapping[NodeName, str] = {}
+        self.clocks: ClockArm = LackingClocks(self.name, _LATER)
 
     def capabilities(self) -> frozenset[Capability]:
-        """Partitions, kills and pauses, wherever an engine runs."""
-        return frozenset({"partition", "kill", "pause"})
+        """Partitions, kills and pauses wherever an engine runs; links as its kernel lets them be.
+
+        Raises:
+            HarnessError: the engine does not answer.
+        """
+        tag = Images(self._client).tags(())[POD.name]
+        disks = disk_capabilities(self._client)
+        links = link_capabilities(ENGINE_MEANS.of(self._client, tag))
+        return frozenset({"partition", "kill", "pause", *links, *disks})
+
+    def _link_means(self) -> Means:
+        return Means(ENGINE_MEANS.of(self._client, self._images[POD.name]), self.name)
 
     # --- deployment ---------------------------------------------------------------------------
 
@@ -121,6 +138,11 @@ class DockerRuntime:
             self._images = self._resolve_images(spec)
             if self._watched:
                 self._watchdog = Watchdog(self.name, spec.run_id, spec.run_folder)
+            if spec.disks == "own":
+                self._devices = self._own_disks.make(
+                    *(self._client, mark, self._images[POD.name]),
+                    *([node.name for node in spec.nodes], spec.disk_mib),
+                )
             network, subnet = create_network(self._client, mark)
             self._make_pods(spec, mark, str(network.name), subnet)
         except BaseException:
@@ -149,8 +171,9 @@ class DockerRuntime:
         for position, node in enumerate(spec.nodes):
             address = pod_address(subnet, position)
             self._pods[node.name] = Pod(self._client, mark, node, address)
+            self._pods[node.name].device = self._devices.get(node.name, "")
         hosts = {str(name): pod.address for name, pod in self._pods.items()}
-        _on_all(
+        on_all(
             self._pods.values(),
             lambda pod: pod.create(
                 network, self._images[POD.name], self._images[pod.spec.image], hosts
@@ -197,6 +220,7 @@ class DockerRuntime:
 
     def kill(self, node: NodeName) -> None:
         """SIGKILL; returns when the process is gone. A paused node dies too."""
+        self._own_disks.let_die(node)
         self._pod(node).kill()
 
     def pause(self, node: NodeName) -> None:
@@ -238,33 +262,15 @@ class DockerRuntime:
 
     def cut(self, links: Iterable[Link]) -> None:
         """Drop every packet on these links from now on, of open connections too."""
-        self._change("cut", links)
+        self._pod_links.change("cut", links)
 
     def restore(self, links: Iterable[Link]) -> None:
         """Undo cut for these links."""
-        self._change("restore", links)
-
-    def _change(self, action: str, links: Iterable[Link]) -> None:
-        sources: defaultdict[NodeName, list[str]] = defaultdict(list)
-        for link in sorted(set(links)):
-            sources[link.destination].append(self._pod(link.source).address)
-        # Packets are dropped where they arrive: a drop on the sender's side would be told to it.
-        _on_all(
-            [(self._pod(node), addresses) for node, addresses in sources.items()],
-            lambda change: change[0].firewall(action, change[1]),
-        )
+        self._pod_links.change("restore", links)
 
     def cut_links(self) -> frozenset[Link]:
         """The links that are cut now, as the kernel tells it."""
-        by_address = {pod.address: name for name, pod in self._pods.items()}
-        listings = _on_all(
-            self._pods.items(), lambda item: (item[0], item[1].firewall("list").split())
-        )
-        return frozenset(
-            Link(source=by_address[address], destination=destination)
-            for destination, addresses in listings
-            for address in addresses
-        )
+        return self._pod_links.cut()
 
     def heal_all(self) -> None:
         """Remove every rule, resume every node; does not start exited ones."""
@@ -273,7 +279,9 @@ class DockerRuntime:
             pod.firewall("heal")
             pod.resume()
 
-        _on_all(self._pods.values(), heal)
+        self._own_disks.heal_all()
+        on_all(self._pods.values(), heal)
+        self._network_links.forget()
 
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
         """Whether a new connection along the link opens and is answered within the time.
@@ -282,25 +290,11 @@ class DockerRuntime:
         notices the end of the connection, so a paused node is not reachable. A connection needs
         both directions: :meth:`delivers` looks at one alone.
         """
-        destination = self._pod(link.destination)
-        number = destination.spec.ports[port]
-        code, _ = self._pod(link.source).execute(
-            ["probe.py", "connect", destination.address, str(number), str(timeout_s)]
-        )
-        return code == 0
+        return self._pod_links.reachable(link, port, timeout_s)
 
     def delivers(self, link: Link, timeout_s: float) -> bool:
         """Whether a datagram along the link arrives: one direction, whatever the nodes do."""
-        destination, source = self._pod(link.destination), self._pod(link.source)
-        with ThreadPoolExecutor(1, thread_name_prefix="listen") as pool:
-            listening = pool.submit(
-                destination.execute,
-                ["probe.py", "listen", str(_ONE_WAY_PORT), str(timeout_s)],
-            )
-            # The listener may not be there for the first ones.
-            while not listening.done():
-                source.execute(["probe.py", "send", destination.address, str(_ONE_WAY_PORT)])
-            return listening.result()[0] == 0
+        return self._pod_links.delivers(link, timeout_s)
 
     # --- evidence -----------------------------------------------------------------------------
 
@@ -352,9 +346,3 @@ class DockerRuntime:
             "kernel": str(engine.get("KernelVersion") or platform.release()),
             **{f"image {name}": digest for name, digest in self._images.items()},
         }
-
-
-def _on_all(things: Iterable[_Thing], action: Callable[[_Thing], _Result]) -> list[_Result]:
-    """Do it to all side by side; the first failure is raised when all are done."""
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
-        return list(pool.map(action, things))

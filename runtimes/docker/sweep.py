@@ -18,6 +18,7 @@ from tenacity import Retrying, retry_if_not_result, stop_after_delay
 from contracts.errors import HarnessError
 from runtimes.dead_runs import Swept, claimed
 from runtimes.docker import archives
+from runtimes.docker.disk_keeper import release_run
 from runtimes.docker.engine import connect, engine_action
 from runtimes.docker.names import (
     DATA_LABEL,
@@ -151,10 +152,16 @@ def _remove_once(
     api: Any = client.api
     mine = mark.filters()
     containers: list[dict[str, Any]] = api.containers(all=True, filters=mine)
-    # Nodes before the pods whose network they share.
-    nodes = [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL) != "pod"]
-    pods = [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL) == "pod"]
-    for group in (nodes, pods):
+
+    def of_role(*roles: str) -> list[str]:
+        return [c["Id"] for c in containers if c["Labels"].get(ROLE_LABEL, "node") in roles]
+
+    # Nodes before the pods whose network they share, and before the container that holds their
+    # disks: while one of those is frozen, nobody who writes to it can end.
+    nodes, pods, disks = of_role("node"), of_role("pod"), of_role("disks")
+    if disks:
+        release_run(client, mark, nodes_are_down=False)
+    for group in (nodes, pods, disks):
         _each(
             lambda identifier: api.remove_container(identifier, force=True, v=True),
             group,
@@ -165,7 +172,7 @@ def _remove_once(
     listing: list[dict[str, Any]] = api.volumes(filters=mine).get("Volumes") or []
     volumes = [volume["Name"] for volume in listing]
     _each(api.remove_volume, volumes, refusals)
-    return {"containers": nodes + pods, "networks": networks, "volumes": volumes}
+    return {"containers": nodes + pods + disks, "networks": networks, "volumes": volumes}
 
 
 def _each(
@@ -194,6 +201,11 @@ def _salvage(client: DockerClient, mark: RunMark) -> None:
         nodes: list[Container] = handles.list(
             all=True, filters=mark.filters(f"{ROLE_LABEL}=node"), ignore_removed=True
         )
+    release_run(client, mark, nodes_are_down=False)
+    for container in nodes:
+        with suppress(docker.errors.APIError):
+            container.kill("SIGKILL")
+    release_run(client, mark, nodes_are_down=True)
     for container in nodes:
         folder = Path(mark.lock).parent / "nodes" / container.labels[NODE_LABEL]
         if (folder / archives.DATA).exists():
@@ -202,7 +214,5 @@ def _salvage(client: DockerClient, mark: RunMark) -> None:
         # containers for ever.
         with suppress(HarnessError, OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            with suppress(docker.errors.APIError):
-                container.kill("SIGKILL")
             archives.copy_output(container, folder)
             archives.copy_data(container, container.labels[DATA_LABEL], folder)

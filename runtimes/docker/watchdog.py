@@ -17,6 +17,7 @@ from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.names import RunId
 from history.run_folder import RunFolder
+from runtimes.docker.disk_keeper import release_run
 from runtimes.docker.engine import connect, engine_action
 from runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
 
@@ -68,6 +69,8 @@ def stop_nodes(client: DockerClient, mark: RunMark) -> int:
         return found
 
     with engine_action("stop the nodes of a dead run", mark.run_id):
+        # A process that waits for a frozen disk cannot be killed.
+        release_run(client, mark, nodes_are_down=False)
         nodes = running("node")
         tasks: list[Callable[[], None]] = [
             *(lambda node=node: _kill(node) for node in nodes),

@@ -52,6 +52,10 @@ class Cluster:
             "heal": self._heal,
             "cut_links": self._cut_links,
             "probe": self._probe,
+            "addresses": self._addresses,
+            "tool": self._tool,
+            "set_resets": self._set_resets,
+            "resets": self._resets,
         }
 
     def end(self) -> None:
@@ -90,8 +94,9 @@ class Cluster:
 
     def _heal(self) -> None:
         if self._network is not None:
-            for node in self._network.nodes.values():
-                node.hear_all()
+            networks = list(self._network.nodes.values())
+            with ThreadPoolExecutor(max(1, len(networks))) as pool:
+                list(pool.map(NodeNetwork.hear_all, networks))
         for node in self._nodes:
             self._act(NodeProcess.resume, node)
 
@@ -110,6 +115,22 @@ class Cluster:
         networks = self._network.nodes
         address = [networks[other].address] if other else []
         return networks[node].probe([kind, *address, *words])
+
+    def _networks(self) -> Mapping[str, NodeNetwork]:
+        assert self._network is not None, "plain processes have no links"
+        return self._network.nodes
+
+    def _addresses(self) -> dict[str, str]:
+        return {name: node.address for name, node in self._networks().items()}
+
+    def _tool(self, node: str, words: list[str]) -> str:
+        return self._networks()[node].run_tool(words)
+
+    def _set_resets(self, node: str, sources: list[str]) -> None:
+        self._networks()[node].refuse(sources)
+
+    def _resets(self, node: str) -> list[str]:
+        return sorted(self._networks()[node].refused())
 
     def _by_destination(self, links: list[tuple[str, str]]) -> list[tuple[NodeNetwork, set[str]]]:
         assert self._network is not None, "plain processes have no links"

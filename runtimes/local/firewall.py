@@ -1,8 +1,9 @@
-"""Rules that drop what comes from some addresses, in one network namespace that is all ours.
+"""Rules that drop or reset what comes from some addresses, in a network that is all ours.
 
-The whole set of rules is replaced at once, so that doing something twice is the same as doing it
-once. Packets are dropped where they arrive: a drop on the sender's side would be told to it. Must
-never be used in a network namespace that anything else has rules in.
+The whole set of these rules is replaced at once, and no other (links have shapes besides), so that
+doing something twice is the same as doing it once. Packets are dropped where they arrive: a drop
+on the sender's side would be told to it. Must never be used in a network namespace that anything
+else has rules in.
 """
 
 import os
@@ -18,6 +19,7 @@ from runtimes.local.node_process import CannotError
 SEARCH_PATH: Final = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 _TOOL_PATIENCE_S: Final = 30.0
+_TABLE: Final = "splitbrain"
 _ADDRESS: Final = re.compile(r"\b(\d+\.\d+\.\d+\.\d+)\b")
 
 
@@ -27,27 +29,41 @@ class Dialect(NamedTuple):
     name: str
     #: Replaces all rules by those on its standard input.
     load: tuple[str, ...]
-    #: Prints all rules.
+    #: Prints all of these rules.
     show: tuple[str, ...]
 
-    def rules(self, sources: Iterable[str]) -> str:
-        """All rules of a node that shall hear nothing from these addresses."""
-        addresses = sorted(sources)
+    def rules(self, sources: Iterable[str], resets: Iterable[str] = ()) -> str:
+        """All rules of a node that shall hear nothing from some, and refuse others' connections.
+
+        What is dropped gets no answer. Resets pass, so that both ends hear of it.
+        """
+        addresses, refused = sorted(sources), sorted(resets)
         if self.name == "nft":
             # Each on a line of its own: nft takes no closing brace behind another.
-            lines = ["flush ruleset", "table inet splitbrain {", "chain input {"]
+            lines = [f"table inet {_TABLE}", f"delete table inet {_TABLE}"]
+            lines += [f"table inet {_TABLE} {{", "chain input {"]
             lines.append("type filter hook input priority 0; policy accept;")
             lines += [f"ip saddr {address} drop" for address in addresses]
+            lines += [
+                f"ip saddr {address} tcp flags & rst != rst reject with tcp reset"
+                for address in refused
+            ]
             return "\n".join([*lines, "}", "}", ""])
-        drops = "".join(f"-A INPUT -s {address}/32 -j DROP\n" for address in addresses)
-        return f"*filter\n:INPUT ACCEPT [0:0]\n{drops}COMMIT\n"
+        lines = [f"-A INPUT -s {address}/32 -j DROP\n" for address in addresses]
+        answer = "-p tcp ! --tcp-flags RST RST -j REJECT --reject-with tcp-reset"
+        lines += [f"-A INPUT -s {address}/32 {answer}\n" for address in refused]
+        return f"*filter\n:INPUT ACCEPT [0:0]\n{''.join(lines)}COMMIT\n"
 
 
 DIALECTS: Final = (
-    Dialect("nft", ("nft", "-f", "-"), ("nft", "list", "ruleset")),
-    Dialect("iptables", ("iptables-restore",), ("iptables-save",)),
+    Dialect("nft", ("nft", "-f", "-"), ("nft", "list", "table", "inet", _TABLE)),
+    Dialect("iptables", ("iptables-restore",), ("iptables-save", "-t", "filter")),
     # Kernels without nf_tables have the older interface.
-    Dialect("iptables-legacy", ("iptables-legacy-restore",), ("iptables-legacy-save",)),
+    Dialect(
+        "iptables-legacy",
+        ("iptables-legacy-restore",),
+        ("iptables-legacy-save", "-t", "filter"),
+    ),
 )
 
 
@@ -58,19 +74,27 @@ class Firewall:
         self.dialect = dialect
         self._lock = lock
 
-    def replace(self, sources: Iterable[str]) -> None:
-        """From now on drop what comes from these addresses and nothing else.
+    def replace(self, sources: Iterable[str], resets: Iterable[str] = ()) -> None:
+        """From now on drop what comes from these addresses, refuse those, and nothing else.
 
         Raises:
             CannotError: the kernel refuses.
         """
-        run_tool(self.dialect.load, self.dialect.rules(sources), XTABLES_LOCKFILE=self._lock)
+        rules = self.dialect.rules(sources, resets)
+        run_tool(self.dialect.load, rules, XTABLES_LOCKFILE=self._lock)
 
     def dropped(self) -> frozenset[str]:
         """The addresses that are dropped now, as the kernel tells it."""
+        return self._addresses("drop")
+
+    def refused(self) -> frozenset[str]:
+        """The addresses whose connections are reset now, as the kernel tells it."""
+        return self._addresses("reject")
+
+    def _addresses(self, verdict: str) -> frozenset[str]:
         shown = run_tool(self.dialect.show, XTABLES_LOCKFILE=self._lock)
-        drops = [line for line in shown.splitlines() if "drop" in line.lower()]
-        return frozenset(address for line in drops for address in _ADDRESS.findall(line))
+        lines = [line for line in shown.splitlines() if verdict in line.lower()]
+        return frozenset(address for line in lines for address in _ADDRESS.findall(line))
 
 
 def working_firewall(lock: str) -> Firewall:
@@ -95,7 +119,12 @@ def working_firewall(lock: str) -> Firewall:
 
 
 def run_tool(
-    command: Sequence[str], words: str = "", descriptors: Sequence[int] = (), **environment: str
+    command: Sequence[str],
+    words: str = "",
+    descriptors: Sequence[int] = (),
+    *,
+    patience_s: float = _TOOL_PATIENCE_S,
+    **environment: str,
 ) -> str:
     """Run a system program with these words on its standard input; what it printed.
 
@@ -112,7 +141,7 @@ def run_tool(
             capture_output=True,
             text=True,
             check=False,
-            timeout=_TOOL_PATIENCE_S,
+            timeout=patience_s,
             pass_fds=descriptors,
             env={**os.environ, **environment},
         )

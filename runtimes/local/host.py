@@ -6,12 +6,13 @@ decides nothing: it does what the harness asks, one call after the other for eac
 
 Usage: ``python -m runtimes.local.host namespaces|processes CONTROL HARNESS_PROCESS`` with the
 descriptor of the socket, or ``python -m runtimes.local.host trial``, which makes the namespaces of
-one node and says by one line of JSON what came of it: ``{"firewall": NAME}`` or
-``{"problem": CLAUSE}``.
+one node and says by one line of JSON what came of it: ``{"firewall": NAME, "links": WORDS}``, with
+what can be done to links, or ``{"problem": CLAUSE}``.
 """
 
 import asyncio
 import errno
+import json
 import os
 import signal
 import socket
@@ -171,7 +172,8 @@ def trial() -> int:
     def body() -> int:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                found = {"firewall": Network(["n1"], Path(folder)).firewall}
+                network = Network(["n1"], Path(folder))
+                found = {"firewall": network.firewall, "links": _means(network)}
             except (CannotError, OSError) as error:
                 found = {"problem": str(error)}
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
@@ -182,6 +184,14 @@ def trial() -> int:
     except OSError as error:
         sys.stdout.buffer.write(msgspec.json.encode({"problem": _refusal(error)}) + b"\n")
         return 0
+
+
+def _means(network: Network) -> str:
+    """Words of what the kernel can do to links; none where the tool for it does not run."""
+    try:
+        return " ".join(json.loads(network.nodes["n1"].run_tool(["links.py", "means"])))
+    except CannotError:
+        return ""
 
 
 def serve(control: int, harness: int) -> int:

@@ -22,7 +22,7 @@ _MS_NODEV: Final = 0x4
 _MS_NOEXEC: Final = 0x8
 _MS_BIND: Final = 0x1000
 _MS_REC: Final = 0x4000
-_MS_PRIVATE: Final = 0x4_0000
+_MS_SLAVE: Final = 0x8_0000
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -41,8 +41,11 @@ def enter(namespace: int, kind: int) -> None:
 
 
 def keep_mounts_private() -> None:
-    """From now on no mount made here is seen outside of this mount namespace."""
-    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    """From now on no mount made here is seen outside of this mount namespace.
+
+    What is unmounted outside goes here too: a copy would keep others' file systems alive.
+    """
+    _mount("none", "/", None, _MS_REC | _MS_SLAVE)
 
 
 def mount_processes() -> None:

@@ -32,6 +32,8 @@ class Mode(msgspec.Struct, frozen=True):
     way: Way
     #: Program that sets firewall rules; empty for processes.
     firewall: str = ""
+    #: What the kernel can do to links, in the words of ``docker/pod/links.py``.
+    links: tuple[str, ...] = ()
     #: Why namespaces cannot be had, one clause; empty where they can or nobody tried.
     reason: str = ""
 
@@ -90,7 +92,8 @@ def possible_mode() -> Mode:
     except msgspec.DecodeError:
         return Mode("processes", reason=said[-1] if said else "the trial said nothing")
     if "firewall" in found:
-        return Mode("namespaces", firewall=found["firewall"])
+        links = tuple(found.get("links", "").split())
+        return Mode("namespaces", firewall=found["firewall"], links=links)
     return Mode("processes", reason=found.get("problem", "no reason given"))
 
 

@@ -6,9 +6,12 @@ networks: each node has threads of its own that probe and set rules from inside 
 """
 
 import importlib.util
+import json
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +22,10 @@ from runtimes.local.firewall import Firewall, run_tool, working_firewall
 _SUBNET: Final = "10.77.0"
 _HOST_ADDRESS: Final = f"{_SUBNET}.254"
 _PROBES_AT_ONCE: Final = 8
-#: The probe of the container runtime does here what it does there.
-_PROBE: Final = Path(__file__).parents[2] / "docker" / "pod" / "probe.py"
+#: The tools of the container runtime do here what they do there.
+_TOOLS: Final = Path(__file__).parents[2] / "docker" / "pod"
+#: Longest that a tool may take: a probe waits for what may never come.
+_TOOL_PATIENCE_S: Final = 180.0
 
 
 class NodeNetwork:
@@ -36,13 +41,21 @@ class NodeNetwork:
             kernel.enter(mine, kernel.CLONE_NEWNET)
         finally:
             os.close(mine)
-        self._threads = ThreadPoolExecutor(
-            _PROBES_AT_ONCE,
-            thread_name_prefix=f"in-{address}",
-            initializer=lambda: kernel.enter(self.namespace, kernel.CLONE_NEWNET),
-        )
+        self._threads = self._inside("in")
+        self._is_shaped = False
+        self._lock = ""
+        # Apart from those that probe: an act must not wait for probes that wait for nothing.
+        self._tools = self._inside("tool")
         self._firewall: Firewall | None = None
         self._sources: frozenset[str] = frozenset()
+        self._resets: frozenset[str] = frozenset()
+
+    def _inside(self, name: str) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(
+            _PROBES_AT_ONCE,
+            thread_name_prefix=f"{name}-{self.address}",
+            initializer=lambda: kernel.enter(self.namespace, kernel.CLONE_NEWNET),
+        )
 
     def configure(self, lock: str) -> str:
         """Give the interfaces their addresses; the name of the firewall's program.
@@ -50,6 +63,7 @@ class NodeNetwork:
         Raises:
             CannotError: a program is missing or refuses.
         """
+        self._lock = lock
 
         def inside() -> Firewall:
             lines = (
@@ -69,22 +83,56 @@ class NodeNetwork:
         Raises:
             CannotError: the kernel refuses.
         """
-        self._set((self._sources | set(more)) - set(fewer))
+        self._set((self._sources | set(more)) - set(fewer), self._resets)
+
+    def refuse(self, sources: Iterable[str]) -> None:
+        """Reset the connections of exactly these addresses.
+
+        Raises:
+            CannotError: the kernel refuses.
+        """
+        self._set(self._sources, frozenset(sources))
 
     def hear_all(self) -> None:
-        """Drop nothing any more."""
-        self._set(frozenset())
+        """Drop and refuse nothing any more, and let no link have a shape."""
+        self._set(frozenset(), frozenset())
+        if self._is_shaped:
+            self.run_tool(["links.py", "clear"])
 
-    def _set(self, sources: frozenset[str]) -> None:
+    def _set(self, sources: frozenset[str], resets: frozenset[str]) -> None:
         if self._firewall is not None:
-            self._threads.submit(self._firewall.replace, sources).result()
-            self._sources = sources
+            self._threads.submit(self._firewall.replace, sources, resets).result()
+            self._sources, self._resets = sources, resets
 
     def dropped(self) -> frozenset[str]:
         """The addresses that the kernel drops."""
         if self._firewall is None:
             return frozenset()
         return self._threads.submit(self._firewall.dropped).result()
+
+    def refused(self) -> frozenset[str]:
+        """The addresses whose connections the kernel resets."""
+        if self._firewall is None:
+            return frozenset()
+        return self._threads.submit(self._firewall.refused).result()
+
+    def run_tool(self, words: Sequence[str]) -> str:
+        """Run one of the pods' tools from inside; what it printed.
+
+        Raises:
+            CannotError: it failed.
+        """
+        command = [sys.executable, str(_TOOLS / words[0]), *words[1:]]
+        is_set = words[:2] == ["links.py", "set"]
+        # Before it runs: it may fail half-way.
+        self._is_shaped = self._is_shaped or is_set
+        said = self._tools.submit(
+            run_tool, command, patience_s=_TOOL_PATIENCE_S, XTABLES_LOCKFILE=self._lock
+        ).result()
+        if is_set or words[:2] == ["links.py", "clear"]:
+            self._is_shaped = is_set
+            _reap(json.loads(said)["ended"])
+        return said
 
     def probe(self, words: Sequence[str]) -> bool:
         """Do what the probe does with these arguments, from inside; whether its answer is yes."""
@@ -128,6 +176,13 @@ class Network:
         self.hosts.write_text("\n".join(entries) + "\n")
 
 
+def _reap(number: int | None) -> None:
+    """Take note of the end of a program that outlived the tool that started it."""
+    if number is not None:
+        with suppress(ChildProcessError):
+            os.waitpid(number, 0)
+
+
 def probe(words: Sequence[str]) -> bool:
     """Look along one link from where the calling thread is; see ``docker/pod/probe.py``."""
     match list(words):
@@ -142,7 +197,7 @@ def probe(words: Sequence[str]) -> bool:
 
 
 def _load_probe() -> Any:
-    specification = importlib.util.spec_from_file_location("splitbrain_probe", _PROBE)
+    specification = importlib.util.spec_from_file_location("splitbrain_probe", _TOOLS / "probe.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)

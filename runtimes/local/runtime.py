@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from contracts.errors import CapabilityError, HarnessError
 from contracts.fault import Link
 from contracts.image import ImageSource
@@ -26,14 +27,21 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from runtimes.local import power, sweep
+from runtimes.lacking import LackingClocks, LackingLinks, LackingProcesses
+from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
+from runtimes.local import sweep
 from runtimes.local.addresses import TakenAddress, take_address
 from runtimes.local.control import HostLink
+from runtimes.local.disks import LocalDisks
 from runtimes.local.launch import OUTPUT, start_host
+from runtimes.local.links import HostLinks
 from runtimes.local.mode import Mode, Way, wanted_mode
 from runtimes.local.programs import refuse_missing
 
 _DATA: Final = "data"
+#: What needs neither namespaces nor root.
+_ALWAYS: Final[frozenset[Capability]] = frozenset({"kill", "pause", "power", "file-change", "wipe"})
+_LEAVE_OUT: Final = "Leave this fault out of the plan"
 #: Datagrams that see one direction of a link go to this port of the destination.
 _ONE_WAY_PORT: Final = 47_999
 
@@ -58,6 +66,19 @@ class LocalRuntime:
         self._specs: dict[NodeName, NodeSpec] = {}
         self._endpoints: dict[tuple[NodeName, str], Address] = {}
         self._host: HostLink | None = None
+        self._network_links: NetworkLinks | None = None
+        self.links: LinkArm = self._make_links()
+        self.processes: ProcessArm = LackingProcesses(self.name, _LEAVE_OUT)
+        self.disks: DiskArm = LocalDisks(self._spec, self.status, self._kill_all)
+        self.clocks: ClockArm = LackingClocks(self.name, _LEAVE_OUT)
+
+    def _make_links(self) -> LinkArm:
+        if self._mode.way == "processes":
+            next_step = "Use --runtime docker, or leave this fault out of the plan"
+            return LackingLinks(self.name, next_step, f"nodes are {self._mode.words()}")
+        tools = HostLinks(self._link, self.nodes, self._spec)
+        self._network_links = NetworkLinks(tools, lambda: Means(self._mode.links, self.name))
+        return self._network_links
 
     @property
     def mode(self) -> Mode:
@@ -70,10 +91,11 @@ class LocalRuntime:
         return self._link().process_id
 
     def capabilities(self) -> frozenset[Capability]:
-        """Kills, pauses and power cuts everywhere, partitions where there are namespaces."""
+        """Kills, pauses and power cuts everywhere; links only where there are namespaces."""
         if self._mode.way == "namespaces":
-            return frozenset({"partition", "kill", "pause", "power"})
-        return frozenset({"kill", "pause", "power"})
+            links = link_capabilities(self._mode.links)
+            return frozenset({"partition", *_ALWAYS, *links})
+        return _ALWAYS
 
     # --- deployment ---------------------------------------------------------------------------
 
@@ -181,6 +203,9 @@ class LocalRuntime:
         """SIGTERM for the node's first process, as an operator stops a node."""
         self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
 
+    def _kill_all(self, nodes: Sequence[NodeName]) -> None:
+        self._link().call("cut the power", ", ".join(nodes), "kill_all", list(nodes))
+
     def pause(self, node: NodeName) -> None:
         """Freeze every process of the node."""
         self._ask(f"pause {node}", node, "pause")
@@ -188,31 +213,6 @@ class LocalRuntime:
     def resume(self, node: NodeName) -> None:
         """Undo pause."""
         self._ask(f"resume {node}", node, "resume")
-
-    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
-        """Kill the nodes, then take from their files what they had not flushed; see ``power``.
-
-        Raises:
-            CapabilityError: a node does not say what it has flushed.
-            HarnessError: the files cannot be changed.
-        """
-        folders: list[tuple[NodeName, Path, Path]] = []
-        for node in nodes:
-            spec = self._spec(node)
-            if spec.durable_lengths_path is None:
-                raise CapabilityError(
-                    "cut the power",
-                    node,
-                    "its program does not tell what it has flushed",
-                    "Leave power out of --nemesis: nobody can tell what its disk would forget.",
-                )
-            folders.append((node, Path(spec.data_path), Path(spec.durable_lengths_path)))
-        self._link().call("cut the power", ", ".join(nodes), "kill_all", list(nodes))
-        # Each node has a draw of its own: with one, nodes with equal files would lose equal bytes.
-        return "; ".join(
-            f"{node} {power.in_words(power.lose_unflushed(data, table, draw + number))}"
-            for number, (node, data, table) in enumerate(folders)
-        )
 
     def status(self, node: NodeName) -> NodeStatus:
         """What the node's processes are doing."""
@@ -279,6 +279,8 @@ class LocalRuntime:
     def heal_all(self) -> None:
         """Remove every rule, resume every node; does not start exited ones."""
         self._link().call("heal all", "the cluster", "heal")
+        if self._network_links is not None:
+            self._network_links.forget()
 
     def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
         """Whether a new connection along the link opens and is answered within the time.

@@ -284,7 +284,7 @@ NAMES = Chapter(
             "test --nemesis kill:leeder",
             (
                 "there is no target 'leeder' in a cluster of n1, n2, n3. Use leader, "
-                "follower, last-leader, random:K, halves, all or a node's name"
+                "follower, last-leader, laggard, random:K, halves, all or a node's name"
             ),
         ),
         Cause(
@@ -293,7 +293,7 @@ NAMES = Chapter(
             "test --nemesis kill:n7",
             (
                 "there is no target 'n7' in a cluster of n1, n2, n3. Use leader, "
-                "follower, last-leader, random:K, halves, all or a node's name"
+                "follower, last-leader, laggard, random:K, halves, all or a node's name"
             ),
         ),
         Cause(

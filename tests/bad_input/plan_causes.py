@@ -143,7 +143,8 @@ PLANS = Chapter(
                 TEST,
                 (
                     "the plan file plan.json cannot be read: faults[0] has an unknown field "
-                    f"'lenght'. {PLAN_HOLDS}"
+                    "'lenght'. The fields are: at_ms, draw, duration_ms, kind, options, target, "
+                    "when"
                 ),
             ),
             arrange=plan(fault(lenght=1)),
@@ -174,7 +175,7 @@ PLANS = Chapter(
                 "plan-unknown-option",
                 "an option that faults do not have",
                 TEST,
-                "a fault has no option 'node'. Did you mean 'nodes'?",
+                "the fault 'kill' has no option 'node'. Did you mean 'nodes'?",
             ),
             arrange=plan(fault(options={"node": ["n1"]})),
         ),
@@ -197,7 +198,7 @@ PLANS = Chapter(
                 TEST,
                 (
                     "the fault at 4000 ms begins before the one before it is over at 6000 ms."
-                    " Give each fault a window of its own"
+                    " Give each fault a window of its own, or let the plan have overlap = 2"
                 ),
             ),
             arrange=plan(fault(duration_ms=3000), fault(at_ms=4000)),

@@ -17,9 +17,10 @@ def lost(cluster: Cluster, cut: int) -> int:
     acknowledged = [key for key, each in zip(keys, written, strict=True) if each.type == "ok"]
     assert acknowledged
     nodes = cluster.runtime.nodes()
-    said = cluster.runtime.power_off(nodes, cut)
+    losses = cluster.runtime.disks.power_off(nodes, cut)
     assert [cluster.runtime.status(node) for node in nodes] == ["exited"] * 3
-    assert all(f"{node} lost" in said for node in nodes)
+    assert [loss.node for loss in losses] == list(nodes)
+    assert all(loss.lost.startswith("lost ") for loss in losses)
     for node in nodes:
         cluster.runtime.start(node)
     cluster.await_ready()

@@ -38,6 +38,20 @@ def ask(peer):
         return "answered" if connection.recv(10) else "closed"
     except TimeoutError:
         return "stalled"
+    except ConnectionError:
+        return "reset"
+
+
+def fetch(peer, length):
+    try:
+        with socket.create_connection((peer, port), timeout=2) as connection:
+            connection.sendall(f"GET /many/{length} HTTP/1.0\\r\\n\\r\\n".encode())
+            content = b""
+            while piece := connection.recv(65536):
+                content += piece
+    except TimeoutError:
+        return "stalled"
+    return str(len(content.partition(b"\\r\\n\\r\\n")[2]))
 
 
 def answer(words):
@@ -55,6 +69,10 @@ def answer(words):
             return "open"
         case ["ask", peer]:
             return ask(peer)
+        case ["many", length]:
+            return "." * int(length)
+        case ["fetch", peer, length]:
+            return fetch(peer, length)
         case ["child"]:
             return str(subprocess.Popen(["sleep", "600"], start_new_session=True).pid)
         case ["beat"]:

@@ -42,6 +42,7 @@ ROOT = Path(__file__).parents[2]
 HARNESS = """
     import sys
     from pathlib import Path
+    from contracts.arms import Shape
     from tests.runtimes.node_programs import (
         N1, N3, RUNTIMES, ask, await_serving, link, living, specification
     )
@@ -54,6 +55,8 @@ HARNESS = """
         ask(runtime, N1, "child")
         if "partition" in runtime.capabilities():
             runtime.cut([link("n1", "n2")])
+        if "delay" in runtime.capabilities():
+            runtime.links.shape([link("n2", "n1")], Shape(loss=0.1, delay_ms=50, rate_kbit=500))
         runtime.pause(N3)
         print(spec.run_id, flush=True)
         sys.stdin.read()

@@ -1,6 +1,7 @@
 """Deploying, tearing down, sweeping, and what happens when the harness dies."""
 
 import fcntl
+import json
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docker import DockerClient
@@ -32,10 +34,11 @@ pytestmark = pytest.mark.containers
 
 ROOT = Path(__file__).parents[3]
 
-#: A harness that deploys, cuts a link, pauses a node, says so, and waits to be killed.
+#: A harness that deploys, harms links, pauses a node, says so, and waits to be killed.
 HARNESS = """
     import fcntl, sys
     from pathlib import Path
+    from contracts.arms import Shape
     from contracts.names import RunId
     from history.run_folder import RunFolder
     from runtimes.docker.runtime import DockerRuntime
@@ -48,6 +51,8 @@ HARNESS = """
     spec = specification(folder)
     runtime.deploy(spec)
     runtime.cut([link("n1", "n2")])
+    runtime.links.shape([link("n2", "n1")], Shape(loss=0.1, delay_ms=50, rate_kbit=500))
+    runtime.links.reset([link("n3", "n1")])
     runtime.pause(NAMES[2])
     print(spec.run_id, flush=True)
     sys.stdin.read()
@@ -194,6 +199,12 @@ def test_the_watchdog_heals_and_stops_the_nodes_of_a_killed_harness(
     )
     for pod in pods:
         assert pod.exec_run(["/opt/splitbrain/firewall.sh", "list"]).output == b""
+        assert pod.exec_run(["/opt/splitbrain/firewall.sh", "list-resets"]).output == b""
+        shown: Any = pod.exec_run(["/opt/splitbrain/links.py", "show"]).output
+        assert json.loads(shown) == {"arriving": {}, "leaving": {}}
+        running: Any = pod.exec_run(["sh", "-c", "cat /proc/*/cmdline"]).output
+        assert b"pause.sh" in running
+        assert b"packet_queue.py" not in running
 
 
 def test_the_watchdog_leaves_in_silence_when_the_run_ends_in_order(run_folder: Path) -> None:

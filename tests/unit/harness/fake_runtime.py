@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import CapabilityError, HarnessError
+from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
+from contracts.errors import HarnessError
 from contracts.fault import Link
 from contracts.image import ImageSource
 from contracts.names import NodeName
@@ -17,6 +18,7 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
+from runtimes.lacking import LackingClocks, LackingDisks, LackingLinks, LackingProcesses
 from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum
 
 
@@ -25,6 +27,10 @@ class FakeRuntime:
 
     def __init__(self, quorum: FakeQuorum) -> None:
         self.quorum = quorum
+        self.links: LinkArm = LackingLinks("fake", "Leave it out.")
+        self.processes: ProcessArm = LackingProcesses("fake", "Leave it out.")
+        self.disks: DiskArm = LackingDisks("fake", "Leave it out.")
+        self.clocks: ClockArm = LackingClocks("fake", "Leave it out.")
         self.can: frozenset[Capability] = frozenset({"partition", "kill", "pause"})
         self.injects = True
         self.heals = True
@@ -46,11 +52,6 @@ class FakeRuntime:
 
     def place(self, node: NodeName, host_folder: Path, ports: Mapping[str, int]) -> Placement:
         return Placement("0.0.0.0", node, dict(ports), "/config", "/state", "/data")
-
-    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
-        raise CapabilityError(
-            "cut the power", ", ".join(nodes), "the fake has none", "Leave it out."
-        )
 
     def deploy(self, spec: DeploymentSpec) -> None:
         self._called("deploy")

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from contracts.fault import ScheduledFault
 from harness.evidence_loader import read_json_lines
-from harness.nemesis_driver import Patience
+from harness.fault_aim import Patience
 from harness.options import TestOptions, prepare
 from harness.runner import RunOutcome, Timing, run_test
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem

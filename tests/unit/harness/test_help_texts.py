@@ -6,7 +6,7 @@ from checker.registry import history_models
 from harness.cli import check_command, run, run_test_command
 from nemesis.kinds import kind_names
 from nemesis.scripted import SCRIPTED
-from nemesis.targets import ALL, FOLLOWER, HALVES, LAST_LEADER, LEADER
+from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 
 
 def words(text: str | None) -> str:
@@ -18,7 +18,10 @@ def test_the_help_of_nemesis_names_every_kind_target_and_scripted_plan() -> None
     assert f"Kinds: {', '.join(kind_names())}. Targets: " in told
     assert f"Scripted plans: {', '.join(SCRIPTED)}. " in told
     targets = told.partition("Targets: ")[2].partition(", or a node")[0].split(", ")
-    assert set(targets) == {LEADER, FOLLOWER, LAST_LEADER, HALVES, ALL, "random:K"}
+    assert set(targets) == {
+        *(LEADER, FOLLOWER, LAST_LEADER, LAGGARD, HALVES, ALL),
+        "random:K",
+    }
 
 
 def test_the_help_of_model_names_every_model() -> None:
@@ -29,7 +32,10 @@ def test_the_help_of_model_names_every_model() -> None:
 
 @pytest.mark.parametrize(
     ("command", "told"),
-    [("test", "Kinds: kill, partition,"), ("check", "judged against: register, cas-register, kv")],
+    [
+        ("test", "Kinds: black-hole, bridge,"),
+        ("check", "judged against: register, cas-register, kv"),
+    ],
 )
 def test_the_help_that_is_printed_has_those_texts(
     command: str, told: str, capsys: pytest.CaptureFixture[str]

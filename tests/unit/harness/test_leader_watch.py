@@ -14,7 +14,7 @@ from contracts.names import NodeName
 from contracts.system import LeaderView
 from harness import leader_watch
 from harness.down_nodes import DownNodes
-from harness.evidence import Evidence
+from harness.evidence import Baseline, Evidence
 from harness.evidence_loader import load_run
 from harness.judge import _assemble
 from harness.leader_watch import LeaderSighting, LeaderWatch
@@ -195,7 +195,10 @@ class _Onlooker:
     def __init__(self, traffic: Traffic) -> None:
         self.traffic = traffic
 
-    def await_all(self, expectations: Sequence[Any], *rest: Any) -> Evidence:
+    def before(self, expectations: Sequence[Any]) -> Baseline:
+        return Baseline()
+
+    def await_all(self, expectations: Sequence[Any], *rest: Any, **more: Any) -> Evidence:
         for invoked in range(3):
             self.traffic.completed("ok", "n1", invoked)
         return Evidence(True, "seen")

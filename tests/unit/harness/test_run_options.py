@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from contracts.errors import CapabilityError, UsageError
+from contracts.fault import Awaited
 from contracts.names import RunId
 from harness.cli import run_test_command
 from harness.defaults import defaults_of
@@ -58,6 +59,28 @@ def test_power_is_refused_for_a_system_that_does_not_tell_what_it_has_flushed(
     with pytest.raises(CapabilityError, match=r"power.*system kraft|power.*system fake"):
         run.run()
     assert run.runtime.calls == []
+
+
+@pytest.mark.parametrize(
+    ("target", "when"), [("laggard", None), ("leader", Awaited("commits", "leader"))]
+)
+def test_what_needs_state_events_is_refused_for_a_system_without_them(
+    tmp_path: Path, target: str, when: Awaited | None
+) -> None:
+    scheduled = msgspec.structs.replace(fault("kill", target), when=when)
+    run = FakeRun(tmp_path, schedule=(scheduled,))
+    prepare(run.options, run.system, lambda: run.runtime)
+    run.system.declares_state_events = False
+    with pytest.raises(CapabilityError, match="tell no state events"):
+        prepare(run.options, run.system, lambda: run.runtime)
+
+
+def test_a_pace_that_is_faster_than_timeout_and_failover_is_refused(tmp_path: Path) -> None:
+    plan_file = tmp_path / "plan.toml"
+    plan_file.write_text('nemesis = "kill"\n[pace]\ncalm_min_ms = 100\nfault_min_ms = 100\n')
+    run = FakeRun(tmp_path, nemesis=str(plan_file), time_limit_s=20.0)
+    with pytest.raises(UsageError, match="an interval of 200 ms between faults is shorter"):
+        run.run()
 
 
 def test_a_plan_file_brings_its_settings_unless_the_user_has_some(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_people_see_every_bug_with_its_sentence(capsys: pytest.CaptureFixture[st
     assert "1 to 9" in printed
     assert "3, 5, 7, 9" in printed
     assert "known once a cluster is up" in printed
-    assert "Faults for --nemesis: kill, partition" in printed
+    assert "Faults for --nemesis: black-hole, bridge" in printed
     assert "isolate-leader-again" in printed
 
 

@@ -1,107 +1,229 @@
-"""Fault kinds: what they tell the runtime, and what they expect to be seen."""
+"""Fault kinds: whom they hit, what they do when, and what they expect to be seen."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from contracts.errors import UsageError
 from contracts.fault import ActualFault, Link, ScheduledFault
 from contracts.names import NodeName
-from nemesis.expectations import LinkIs, NodeIs, NodeIsSilent
+from nemesis.acts import ACTS, Kill, Pause, PowerOff, Restore, Resume, Start, Terminate, needed
+from nemesis.courses import Course
+from nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from nemesis.kinds import fault_kind, kind_names
-from nemesis.targets import ClusterView
+from nemesis.promise import reason_against
+from nemesis.targets import PINNED_NODES, ClusterView
 
-N1, N2, N3 = NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
+N1, N2, N3, N4, N5 = FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
+NODES = (N1, N2, N3)
 VIEW = ClusterView(NODES, leader=N2)
+WIDE = ClusterView(FIVE, leader=N2)
 
 
-class RecordingRuntime:
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: self.calls.append((name, *arguments))
-
-
-def act(kind: str, target: str) -> tuple[ActualFault, list[Any]]:
-    actual = fault_kind(kind).actual(ScheduledFault(4, kind, target, 0, 1, 0), VIEW)
+def settled(
+    kind: str, target: str = "leader", view: ClusterView = VIEW, draw: int = 0, **options: Any
+) -> tuple[ActualFault, Course]:
+    scheduled = ScheduledFault(4, kind, target, 0, 6000, draw, options)
+    actual = fault_kind(kind).actual(scheduled, view)
     assert actual is not None
-    runtime = RecordingRuntime()
-    fault_kind(kind).inject(runtime, actual)  # type: ignore[arg-type]
-    fault_kind(kind).heal(runtime, actual)  # type: ignore[arg-type]
-    return actual, runtime.calls
+    return actual, fault_kind(kind).course_of(actual, 6000, view.nodes)
+
+
+def reaches(actual: ActualFault, nodes: tuple[NodeName, ...], node: NodeName) -> set[NodeName]:
+    cut = set(actual.links)
+    return {
+        other for other in nodes if not {Link(node, other), Link(other, node)} & cut
+    }  # fmt: skip
+
+
+def acts_of(course: Course) -> list[Any]:
+    return [act for step in course.steps for act in step.acts]
 
 
 def test_a_partition_cuts_both_directions_and_only_those_of_its_target() -> None:
-    actual, calls = act("partition", "leader")
+    actual, course = settled("partition")
     links = (Link(N1, N2), Link(N2, N1), Link(N2, N3), Link(N3, N2))
     assert (actual.index, actual.nodes, actual.leader, actual.links) == (4, (N2,), N2, links)
-    assert calls == [("cut", links), ("restore", links)]
+    assert [type(act).__name__ for act in acts_of(course)] == ["Cut"]
+    assert course.heal == (Restore(links),)
 
 
-def test_a_partition_expects_cut_links_cut_and_others_open() -> None:
-    actual, _ = act("partition", "leader")
-    kind = fault_kind("partition")
-    bitten = {(item.link, item.open) for item in kind.when_bitten(actual, NODES)}  # type: ignore[union-attr]
-    assert bitten == {(link, False) for link in actual.links} | {
+def test_a_partition_expects_cut_links_cut_others_open_and_the_leaders_traffic_stalled() -> None:
+    actual, course = settled("partition")
+    seen = course.steps[0].seen
+    links = {(item.link, item.open) for item in seen if isinstance(item, LinkIs)}
+    assert links == {(link, False) for link in actual.links} | {
         (Link(N1, N3), True),
         (Link(N3, N1), True),
     }
-    assert kind.when_healed(actual, NODES) == tuple(LinkIs(link, True) for link in actual.links)
-    assert kind.downs(actual) == frozenset()
+    assert [item for item in seen if isinstance(item, PeersStall)] == [
+        PeersStall(N1),
+        PeersStall(N3),
+    ]
+    assert course.healed == tuple(LinkIs(link, True) for link in actual.links)
+
+
+def test_a_group_takes_drawn_nodes_to_the_targets_side_and_leaves_one() -> None:
+    actual, _ = settled("partition", view=WIDE, beside=1)
+    assert len(actual.nodes) == 2
+    assert N2 in actual.nodes
+    assert len(settled("partition", beside=8)[0].nodes) == 2
+
+
+@pytest.mark.parametrize("draw", range(0, 200, 7))
+def test_on_a_ring_every_node_reaches_a_majority_and_no_two_the_same(draw: int) -> None:
+    for count in (4, 5, 6, 7, 9):
+        nodes = tuple(NodeName(f"n{number}") for number in range(1, count + 1))
+        actual, _ = settled("majorities-ring", "all", ClusterView(nodes, leader=N2), draw)
+        seen = [frozenset(reaches(actual, nodes, node)) for node in nodes]
+        assert all(2 * len(majority) > count for majority in seen)
+        if count in (5, 7):
+            assert len(set(seen)) == count
+
+
+def test_a_bridge_is_the_only_one_that_reaches_both_halves() -> None:
+    actual, _ = settled("bridge", view=WIDE)
+    assert reaches(actual, FIVE, N2) == set(FIVE)
+    assert [len(reaches(actual, FIVE, node)) for node in (N1, N3, N4, N5)] == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize(("count", "size"), [(3, 1), (5, 1), (7, 2), (9, 2)])
+def test_a_minority_third_is_fewer_than_a_third(count: int, size: int) -> None:
+    nodes = tuple(NodeName(f"n{number}") for number in range(1, count + 1))
+    actual, _ = settled("minority-third", view=ClusterView(nodes, leader=N2))
+    assert len(actual.nodes) == size
+    assert N2 in actual.nodes
+
+
+def test_one_way_cuts_go_one_way() -> None:
+    assert settled("one-way-in")[0].links == (Link(N1, N2), Link(N3, N2))
+    assert settled("one-way-out")[0].links == (Link(N2, N1), Link(N2, N3))
+
+
+def test_a_partial_partition_lets_a_third_node_reach_both() -> None:
+    actual, _ = settled("partial")
+    assert len(actual.nodes) == 2
+    assert len(actual.links) == 2
+    (third,) = set(NODES) - set(actual.nodes)
+    assert reaches(actual, NODES, third) == set(NODES)
+
+
+def test_pinned_nodes_are_the_whole_group() -> None:
+    pinned: dict[str, Any] = {PINNED_NODES: ["n1", "n3"]}
+    actual, _ = settled("partial", **pinned)
+    assert (actual.nodes, set(actual.links)) == ((N1, N3), {Link(N1, N3), Link(N3, N1)})
 
 
 def test_a_pause_freezes_and_thaws_and_expects_silence() -> None:
-    actual, calls = act("pause", "all")
-    assert calls == [("pause", node) for node in NODES] + [("resume", node) for node in NODES]
-    kind = fault_kind("pause")
-    expected = [NodeIs(node, "paused") for node in NODES] + [NodeIsSilent(node) for node in NODES]
-    assert list(kind.when_bitten(actual, NODES)) == expected
-    assert kind.when_healed(actual, NODES) == tuple(NodeIs(node, "running") for node in NODES)
-    assert kind.downs(actual) == frozenset()
+    _, course = settled("pause", "all")
+    assert (acts_of(course), course.heal) == ([Pause(NODES)], (Resume(NODES),))
+    assert course.steps[0].seen == (
+        *(NodeIs(node, "paused") for node in NODES),
+        *(NodeIsSilent(node) for node in NODES),
+        *(NodeAnswers(node, answers=False) for node in NODES),
+    )
+    assert course.healed == tuple(NodeIs(node, "running") for node in NODES)
 
 
-def test_a_kill_ends_and_restarts_and_excuses_the_exit() -> None:
-    actual, calls = act("kill", "leader")
-    assert calls == [("kill", N2), ("start", N2)]
-    kind = fault_kind("kill")
-    assert kind.when_bitten(actual, NODES) == (NodeIs(N2, "exited"),)
-    assert kind.when_healed(actual, NODES) == (NodeIs(N2, "running"),)
-    assert kind.downs(actual) == {N2}
+def test_a_kill_ends_and_restarts() -> None:
+    _, course = settled("kill")
+    assert (acts_of(course), course.heal) == ([Kill((N2,))], (Start((N2,)),))
+    assert course.steps[0].seen == (NodeIs(N2, "exited"),)
+    assert course.healed == (NodeIs(N2, "running"),)
 
 
 def test_a_power_cut_hits_all_of_its_nodes_by_one_act() -> None:
-    actual, calls = act("power", "all")
-    assert calls == [("power_off", NODES, 0), *(("start", node) for node in NODES)]
-    kind = fault_kind("power")
-    assert kind.when_bitten(actual, NODES) == tuple(NodeIs(node, "exited") for node in NODES)
-    assert kind.downs(actual) == frozenset(NODES)
+    _, course = settled("power", "all", draw=7)
+    assert acts_of(course) == [PowerOff(NODES, 7)]
 
 
-def test_a_power_cut_says_what_each_node_lost() -> None:
-    class Losing(RecordingRuntime):
-        def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
-            return f"{', '.join(nodes)} lost {draw}"
+def test_a_rolling_restart_ends_with_the_leader_and_never_has_two_down() -> None:
+    _, course = settled("rolling-restart", "all")
+    order = [act.nodes for act in acts_of(course) if isinstance(act, Terminate)]
+    assert order == [(N1,), (N3,), (N2,)]
+    kinds = [type(act) for act in acts_of(course)]
+    assert kinds == [Terminate, Start] * 3
 
-    actual = fault_kind("power").actual(ScheduledFault(0, "power", "all", 0, 1, 7), VIEW)
-    assert actual is not None
-    said = fault_kind("power").inject(Losing(), actual)  # type: ignore[arg-type]
-    assert said == "n1, n2, n3 lost 7"
+
+def test_a_cut_node_is_killed_while_it_is_cut_off() -> None:
+    _, course = settled("cut-then-kill", kill_after_ms=1000)
+    assert [step.after_ms for step in course.steps] == [0, 1000]
+    assert [type(act).__name__ for act in course.heal] == ["Restore", "Start"]
+
+
+def test_a_flap_cuts_as_often_as_it_is_told() -> None:
+    _, course = settled("flap", count=3)
+    names = [type(act).__name__ for act in acts_of(course)]
+    assert names == ["Cut", "Restore", "Cut", "Restore", "Cut"]
 
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_a_missing_target_gives_no_fault(kind: str) -> None:
-    scheduled = ScheduledFault(0, kind, "leader", 0, 1, 0)
-    assert fault_kind(kind).actual(scheduled, ClusterView(NODES)) is None
+    scheduled = ScheduledFault(0, kind, "last-leader", 0, 1, 0)
+    assert fault_kind(kind).actual(scheduled, ClusterView(FIVE)) is None
 
 
 @pytest.mark.parametrize("kind", kind_names())
-def test_every_kind_expects_something_when_bitten_and_when_healed(kind: str) -> None:
-    actual, _ = act(kind, "leader")
-    for expectation in (
-        *fault_kind(kind).when_bitten(actual, NODES),
-        *fault_kind(kind).when_healed(actual, NODES),
-    ):
-        assert expectation.sentence()
-    assert fault_kind(kind).when_bitten(actual, NODES)
-    assert fault_kind(kind).when_healed(actual, NODES)
+def test_a_kind_needs_what_its_acts_need(kind: str) -> None:
+    _, course = settled(kind, fault_kind(kind).first_target, WIDE)
+    used = frozenset[Any]().union(*(needed(act) for act in (*acts_of(course), *course.heal)))
+    # What undoes a shape needs what made it.
+    assert used - {"loss"} <= fault_kind(kind).needs
+    assert fault_kind(kind).needs <= used
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_a_course_begins_at_once_goes_on_in_order_and_says_what_to_see(kind: str) -> None:
+    _, course = settled(kind, fault_kind(kind).first_target, WIDE)
+    times = [step.after_ms for step in course.steps]
+    assert times[0] == 0
+    assert times == sorted(times)
+    assert any(step.seen for step in course.steps)
+    assert course.heal
+    assert course.healed
+    for item in (*course.healed, *course.resumed, *(i for step in course.steps for i in step.seen)):
+        assert item.sentence()
+    for act in (*acts_of(course), *course.heal):
+        assert act.sentence()
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_every_hold_is_released_by_the_heal(kind: str) -> None:
+    _, course = settled(kind, fault_kind(kind).first_target, WIDE)
+    held = {act.holds for act in (*acts_of(course), *course.heal) if act.holds is not None}
+    assert held <= {act.releases for act in course.heal}
+
+
+def test_every_act_is_used_by_a_kind() -> None:
+    used: set[type] = set()
+    for kind in kind_names():
+        _, course = settled(kind, fault_kind(kind).first_target, WIDE)
+        used |= {type(act) for act in (*acts_of(course), *course.heal)}
+    assert used == set(ACTS)
+
+
+def test_options_have_defaults_and_wrong_ones_are_named_with_the_nearest() -> None:
+    actual, _ = settled("delay", delay_ms=300)
+    assert actual.options == {"delay_ms": 300, "jitter_ms": 50, "direction": "both"}
+    with pytest.raises(UsageError, match=r"no option 'delay'\. Did you mean 'delay_ms'"):
+        settled("delay", delay=300)
+    with pytest.raises(UsageError, match="cannot be 0"):
+        settled("loss", loss=0)
+    with pytest.raises(UsageError, match="one of: both, in, out"):
+        settled("loss", direction="up")
+    with pytest.raises(UsageError, match="There is only 'nodes'"):
+        settled("kill", hard=True)
+
+
+def test_a_direction_shapes_half_of_the_links() -> None:
+    assert settled("loss", direction="in")[0].links == (Link(N1, N2), Link(N3, N2))
+    assert settled("loss", direction="out")[0].links == (Link(N2, N1), Link(N2, N3))
+
+
+def test_a_majority_never_forgets_and_a_lie_is_never_told() -> None:
+    actual, _ = settled("wipe", "n1")
+    assert reason_against(fault_kind("wipe"), actual, NODES, ()) is None
+    against = reason_against(fault_kind("wipe"), actual, NODES, (N3,))
+    assert against == "beyond the promise: n1, n3 would have forgotten, a majority"
+    assert "nobody can tell" in str(reason_against(fault_kind("restore"), actual, NODES, ()))
+    assert reason_against(fault_kind("kill"), actual, NODES, NODES) is None

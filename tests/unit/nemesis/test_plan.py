@@ -8,7 +8,16 @@ import pytest
 from contracts.errors import CapabilityError, UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
-from nemesis.plan import Pace, WantedFault, needs, parse, refuse_what_cannot_be_had, schedule
+from nemesis.plan import (
+    Pace,
+    Quiet,
+    WantedFault,
+    check_pace,
+    needs,
+    parse,
+    refuse_what_cannot_be_had,
+    schedule,
+)
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 ALL = parse("partition,pause,kill")
@@ -87,7 +96,7 @@ def test_none_gives_no_fault(text: str) -> None:
     [
         ("partitoin", "Did you mean 'partition'?"),
         ("kill,puase:leader", "Did you mean 'pause'?"),
-        ("earthquake", "The faults are: kill, partition, pause"),
+        ("earthquake", "The faults are: black-hole, bridge, "),
         ("partition:all", "cannot have the target 'all'"),
         ("kill:halves", "cannot have the target 'halves'"),
     ],
@@ -122,3 +131,67 @@ def test_a_plan_that_the_runtime_cannot_carry_out_is_refused_by_name() -> None:
         CapabilityError, match=r"fault partition .*runtime local.*cannot do partition"
     ):
         refuse_what_cannot_be_had(faults, frozenset({"pause", "kill"}), "local")
+
+
+def drawn(text: str, seed: int, **pace: object) -> tuple[ScheduledFault, ...]:
+    chosen = Pace(**pace)  # type: ignore[arg-type]
+    return schedule(parse(text), NODES, random.Random(seed), 120_000, chosen)
+
+
+def test_schedules_of_seeds_are_those_of_every_version() -> None:
+    first, second, *_ = draw(7)
+    assert (first.kind, first.target, first.at_ms, first.duration_ms, first.draw) == (
+        *("kill", "leader", 2971, 2603, 1243862413),
+    )
+    assert (second.kind, second.at_ms, second.draw) == ("partition", 9527, 1324919345)
+
+
+def test_faults_overlap_where_the_pace_lets_them_and_never_more() -> None:
+    for seed in range(30):
+        faults = drawn("partition,kill", seed, overlap=2)
+        assert [fault.index for fault in faults] == list(range(len(faults)))
+        in_force = [
+            sum(one.at_ms <= fault.at_ms < one.at_ms + one.duration_ms for one in faults)
+            for fault in faults
+        ]
+        assert max(in_force) == 2
+
+
+def test_nothing_is_in_force_in_warm_up_and_quiet_phases() -> None:
+    quiet = Quiet(30_000, 50_000)
+    for seed in range(30):
+        faults = drawn("partition,kill", seed, warm_up_ms=9000, quiet=(quiet,))
+        assert min(fault.at_ms for fault in faults) >= 11_000
+        for fault in faults:
+            end_ms = fault.at_ms + fault.duration_ms
+            assert end_ms <= quiet.from_ms or fault.at_ms >= quiet.to_ms
+
+
+def test_a_kind_of_threefold_weight_is_drawn_three_times_as_often() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(40):
+        counts.update(fault.kind for fault in drawn("kill,pause", seed, weights={"kill": 3}))
+    assert 2.5 < counts["kill"] / counts["pause"] < 3.5
+
+
+@pytest.mark.parametrize(
+    ("pace", "says"),
+    [
+        ({"calm_min_ms": 500, "fault_min_ms": 1000}, "shorter than an operation's timeout and a"),
+        ({"fault_min_ms": 9000}, "fault_max_ms = 6000"),
+        ({"overlap": 0}, "overlap = 0"),
+        ({"weights": {"pause": 2}}, "weighs 'pause', which the plan does not draw"),
+        ({"weights": {"kill": 0}}, "weight 0"),
+        ({"quiet": (Quiet(9, 5),)}, "quiet phase from 9 to 5"),
+        ({"warm_up_ms": -1}, "warm_up_ms = -1"),
+    ],
+)
+def test_a_pace_that_cannot_be_is_refused(pace: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        check_pace(Pace(**pace), ["kill"], 1000, 1500)  # type: ignore[arg-type]
+    check_pace(Pace(), ["kill"], 1000, 1500)
+
+
+def test_kinds_that_need_more_nodes_are_refused() -> None:
+    with pytest.raises(UsageError, match="needs at least 4 nodes"):
+        draw(1, parse("majorities-ring"))

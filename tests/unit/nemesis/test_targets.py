@@ -58,3 +58,16 @@ def test_every_order_is_drawn_equally_often() -> None:
 def test_pinned_nodes_win_over_the_symbolic_target() -> None:
     fault = ScheduledFault(0, "kill", "leader", 0, 1, 0, options={PINNED_NODES: ["n3", "n1"]})
     assert nodes_hit(fault, LEADERLESS) == (N1, N3)
+
+
+def test_the_laggard_is_the_node_whose_log_ends_first_and_never_the_leader() -> None:
+    view = ClusterView(NODES, leader=N2, ends={N1: 7, N2: 3, N3: 5})
+    assert resolve("laggard", 0, view) == (N3,)
+    assert resolve("laggard", 0, VIEW) is None
+    even = ClusterView(NODES, leader=N2, ends={N1: 7, N2: 3, N3: 7})
+    assert {resolve("laggard", number, even) for number in range(9)} == {(N1,), (N3,)}
+
+
+def test_there_is_where_something_has_happened() -> None:
+    assert resolve("there", 0, ClusterView(NODES, there=N3)) == (N3,)
+    assert resolve("there", 0, VIEW) is None

@@ -87,7 +87,11 @@ def test_rules_drop_these_sources_and_replace_all_others(dialect: Dialect) -> No
     assert rules.index("10.77.0.1") < rules.index("10.77.0.2")
     assert rules.lower().count("drop") == 2
     assert dialect.rules([]).lower().count("drop") == 0
-    assert dialect.rules([]).startswith(("flush ruleset", "*filter\n:INPUT ACCEPT"))
+    ours = "table inet splitbrain\ndelete table inet splitbrain\n"
+    assert dialect.rules([]).startswith((ours, "*filter\n:INPUT ACCEPT"))
+    # Cuts come first: what is cut gets no answer.
+    both = dialect.rules(["10.77.0.1"], ["10.77.0.2"]).lower()
+    assert both.index("drop") < both.index("reject")
 
 
 def test_no_two_braces_stand_on_one_line_of_nft() -> None:
@@ -141,7 +145,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_namespaces_are_refused_partitions_are_refused_by_name(denied: None) -> None:
     runtime = LocalRuntime()
-    assert runtime.capabilities() == {"kill", "pause", "power"}
+    assert runtime.capabilities() == {"kill", "pause", "power", "file-change", "wipe"}
     assert runtime.versions()["limits"] == "plain processes, no partitions were possible"
     assert "Operation not permitted" in runtime.versions()["local"]
     with pytest.raises(CapabilityError, match=r"partition.*plain processes.*not permitted"):
@@ -208,7 +212,7 @@ def test_power_is_refused_for_a_node_that_tells_no_durable_lengths(tmp_path: Pat
     runtime = LocalRuntime("processes")
     runtime._specs[N1] = node_spec(runtime, tmp_path / "n1")
     with pytest.raises(CapabilityError, match=r"cut the power.*n1.*what it has flushed"):
-        runtime.power_off([N1], 1)
+        runtime.disks.power_off([N1], 1)
     runtime.teardown()
 
 

@@ -1,0 +1,114 @@
+"""One node's disk: an image file in the run's volume, a loop device, an ext4 mount.
+
+It must never touch a file that is not the node's.
+"""
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+import disk_mounts
+
+#: Names of ours beside a node's files begin so.
+OWN = ".splitbrain-"
+BLOCK_BYTES = 4096
+#: Left free behind the end of each file system.
+_TAIL_BYTES = 1 << 20
+_MOUNTS = Path("/run/splitbrain-disks")
+#: How long an unmounted file system may live on in somebody else's namespace.
+_LINGERING_S = 5.0
+
+
+class Disk:
+    """One node's disk, by the folder that holds the images and the node's name."""
+
+    def __init__(self, folder: Path, node: str) -> None:
+        self.node = node
+        self.image = folder / f"{node}.image"
+        #: Names the loop device as the host knows it; the engine mounts what it points to.
+        self.link = folder / f"{node}.device"
+        self.kept = folder / f"{node}.kept"
+        self.song = folder / f"{node}.song"
+        self.mount = _MOUNTS / folder.name / node
+
+    def make(self, size_mib: int) -> None:
+        """An empty file system, without the folder that only a check of it would need."""
+        with self.image.open("wb") as file:
+            file.truncate(size_mib << 20)
+        run(
+            *("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096"),
+            *("-E", "lazy_itable_init=0,lazy_journal_init=0", str(self.image)),
+            str(((size_mib << 20) - _TAIL_BYTES) // BLOCK_BYTES),
+        )
+        self.attach()
+        (self.mount / "lost+found").rmdir()
+        sync_folder(self.mount)
+
+    def attach(self) -> None:
+        """Mount it here; nothing where it is mounted."""
+        if disk_mounts.is_mounted(self.mount):
+            return
+        with disk_mounts.attached(self.image) as device:
+            disk_mounts.mount(device, self.mount)
+        new = self.link.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        new.symlink_to(device)
+        new.replace(self.link)
+
+    def detach(self) -> None:
+        """Unmount it everywhere; the nodes' processes are gone.
+
+        Where another namespace has a copy of the engine's mount, the old file system lives on: the
+        node then goes on with a copy of what is on the disk.
+        """
+        if disk_mounts.is_mounted(self.mount):
+            disk_mounts.thaw(self.mount)
+        disk_mounts.unmount(self.mount)
+        if disk_mounts.is_released(self.image, _LINGERING_S):
+            return
+        copy = self.image.with_suffix(".copy")
+        run("cp", "--sparse=always", str(self.image), str(copy))
+        copy.replace(self.image)
+
+    def files(self) -> list[Path]:
+        """Plain files of the node's, sorted."""
+        return plain_files(self.mount)
+
+    def perch(self) -> int:
+        """Byte of the device at which the canary sits that must survive."""
+        return self.image.stat().st_size - BLOCK_BYTES
+
+    def device(self) -> Path:
+        """The loop device as the kernel knows it."""
+        device = disk_mounts.device_of(self.image)
+        if device is None:
+            raise OSError(errno.ENODEV, "its loop device is gone", str(self.image))
+        return device
+
+
+def plain_files(folder: Path) -> list[Path]:
+    """Files below a folder that are neither links nor ours, sorted."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink() and not path.name.startswith(OWN)
+    )
+
+
+def run(*command: str, fine: tuple[int, ...] = (0,)) -> str:
+    """What a program printed; raises OSError where it ends with any other code."""
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    if done.returncode not in fine:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise OSError(errno.EIO, f"{command[0]}: {said[-1] if said else done.returncode}")
+    return done.stdout
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a folder's names durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Keeps the disks of one run's nodes: an image file, a loop device and an ext4 mount for each.
+
+It runs in a container of its own, and its mounts are seen by that container alone; the engine
+mounts the same devices for the nodes. It acts on the images in its folder and on nothing else.
+
+Usage: ``disks.py hold FOLDER`` is the container's first process. ``disks.py COMMAND FOLDER
+WORDS...`` does one thing and prints one line of JSON; :data:`COMMANDS` has them.
+Exit codes: 0 done, 1 it could not be done (the reason is the last line printed), 64 bad usage.
+"""
+
+import contextlib
+import errno
+import json
+import mmap
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import disk_files
+import disk_mounts
+from disk_image import BLOCK_BYTES, OWN, Disk, run, sync_folder
+
+#: A node sees the ballast while it is there, the canary never.
+_BALLAST = f"{OWN}ballast"
+_CANARY = f"{OWN}canary"
+
+#: Goes with the container's process, unlike all other files of a container.
+READY = Path("/dev/shm/splitbrain-ready")  # noqa: S108 - in a container of its own
+_PROBE_MIB = 16
+#: A file system check that corrected everything says so by 1.
+_CHECKED = (0, 1)
+
+
+# --- commands ---------------------------------------------------------------------------------
+
+
+def probe(folder: Path) -> str:
+    """Do with a small disk what faults do with a node's; an empty word, or why it cannot be."""
+    with tempfile.TemporaryDirectory(dir=folder) as inner:
+        disk = Disk(Path(inner), "probe")
+        try:
+            disk.make(_PROBE_MIB)
+            disk_mounts.freeze(disk.mount)
+            disk_mounts.thaw(disk.mount)
+            _cut([disk])
+            loss = _revived(disk)
+            return "" if loss["synced"] and not loss["unsynced"] else "a power cut took nothing"
+        except OSError as error:
+            return error.strerror or str(error)
+        finally:
+            disk_mounts.unmount(disk.mount)
+
+
+def make(folder: Path, size_mib: str, *nodes: str) -> None:
+    """Make the nodes' disks."""
+    for node in nodes:
+        Disk(folder, node).make(int(size_mib))
+
+
+def cut(folder: Path, *nodes: str) -> None:
+    """Take the power of all of them; their processes are frozen. Canaries go before."""
+    _cut([Disk(folder, node) for node in nodes])
+
+
+def _cut(disks: list[Disk]) -> None:
+    for disk in disks:
+        disk_mounts.thaw(disk.mount)
+        # Which cut it was that a canary has lived through; kept beside the image.
+        disk.song.write_bytes(os.urandom(BLOCK_BYTES))
+    folders = [os.open(disk.mount, os.O_RDONLY | os.O_DIRECTORY) for disk in disks]
+    try:
+        for disk in disks:
+            # A full or failing disk takes no canary: that is seen afterwards.
+            with contextlib.suppress(OSError):
+                _sing_synced(disk)
+        for disk in disks:
+            with contextlib.suppress(OSError):
+                (disk.mount / _CANARY).write_bytes(disk.song.read_bytes())
+        disk_mounts.shut_down(folders)
+    finally:
+        for each in folders:
+            os.close(each)
+
+
+def _sing_synced(disk: Disk) -> None:
+    """Write and flush a block behind the end of the file system, on the same device.
+
+    No file: to sync a new one would flush the node's own changes of names and sizes too, and an old
+    one would be in the way of nodes that begin in an empty folder.
+    """
+    block = mmap.mmap(-1, BLOCK_BYTES)
+    block.write(disk.song.read_bytes())
+    flags = os.O_WRONLY | os.O_DSYNC
+    try:
+        target = os.open(disk.device(), flags | os.O_DIRECT)
+    except OSError:
+        # There are kernels that let nobody write to a mounted device.
+        target = os.open(disk.image, flags)
+    try:
+        os.pwrite(target, block, disk.perch())
+    finally:
+        os.close(target)
+
+
+def revive(folder: Path, *nodes: str) -> list[dict[str, Any]]:
+    """Give the power back to disks of nodes that are down; what their canaries say."""
+    return [_revived(Disk(folder, node)) for node in nodes]
+
+
+def _revived(disk: Disk) -> dict[str, Any]:
+    disk.detach()
+    disk.attach()
+    song = disk.song.read_bytes() if disk.song.exists() else b""
+    canary = disk.mount / _CANARY
+    with disk.image.open("rb") as image:
+        synced = os.pread(image.fileno(), BLOCK_BYTES, disk.perch())
+    unsynced = canary.read_bytes() if canary.exists() else b"gone"
+    canary.unlink(missing_ok=True)
+    disk.song.unlink(missing_ok=True)
+    sync_folder(disk.mount)
+    return {"node": disk.node, "synced": synced == song, "unsynced": unsynced == song}
+
+
+def fill(folder: Path, node: str) -> int:
+    """Take all the room that is left, in ever smaller pieces; how many bytes that is."""
+    target = Disk(folder, node).mount
+    with (target / _BALLAST).open("ab") as file:
+        piece = 1 << 30
+        while piece >= 1 << 12:
+            size = file.seek(0, os.SEEK_END)
+            try:
+                os.posix_fallocate(file.fileno(), size, piece)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                piece >>= 1
+        os.fsync(file.fileno())
+        return file.seek(0, os.SEEK_END)
+
+
+def drain(folder: Path, node: str) -> None:
+    """Undo fill."""
+    ballast = Disk(folder, node).mount / _BALLAST
+    if ballast.exists():
+        ballast.unlink()
+        sync_folder(ballast.parent)
+
+
+def freeze(folder: Path, node: str) -> None:
+    """Let no write come to an end."""
+    disk_mounts.freeze(Disk(folder, node).mount)
+
+
+def thaw(folder: Path, node: str) -> bool:
+    """Undo freeze; whether it was frozen."""
+    return disk_mounts.thaw(Disk(folder, node).mount)
+
+
+def heal(folder: Path, *nodes: str) -> None:
+    """Thaw and drain, all disks where none is named. Mounts what is not mounted."""
+    for disk in _disks(folder, nodes):
+        disk.attach()
+        disk_mounts.thaw(disk.mount)
+        # A disk that failed or was shut down has its ballast until it is repaired.
+        with contextlib.suppress(OSError):
+            drain(folder, disk.node)
+
+
+def recover(folder: Path) -> None:
+    """Mount all disks afresh, as after a power cut; no node runs."""
+    for disk in _disks(folder, ()):
+        # One that is beyond that must not keep the others from being read.
+        with contextlib.suppress(OSError):
+            _revived(disk)
+            drain(folder, disk.node)
+
+
+def _disks(folder: Path, nodes: tuple[str, ...]) -> list[Disk]:
+    return [Disk(folder, node) for node in nodes or sorted(p.stem for p in folder.glob("*.image"))]
+
+
+def fail(folder: Path, node: str) -> None:
+    """Have the file system find an error, and be read-only from then on."""
+    disk_mounts.trigger_error(Disk(folder, node).device(), "an error that splitbrain has planted")
+
+
+def repair(folder: Path, node: str) -> str:
+    """Check the disk of a node that is down and mount it afresh; what the check said."""
+    disk = Disk(folder, node)
+    disk.detach()
+    said = run("e2fsck", "-f", "-p", str(disk.image), fine=_CHECKED)
+    disk.attach()
+    return said.strip()
+
+
+def state(folder: Path, node: str, timeout_s: str) -> str:
+    """What becomes of a write and sync; a frozen disk never lets go of the process that asks."""
+    target = Disk(folder, node).mount
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        null = os.open(os.devnull, os.O_RDWR)
+        # Whoever waits for the end of our output must not wait for a frozen disk.
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
+        os.write(writing, _seen(target).encode())
+        os._exit(0)
+    os.close(writing)
+    os.set_blocking(reading, False)
+    deadline = time.monotonic() + float(timeout_s)
+    while time.monotonic() < deadline:
+        with contextlib.suppress(BlockingIOError):
+            return os.read(reading, 64).decode() or "failing"
+        time.sleep(0.005)
+    return "stalled"
+
+
+def _seen(target: Path) -> str:
+    try:
+        # It never has a name: neither the node nor a power cut finds it.
+        file = os.open(target, os.O_TMPFILE | os.O_RDWR, 0o600)
+        os.write(file, bytes(1 << 13))
+        os.fsync(file)
+    except OSError as error:
+        return {errno.ENOSPC: "full", errno.EROFS: "read-only"}.get(error.errno or 0, "failing")
+    return "writable"
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    command.__name__: command
+    for command in (
+        *(probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state),
+        *(disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write),
+        *(disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.put_back),
+        disk_files.wipe,
+    )
+}
+
+
+def hold(folder: Path) -> int:
+    """Mount what there is, then wait to be told to end; reaps what ``state`` leaves behind."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    heal(folder)
+    READY.touch()
+    # Woken by each child that ends.
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        signal.pause()
+
+
+def main(arguments: list[str]) -> int:
+    """Do one thing."""
+    match arguments:
+        case ["hold", folder]:
+            return hold(Path(folder))
+        case [name, folder, *words] if name in COMMANDS:
+            try:
+                value = COMMANDS[name](Path(folder), *words)
+            except OSError as error:
+                where = f" ({error.filename})" if error.filename else ""
+                print(f"{error.strerror or error}{where}")
+                return 1
+            print(json.dumps(value))
+            return 0
+        case _:
+            print(__doc__)
+            return 64
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

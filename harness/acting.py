@@ -1,0 +1,194 @@
+"""Carries out one act of the nemesis on a real runtime.
+
+The one place that knows which method of a runtime or of its arms does what. Must never decide what
+is done to whom, nor whether it may be.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from contracts.arms import FileChanged, PowerLoss
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from contracts.runtime import Runtime
+from harness.stop import patiently
+from nemesis import acts
+from nemesis.acts import Act
+
+#: A node that has just ended may still be on its way out.
+_START_PATIENCE_S: Final = 10.0
+_START_INTERVAL_S: Final = 0.5
+
+
+class Wiped(msgspec.Struct, frozen=True):
+    """What a wipe found."""
+
+    node: NodeName
+    found: str
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What became of a node's file."""
+
+    node: NodeName
+    #: None: no file fits.
+    change: FileChanged | None
+
+
+#: What a runtime tells of an act beyond that it was done.
+Record = PowerLoss | Changed | Wiped
+
+
+class Performed(msgspec.Struct, frozen=True):
+    """An act that was done."""
+
+    records: tuple[Record, ...] = ()
+    #: In words; empty: nothing that cannot be seen from outside.
+    said: str = ""
+
+
+def perform(runtime: Runtime, act: Act) -> Performed:
+    """Do it; what the runtime tells of it.
+
+    Raises:
+        HarnessError: the environment failed.
+        CapabilityError: the runtime cannot do it.
+    """
+    done = _ACTS[type(act)](runtime, act)
+    return Performed() if done is None else done
+
+
+def _cut(runtime: Runtime, act: acts.Cut) -> None:
+    runtime.cut(act.links)
+
+
+def _restore(runtime: Runtime, act: acts.Restore) -> None:
+    runtime.restore(act.links)
+
+
+def _shape(runtime: Runtime, act: acts.ShapeLinks) -> Performed:
+    return Performed(said=f"by {runtime.links.shape(act.links, act.shape)}")
+
+
+def _unshape(runtime: Runtime, act: acts.UnshapeLinks) -> None:
+    runtime.links.unshape(act.links)
+
+
+def _reset(runtime: Runtime, act: acts.ResetLinks) -> None:
+    runtime.links.reset(act.links)
+
+
+def _unreset(runtime: Runtime, act: acts.UnresetLinks) -> None:
+    runtime.links.unreset(act.links)
+
+
+def _power_off(runtime: Runtime, act: acts.PowerOff) -> Performed:
+    losses = tuple(runtime.disks.power_off(act.nodes, act.draw))
+    return Performed(losses, "; ".join(f"{one.node}: {one.lost}" for one in losses if one.lost))
+
+
+def _terminate(runtime: Runtime, act: acts.Terminate) -> Performed:
+    late = [
+        f"{node} did not end within {act.patience_s:g} s"
+        for node in act.nodes
+        if runtime.processes.terminate(node, act.patience_s) is None
+    ]
+    return Performed(said="; ".join(late))
+
+
+def _start(runtime: Runtime, act: acts.Start) -> None:
+    for node in act.nodes:
+        patiently(
+            lambda node=node: runtime.start(node),
+            _START_PATIENCE_S,
+            _START_INTERVAL_S,
+            HarnessError,
+        )
+
+
+def _fill(runtime: Runtime, act: acts.Fill) -> Performed:
+    return _worded(act.nodes, runtime.disks.fill)
+
+
+def _fail(runtime: Runtime, act: acts.Fail) -> Performed:
+    return _worded(act.nodes, runtime.disks.fail)
+
+
+def _change(runtime: Runtime, act: acts.ChangeFile) -> Performed:
+    changes = tuple(Changed(node, runtime.disks.change(node, act.change)) for node in act.nodes)
+    return Performed(changes, _changes_in_words(changes))
+
+
+def _put_back(runtime: Runtime, act: acts.PutBack) -> Performed:
+    """Of nodes that have ended alone: the others took the change in and went on."""
+    change = msgspec.structs.replace(act.change, kind="restore")
+    changes = tuple(
+        Changed(node, runtime.disks.change(node, change))
+        for node in act.nodes
+        if runtime.status(node) == "exited"
+    )
+    return Performed(said=_changes_in_words(changes))
+
+
+def _changes_in_words(changes: Iterable[Changed]) -> str:
+    return "; ".join(
+        f"{one.node}: {'no file fits' if one.change is None else one.change.sentence()}"
+        for one in changes
+    )
+
+
+def _wipe(runtime: Runtime, act: acts.Wipe) -> Performed:
+    wiped = tuple(Wiped(node, runtime.disks.wipe(node)) for node in act.nodes)
+    return Performed(wiped, "; ".join(f"{one.node}: {one.found}" for one in wiped))
+
+
+def _worded(nodes: Iterable[NodeName], do: Callable[[NodeName], str]) -> Performed:
+    return Performed(said="; ".join(f"{node}: {do(node)}" for node in nodes))
+
+
+def _each(do: Callable[[Runtime, Any, NodeName], None]) -> Callable[[Runtime, Any], None]:
+    """An act that is done to one node after the other."""
+
+    def all_of_them(runtime: Runtime, act: Any) -> None:
+        for node in act.nodes:
+            do(runtime, act, node)
+
+    return all_of_them
+
+
+_ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
+    acts.Cut: _cut,
+    acts.Restore: _restore,
+    acts.ShapeLinks: _shape,
+    acts.UnshapeLinks: _unshape,
+    acts.ResetLinks: _reset,
+    acts.UnresetLinks: _unreset,
+    acts.Kill: _each(lambda runtime, _act, node: runtime.kill(node)),
+    acts.Start: _start,
+    acts.Terminate: _terminate,
+    acts.PowerOff: _power_off,
+    acts.Pause: _each(lambda runtime, _act, node: runtime.pause(node)),
+    acts.Resume: _each(lambda runtime, _act, node: runtime.resume(node)),
+    acts.Throttle: _each(
+        lambda runtime, act, node: runtime.processes.throttle(node, act.cpu_share)
+    ),
+    acts.Unthrottle: _each(lambda runtime, _act, node: runtime.processes.unthrottle(node)),
+    acts.LimitMemory: _each(
+        lambda runtime, act, node: runtime.processes.limit_memory(node, act.limit_mib)
+    ),
+    acts.UnlimitMemory: _each(lambda runtime, _act, node: runtime.processes.unlimit_memory(node)),
+    acts.Fill: _fill,
+    acts.Drain: _each(lambda runtime, _act, node: runtime.disks.drain(node)),
+    acts.Stall: _each(lambda runtime, _act, node: runtime.disks.stall(node)),
+    acts.Unstall: _each(lambda runtime, _act, node: runtime.disks.unstall(node)),
+    acts.Fail: _fail,
+    acts.Repair: _each(lambda runtime, _act, node: runtime.disks.repair(node)),
+    acts.Keep: _each(lambda runtime, _act, node: runtime.disks.keep(node)),
+    acts.ChangeFile: _change,
+    acts.PutBack: _put_back,
+    acts.Wipe: _wipe,
+    acts.Warp: _each(lambda runtime, act, node: runtime.clocks.warp(node, act.warp)),
+    acts.Unwarp: _each(lambda runtime, _act, node: runtime.clocks.unwarp(node)),
+}

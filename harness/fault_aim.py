@@ -1,0 +1,123 @@
+"""When a scheduled fault strikes, and what: its moment awaited, its symbolic target settled.
+
+Never acts, and never strikes where the moment or the target does not come. Safe for several
+threads.
+"""
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from contracts.fault import ActualFault, ScheduledFault
+from contracts.names import NodeName
+from contracts.system import LeaderView
+from harness.progress import Progress
+from harness.run_clock import RunClock
+from harness.state_watch import StateWatch
+from harness.stop import NotYetError, Stop
+from nemesis.awaiting import sentence
+from nemesis.fault_kind import FaultKind
+from nemesis.targets import ClusterView
+
+_NS_PER_MS = 1_000_000
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long the driver waits for what, in seconds."""
+
+    #: For a target to exist; then the fault is not applicable.
+    target_s: float = 5.0
+    bitten_s: float = 3.0
+    healed_s: float = 15.0
+    #: For clients to be served again after a heal, and for the nodes' own traffic.
+    resumed_s: float = 15.0
+    leader_query_s: float = 1.0
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """What came of the wait for a fault's moment."""
+
+    has_come: bool
+    #: Where what was waited for has happened; None where nothing was.
+    there: NodeName | None = None
+    #: Why it will not come; None where it has, or where the run ends.
+    reason: str | None = None
+
+
+class Aim:
+    """The moments and targets of one run's faults."""
+
+    def __init__(
+        self,
+        *,
+        nodes: tuple[NodeName, ...],
+        leader: Callable[[float], LeaderView],
+        clock: RunClock,
+        progress: Progress,
+        stop: Stop,
+        patience: Patience,
+        watch: StateWatch | None,
+    ) -> None:
+        self._nodes = nodes
+        self._ask_leader = leader
+        self._clock = clock
+        self._progress = progress
+        self._stop = stop
+        self._patience = patience
+        self._watch = watch
+        #: Who leads is asked by one thread at a time, so that the last leader is not lost.
+        self._looking = threading.Lock()
+        self._leader: NodeName | None = None
+        self._last_leader: NodeName | None = None
+
+    def await_moment(self, fault: ScheduledFault, at: int) -> Moment:
+        """Wait for what a fault waits for, counted from now on.
+
+        Args:
+            fault: whose time has come.
+            at: when it came, ns since the run's start.
+        """
+        when = fault.when
+        if when is None:
+            return Moment(True)
+        if self._watch is None:
+            return Moment(False, reason="the nodes tell nothing to wait for")
+        end = at + when.timeout_ms * _NS_PER_MS
+        there = self._watch.begin(when).wait((end - self._clock.now()) / 1e9, self._stop)
+        if self._stop.is_set():
+            return Moment(False)
+        if there is None:
+            seconds = when.timeout_ms / 1000
+            return Moment(False, reason=f"{sentence(when)} did not happen within {seconds:g} s")
+        if self._stop.wait(when.delay_ms / 1000):
+            return Moment(False)
+        return Moment(True, there)
+
+    def settle(
+        self, kind: FaultKind, fault: ScheduledFault, there: NodeName | None
+    ) -> ActualFault | None:
+        """What the fault means now, waiting a while for its target to exist."""
+
+        def look() -> ActualFault:
+            actual = kind.actual(fault, self._view(there))
+            if actual is None:
+                raise NotYetError(f"no {fault.target}")
+            return actual
+
+        try:
+            return self._stop.retrying(self._patience.target_s, 0.05, NotYetError)(look)
+        except NotYetError:
+            return None
+
+    def _view(self, there: NodeName | None) -> ClusterView:
+        with self._looking:
+            view = self._ask_leader(self._patience.leader_query_s)
+            self._progress.led_by(view.leader, view.epoch)
+            if self._leader is not None and view.leader != self._leader:
+                self._last_leader = self._leader
+            self._leader = view.leader
+            if self._watch is None:
+                return ClusterView(self._nodes, self._leader, self._last_leader, there=there)
+            ends = self._watch.ends()
+            return ClusterView(self._nodes, self._leader, self._last_leader, ends, there)

@@ -1,0 +1,144 @@
+"""What the faults in force hold on nodes and links, so that several may be in force at once.
+
+The twin of ``harness.simulation.fault_reach`` for real runtimes: a node that two faults hold down
+comes back when both are healed, a link that two faults cut opens with the second heal, and of two
+shapes the one that is left is in force again. Says which part of an act is to be done; must never
+act. Safe for several threads.
+"""
+
+import threading
+from collections.abc import Iterable
+
+from contracts.fault import Link
+from contracts.names import NodeName
+from nemesis.acts import Act, Held, Kill, Place, PowerOff, Terminate, at, places
+from nemesis.expectations import (
+    Expectation,
+    LinkBehaves,
+    LinkDelivers,
+    LinkIs,
+    LinkShaped,
+    PeersFlow,
+    PeersStall,
+)
+
+#: What only a process that exists can be in.
+_OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
+#: What is there more or less, so that who is left puts it back to what it asked for.
+_OF_DEGREE: tuple[Held, ...] = ("shape", "cpu", "memory", "clock")
+
+
+class Holds:
+    """Who holds what, by kind of hold and node or link."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        #: Fault to its latest holding act, in the order in which they took hold.
+        self._held: dict[tuple[Held, Place], dict[int, Act]] = {}
+
+    def admit(self, fault: int, act: Act) -> tuple[Act, ...]:
+        """The acts to be done for an act of a fault, given what the other faults hold."""
+        with self._lock:
+            if act.holds is not None:
+                return self._take(fault, act, act.holds)
+            if act.releases is not None:
+                return self._release(fault, act, act.releases)
+            return (act,)
+
+    def is_down(self, node: NodeName, *, but: int | None = None) -> bool:
+        """Whether a fault holds the node down, one of them apart."""
+        with self._lock:
+            return self._is_held("down", node, but)
+
+    def disturbs(self, fault: int, expectation: Expectation, *, is_healed: bool) -> bool:
+        """Whether other faults in force keep what is expected from being seen, or from meaning it.
+
+        Args:
+            fault: whose expectation it is.
+            expectation: what is looked for.
+            is_healed: whether it is to show a heal.
+        """
+        with self._lock:
+            match expectation:
+                case LinkIs(link, True) | LinkDelivers(link, True):
+                    return self._is_bad(link, fault)
+                case LinkShaped(link, None):
+                    return self._is_held("shape", link, fault)
+                case LinkBehaves(link):
+                    return self._is_bad(link, fault)
+                case PeersFlow(node):
+                    return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
+                case PeersStall(node):
+                    return self._is_held("down", node, fault)
+                case _:
+                    node = getattr(expectation, "node", None)
+                    return is_healed and any(key[1] == node for key in self._by(fault))
+
+    def others(self, fault: int) -> tuple[int, ...]:
+        """Other faults that hold something, sorted."""
+        with self._lock:
+            return tuple(
+                sorted({one for holders in self._held.values() for one in holders} - {fault})
+            )
+
+    def clear(self) -> None:
+        """Everything was healed at once."""
+        with self._lock:
+            self._held.clear()
+
+    def _take(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
+        for place in places(act):
+            holders = self._held.setdefault((held, place), {})
+            holders.pop(fault, None)
+            holders[fault] = act
+        if isinstance(act, Kill | PowerOff):
+            return (act,)
+        # A process that is not there can be neither frozen nor asked to end.
+        needs_process = held in _OF_PROCESSES or isinstance(act, Terminate)
+        if not needs_process:
+            return (act,)
+        return _part(act, [one for one in places(act) if not self._is_held("down", one, fault)])
+
+    def _release(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
+        free: list[Place] = []
+        again: list[Act] = []
+        for place in places(act):
+            holders = self._held.get((held, place), {})
+            holders.pop(fault, None)
+            if not holders:
+                self._held.pop((held, place), None)
+                free.append(place)
+            else:
+                # What was asked for last, by those that are left, is in force again.
+                again.append(at(list(holders.values())[-1], (place,)))
+        if held in _OF_PROCESSES:
+            free = [place for place in free if not self._is_held("down", place, None)]
+        return (*_part(act, free), *(again if held in _OF_DEGREE else ()))
+
+    def _is_held(self, held: Held, place: Place, but: int | None) -> bool:
+        return any(fault != but for fault in self._held.get((held, place), {}))
+
+    def _is_bad(self, link: Link, but: int) -> bool:
+        """Whether another fault keeps packets, or answers, from this link."""
+        back = Link(link.destination, link.source)
+        kinds: tuple[Held, ...] = ("cut", "shape", "reset")
+        states: tuple[Held, ...] = ("down", "paused", "cpu")
+        return any(self._is_held(held, one, but) for held in kinds for one in (link, back)) or any(
+            self._is_held(held, node, but)
+            for held in states
+            for node in (link.source, link.destination)
+        )
+
+    def _by(self, but: int) -> Iterable[tuple[Held, Place]]:
+        """What others hold."""
+        return [key for key, holders in self._held.items() if any(one != but for one in holders)]
+
+
+def _touches(place: Place, node: NodeName) -> bool:
+    return isinstance(place, Link) and node in (place.source, place.destination)
+
+
+def _part(act: Act, kept: list[Place]) -> tuple[Act, ...]:
+    if not kept:
+        return ()
+    return (at(act, kept),)

@@ -1,0 +1,359 @@
+"""What can be done to nodes and links, one act at a time, as data.
+
+Each act says which capability it needs and, in words, what it does. An act that *holds* puts
+something in force on each of its nodes or links until an act that *releases* the same; who carries
+acts out counts holders, so that what two faults hold comes free when both are healed. Must never
+act: ``harness.acting`` does that on real runtimes, ``harness.simulation.course_acts`` in worlds.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Literal
+
+import msgspec
+
+from contracts.arms import ClockWarp, FileChange, Shape
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.runtime import Capability
+
+#: What acts put in force. Of one kind of state a node or link has at most one, whoever asked.
+Held = Literal[
+    "cut",
+    "shape",
+    "reset",
+    "down",
+    "paused",
+    "cpu",
+    "memory",
+    "full",
+    "stalled",
+    "failing",
+    "clock",
+]
+
+
+class _OnLinks(msgspec.Struct, frozen=True, tag=True):
+    needs: ClassVar[Capability]
+    holds: ClassVar[Held | None] = None
+    releases: ClassVar[Held | None] = None
+    verb: ClassVar[str]
+
+    links: tuple[Link, ...]
+
+    def sentence(self) -> str:
+        """What is done, in words."""
+        return f"{self.verb} {len(self.links)} links"
+
+
+class _OnNodes(msgspec.Struct, frozen=True, tag=True):
+    needs: ClassVar[Capability]
+    holds: ClassVar[Held | None] = None
+    releases: ClassVar[Held | None] = None
+    verb: ClassVar[str]
+
+    nodes: tuple[NodeName, ...]
+
+    def sentence(self) -> str:
+        """What is done, in words."""
+        return f"{self.verb} {', '.join(self.nodes)}"
+
+
+class Cut(_OnLinks, frozen=True):
+    """Drop every packet on the links."""
+
+    needs = "partition"
+    holds = "cut"
+    verb = "cut"
+
+
+class Restore(_OnLinks, frozen=True):
+    """Undo ``Cut``."""
+
+    needs = "partition"
+    releases = "cut"
+    verb = "restore"
+
+
+class ShapeLinks(_OnLinks, frozen=True):
+    """Give the links a quality: what is lost, late, doubled, overtaken or slow."""
+
+    shape: Shape
+
+    needs = "loss"
+    holds = "shape"
+    verb = "worsen"
+
+
+class UnshapeLinks(_OnLinks, frozen=True):
+    """Undo ``ShapeLinks``."""
+
+    needs = "loss"
+    releases = "shape"
+    verb = "better"
+
+
+class ResetLinks(_OnLinks, frozen=True):
+    """Answer what open connections send along the links with a reset."""
+
+    needs = "reset"
+    holds = "reset"
+    verb = "reset what travels on"
+
+
+class UnresetLinks(_OnLinks, frozen=True):
+    """Undo ``ResetLinks``."""
+
+    needs = "reset"
+    releases = "reset"
+    verb = "reset no more on"
+
+
+class Kill(_OnNodes, frozen=True):
+    """SIGKILL."""
+
+    needs = "kill"
+    holds = "down"
+    verb = "kill"
+
+
+class Start(_OnNodes, frozen=True):
+    """Start what is down; nothing happens to what runs."""
+
+    needs = "kill"
+    releases = "down"
+    verb = "start"
+
+
+class Terminate(_OnNodes, frozen=True):
+    """SIGTERM, as an operator stops a node; one that does not end in time is left alone."""
+
+    patience_s: float = 10.0
+
+    needs = "terminate"
+    holds = "down"
+    verb = "terminate"
+
+
+class PowerOff(_OnNodes, frozen=True):
+    """Take power from all of them at one moment; what was not flushed is lost."""
+
+    #: Settles what else a runtime without disks of its own loses.
+    draw: int = 0
+
+    needs = "power"
+    holds = "down"
+    verb = "cut the power of"
+
+
+class Pause(_OnNodes, frozen=True):
+    """Freeze every process."""
+
+    needs = "pause"
+    holds = "paused"
+    verb = "freeze"
+
+
+class Resume(_OnNodes, frozen=True):
+    """Undo ``Pause``."""
+
+    needs = "pause"
+    releases = "paused"
+    verb = "thaw"
+
+
+class Throttle(_OnNodes, frozen=True):
+    """Let them have a share of one processor."""
+
+    cpu_share: float
+
+    needs = "cpu"
+    holds = "cpu"
+    verb = "throttle"
+
+
+class Unthrottle(_OnNodes, frozen=True):
+    """Undo ``Throttle``."""
+
+    needs = "cpu"
+    releases = "cpu"
+    verb = "let run freely"
+
+
+class LimitMemory(_OnNodes, frozen=True):
+    """Let them have so much memory; what needs more is killed by the kernel."""
+
+    limit_mib: int
+
+    needs = "memory"
+    holds = "memory"
+    verb = "limit the memory of"
+
+
+class UnlimitMemory(_OnNodes, frozen=True):
+    """Undo ``LimitMemory``."""
+
+    needs = "memory"
+    releases = "memory"
+    verb = "lift the memory limit of"
+
+
+class Fill(_OnNodes, frozen=True):
+    """Leave no room on the disks."""
+
+    needs = "full-disk"
+    holds = "full"
+    verb = "fill the disk of"
+
+
+class Drain(_OnNodes, frozen=True):
+    """Undo ``Fill``."""
+
+    needs = "full-disk"
+    releases = "full"
+    verb = "make room on the disk of"
+
+
+class Stall(_OnNodes, frozen=True):
+    """Let no write come to an end."""
+
+    needs = "disk-stall"
+    holds = "stalled"
+    verb = "stall the disk of"
+
+
+class Unstall(_OnNodes, frozen=True):
+    """Undo ``Stall``."""
+
+    needs = "disk-stall"
+    releases = "stalled"
+    verb = "let the writes go on of"
+
+
+class Fail(_OnNodes, frozen=True):
+    """Have the file systems report an error and go read-only."""
+
+    needs = "disk-error"
+    holds = "failing"
+    verb = "make the disk fail of"
+
+
+class Repair(_OnNodes, frozen=True):
+    """Undo ``Fail``; the nodes must be down."""
+
+    needs = "disk-error"
+    releases = "failing"
+    verb = "repair the disk of"
+
+
+class Keep(_OnNodes, frozen=True):
+    """Copy the data folders as they are durable now."""
+
+    needs = "file-change"
+    verb = "keep a copy of the data of"
+
+
+class ChangeFile(_OnNodes, frozen=True):
+    """Change a file of nodes that are down."""
+
+    change: FileChange
+
+    needs = "file-change"
+    verb = "change a file of"
+
+
+class PutBack(_OnNodes, frozen=True):
+    """Give nodes that refuse a changed file what was kept of it, and leave the others alone.
+
+    A node that has ended at the file promised nothing since, so that its past is whole again.
+    """
+
+    #: Names the file as the change did: same glob, same draw.
+    change: FileChange
+
+    needs = "file-change"
+    verb = "put back the file of"
+
+
+class Wipe(_OnNodes, frozen=True):
+    """Empty the data folders of nodes that are down."""
+
+    needs = "wipe"
+    verb = "wipe the data of"
+
+
+class Warp(_OnNodes, frozen=True):
+    """Have the wall clocks go wrong."""
+
+    warp: ClockWarp
+
+    needs = "clock"
+    holds = "clock"
+    verb = "set wrong the clock of"
+
+
+class Unwarp(_OnNodes, frozen=True):
+    """Undo ``Warp``."""
+
+    needs = "clock"
+    releases = "clock"
+    verb = "set right the clock of"
+
+
+LinkAct = Cut | Restore | ShapeLinks | UnshapeLinks | ResetLinks | UnresetLinks
+NodeAct = (
+    Kill | Start | Terminate | PowerOff | Pause | Resume | Throttle | Unthrottle | LimitMemory
+    | UnlimitMemory | Fill | Drain | Stall | Unstall | Fail | Repair | Keep | ChangeFile | PutBack
+    | Wipe | Warp | Unwarp
+)  # fmt: skip
+Act = LinkAct | NodeAct
+
+#: Every act, for who must know them all.
+ACTS: Final[tuple[type[Act], ...]] = (
+    Cut, Restore, ShapeLinks, UnshapeLinks, ResetLinks, UnresetLinks, Kill, Start, Terminate,
+    PowerOff, Pause, Resume, Throttle, Unthrottle, LimitMemory, UnlimitMemory, Fill, Drain, Stall,
+    Unstall, Fail, Repair, Keep, ChangeFile, PutBack, Wipe, Warp, Unwarp,
+)  # fmt: skip
+
+
+#: What an act is done to.
+Place = NodeName | Link
+
+
+def places(act: Act) -> tuple[Place, ...]:
+    """The nodes or links that an act is done to."""
+    return act.links if isinstance(act, LinkAct) else act.nodes
+
+
+def at(act: Act, kept: Sequence[Place]) -> Act:
+    """The same act, done to these of its nodes or links alone."""
+    field = "links" if isinstance(act, LinkAct) else "nodes"
+    return msgspec.structs.replace(act, **{field: tuple(kept)})
+
+
+def needed(act: Act) -> frozenset[Capability]:
+    """What a runtime must be able to do for the act; a shape needs what each of its parts needs.
+
+    Every runtime can start its nodes.
+    """
+    if isinstance(act, Start):
+        return frozenset()
+    if not isinstance(act, ShapeLinks):
+        return frozenset({act.needs})
+    shape = act.shape
+    parts: tuple[tuple[Capability, object], ...] = (
+        ("loss", shape.loss),
+        ("delay", shape.delay_ms or shape.jitter_ms or shape.reorder or shape.duplicate),
+        ("rate", shape.rate_kbit),
+        ("black-hole", shape.bytes_max),
+    )
+    return frozenset(capability for capability, is_asked in parts if is_asked)
+
+
+def ended_by(act: Act) -> tuple[NodeName, ...]:
+    """Nodes whose process the act ends and holds down."""
+    return act.nodes if not isinstance(act, LinkAct) and act.holds == "down" else ()
+
+
+def started_by(act: Act) -> tuple[NodeName, ...]:
+    """Nodes that the act lets run again."""
+    return act.nodes if isinstance(act, Start) else ()

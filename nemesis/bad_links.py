@@ -1,0 +1,191 @@
+"""Fault kinds that make links bad instead of cutting them.
+
+Shares are of packets. TCP hides what it can: a program sees neither a doubled nor an overtaken
+packet, only that its connection got slow. What proves them are datagrams of our own.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from contracts.arms import LARGE_PROBE_BYTES, Shape
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.runtime import Capability
+from nemesis.acts import ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
+from nemesis.courses import Course, Setting, Step
+from nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped, PeersFlow
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import (
+    BlackHoleOptions,
+    DelayOptions,
+    DuplicateOptions,
+    LossOptions,
+    RateOptions,
+    ReorderOptions,
+    ResetOptions,
+)
+from nemesis.partitions import links_between
+from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+
+#: Probes along a link by which it is judged.
+PROBES: Final = 40
+#: Of a healed link; what a loaded machine may lose and take.
+_LOST_MAX: Final = 0.1
+_CALM_MS_MAX: Final = 100.0
+#: Probes send about 3,000 kbit/s, so a faster link's rate is not told by what comes through.
+_TOLD_KBIT_MAX: Final = 1_000
+
+
+def _touching(
+    hit: tuple[NodeName, ...], nodes: tuple[NodeName, ...], _draw: int, options: Any
+) -> tuple[Link, ...]:
+    """The links between the nodes hit and the others, in the direction that the options say."""
+    links = links_between(hit, nodes)
+    if options.direction == "both":
+        return links
+    is_in = options.direction == "in"
+    return tuple(link for link in links if (link.destination in hit) == is_in)
+
+
+def _shaped(
+    shape_of: Callable[[Any], Shape], seen_of: Callable[[Link, Any], LinkBehaves]
+) -> Callable[[Setting, Any], Course]:
+    """The course of a kind that gives links a shape."""
+
+    def course(setting: Setting, options: Any) -> Course:
+        shape, links = shape_of(options), setting.links
+        return Course(
+            steps=(
+                Step(
+                    (ShapeLinks(links, shape),),
+                    seen=(
+                        *(LinkShaped(link, shape) for link in links),
+                        *(seen_of(link, options) for link in links),
+                    ),
+                ),
+            ),
+            heal=(UnshapeLinks(links),),
+            healed=(*(LinkShaped(link, None) for link in links), *_calm(links, shape)),
+            resumed=_flows(setting),
+        )
+
+    return course
+
+
+def _calm(links: tuple[Link, ...], shape: Shape) -> tuple[Expectation, ...]:
+    """What a link must be like when the shape is gone."""
+    late_ms = shape.delay_ms or math.inf
+    return tuple(
+        LinkBehaves(
+            link,
+            lost_max=_LOST_MAX,
+            doubled_max=_LOST_MAX,
+            median_ms_max=max(_CALM_MS_MAX, late_ms / 2) if late_ms < math.inf else math.inf,
+        )
+        for link in links
+    )
+
+
+def _flows(setting: Setting) -> tuple[Expectation, ...]:
+    touched = {node for link in setting.links for node in (link.source, link.destination)}
+    return tuple(PeersFlow(node) for node in setting.nodes if node in touched)
+
+
+def likely_least(share: float) -> float:
+    """A share that so many probes hardly ever stay below; more than nothing."""
+    return max(1 / PROBES, share - 3 * math.sqrt(share * (1 - share) / PROBES))
+
+
+def _lossy(link: Link, options: LossOptions) -> LinkBehaves:
+    return LinkBehaves(link, lost_min=likely_least(options.loss))
+
+
+def _late(link: Link, options: DelayOptions) -> LinkBehaves:
+    return LinkBehaves(link, median_ms_min=0.8 * max(1, options.delay_ms - options.jitter_ms))
+
+
+def _overtaken(link: Link, options: ReorderOptions) -> LinkBehaves:
+    # Of those that hurry only some had a slow one right before them.
+    return LinkBehaves(link, overtaking_min=likely_least(options.reorder / 4))
+
+
+def _doubled(link: Link, options: DuplicateOptions) -> LinkBehaves:
+    return LinkBehaves(link, doubled_min=likely_least(options.duplicate))
+
+
+def _slow(link: Link, options: RateOptions) -> LinkBehaves:
+    """By what came through where that tells, else by the time of one large probe."""
+    if options.rate_kbit <= _TOLD_KBIT_MAX:
+        return LinkBehaves(link, kbit_max=2.0 * options.rate_kbit)
+    return LinkBehaves(link, median_ms_min=8 * LARGE_PROBE_BYTES / options.rate_kbit / 2)
+
+
+def _swallowed(link: Link, options: BlackHoleOptions) -> LinkBehaves:
+    large = 0.99 if options.bytes_max < LARGE_PROBE_BYTES else 0.0
+    return LinkBehaves(link, large_lost_min=large, small_lost_max=0.5)
+
+
+def _reset(setting: Setting, _options: ResetOptions) -> Course:
+    links = setting.links
+    return Course(
+        steps=(Step((ResetLinks(links),), seen=tuple(LinkIs(link, open=False) for link in links)),),
+        heal=(UnresetLinks(links),),
+        healed=tuple(LinkIs(link, open=True) for link in links),
+        resumed=_flows(setting),
+    )
+
+
+def _kind(name: str, need: Capability, summary: str, **fields: Any) -> FaultKind:
+    usual: dict[str, Any] = {
+        "page": name,
+        "links": _touching,
+        "other_targets": (FOLLOWER, random_target(1), HALVES),
+        "refused_targets": frozenset({ALL}),
+        "leaves_one": True,
+        "needs_up": False,
+    }
+    return FaultKind(name=name, needs=frozenset({need}), summary=summary, **(usual | fields))
+
+
+def _late_shape(options: DelayOptions) -> Shape:
+    return Shape(delay_ms=options.delay_ms, jitter_ms=options.jitter_ms)
+
+
+def _overtaking_shape(options: ReorderOptions) -> Shape:
+    return Shape(delay_ms=options.delay_ms, reorder=options.reorder)
+
+
+BAD_LINKS: Final = (
+    _kind(
+        "loss", "loss", "Loses a share of the packets between the target and the others.",
+        course=_shaped(lambda options: Shape(loss=options.loss), _lossy), options=LossOptions,
+    ),
+    _kind(
+        "delay", "delay", "Delays every packet between the target and the others, with jitter.",
+        course=_shaped(_late_shape, _late), options=DelayOptions,
+    ),
+    _kind(
+        "reorder", "delay", "Lets a share of the packets overtake those before them.",
+        course=_shaped(_overtaking_shape, _overtaken), options=ReorderOptions, page="delay",
+    ),
+    _kind(
+        "duplicate", "delay", "Delivers a share of the packets twice.",
+        course=_shaped(lambda options: Shape(duplicate=options.duplicate), _doubled),
+        options=DuplicateOptions, page="delay",
+    ),
+    _kind(
+        "rate", "rate", "Lets few kilobits a second through between the target and the others.",
+        course=_shaped(lambda options: Shape(rate_kbit=options.rate_kbit), _slow),
+        options=RateOptions,
+    ),
+    _kind(
+        "black-hole", "black-hole", "Lets small packets pass and large ones vanish.",
+        course=_shaped(lambda options: Shape(bytes_max=options.bytes_max), _swallowed),
+        options=BlackHoleOptions,
+    ),
+    _kind(
+        "reset", "reset", "Resets the connections between the target and the others.",
+        course=_reset, options=ResetOptions,
+    ),
+)  # fmt: skip

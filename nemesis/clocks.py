@@ -1,0 +1,84 @@
+"""Fault kinds that make wall clocks wrong, of one node each.
+
+Monotonic clocks stay right: no runtime can change those, and says so.
+"""
+
+from typing import Any, Final
+
+from contracts.arms import ClockWarp
+from nemesis.acts import Unwarp, Warp
+from nemesis.courses import Course, Setting, Step
+from nemesis.expectations import ClockIs, ClockOff, Expectation
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import ClockDriftOptions, ClockJumpOptions, ClockStrobeOptions
+from nemesis.processes import running
+from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+
+PAGE: Final = "clocks"
+#: How far a clock that is right may seem off: the time that asking takes.
+_RIGHT_MS: Final = 500
+
+
+def _healed(setting: Setting) -> tuple[Expectation, ...]:
+    right = (ClockIs(node, -_RIGHT_MS, _RIGHT_MS) for node in setting.hit)
+    return (*right, *running(setting.hit))
+
+
+def _jump(setting: Setting, options: ClockJumpOptions) -> Course:
+    ahead = options.offset_ms
+    seen = tuple(ClockIs(node, ahead - _RIGHT_MS, ahead + _RIGHT_MS) for node in setting.hit)
+    return Course(
+        steps=(Step((Warp(setting.hit, ClockWarp(offset_ms=ahead)),), seen=seen),),
+        heal=(Unwarp(setting.hit),),
+        healed=_healed(setting),
+    )
+
+
+def _drift(setting: Setting, options: ClockDriftOptions) -> Course:
+    """Seen by what has come together after a second."""
+    seen = tuple(ClockOff(node, max(1, abs(options.drift_ppm) // 1000)) for node in setting.hit)
+    return Course(
+        steps=(Step((Warp(setting.hit, ClockWarp(drift_ppm=options.drift_ppm)),), seen=seen),),
+        heal=(Unwarp(setting.hit),),
+        healed=_healed(setting),
+    )
+
+
+def _strobe(setting: Setting, options: ClockStrobeOptions) -> Course:
+    """Wrong and right in turn; the first jump is looked at."""
+    wrong = Warp(setting.hit, ClockWarp(offset_ms=options.offset_ms))
+    off_ms = max(1, abs(options.offset_ms) - _RIGHT_MS)
+    steps = [Step((wrong,), seen=tuple(ClockOff(node, off_ms) for node in setting.hit))]
+    for number in range(1, max(2, setting.duration_ms // options.period_ms)):
+        act = Unwarp(setting.hit) if number % 2 else wrong
+        steps.append(Step((act,), number * options.period_ms))
+    return Course(steps=tuple(steps), heal=(Unwarp(setting.hit),), healed=_healed(setting))
+
+
+def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
+    return FaultKind(
+        name=name,
+        summary=summary,
+        page=PAGE,
+        needs=frozenset({"clock"}),
+        other_targets=(FOLLOWER, random_target(1), ALL),
+        refused_targets=frozenset({HALVES}),
+        exclusive="clock",
+        **fields,
+    )
+
+
+CLOCKS: Final = (
+    _kind(
+        "clock-jump", "Sets the target's wall clock wrong.",
+        course=_jump, options=ClockJumpOptions,
+    ),
+    _kind(
+        "clock-drift", "Lets the target's wall clock go too fast or too slow.",
+        course=_drift, options=ClockDriftOptions,
+    ),
+    _kind(
+        "clock-strobe", "Lets the target's wall clock jump to and fro.",
+        course=_strobe, options=ClockStrobeOptions,
+    ),
+)  # fmt: skip

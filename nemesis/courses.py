@@ -1,0 +1,53 @@
+"""What a fault does over time, as data: timed steps, how it is healed, and what must be seen.
+
+The driver does each step at its time, looks for what the step says must be seen, and heals when the
+fault's time is over. Healing is part of the fault and is done also where it never bit.
+"""
+
+import msgspec
+
+from contracts.fault import Link, Milliseconds
+from contracts.names import NodeName
+from nemesis.acts import Act
+from nemesis.expectations import Expectation
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Some acts at one time."""
+
+    acts: tuple[Act, ...]
+    #: Since the injection.
+    after_ms: Milliseconds = 0
+    #: What must be seen once they are done.
+    seen: tuple[Expectation, ...] = ()
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault from its injection to what shows that it is over."""
+
+    #: By their times; the first is the injection.
+    steps: tuple[Step, ...]
+    #: Undoes every step, whichever of them were done.
+    heal: tuple[Act, ...]
+    #: What must be seen once it is healed, else the environment has failed.
+    healed: tuple[Expectation, ...]
+    #: What must be seen of the system's own traffic then, else the system has not recovered.
+    resumed: tuple[Expectation, ...] = ()
+    #: Nodes whose process ends by this fault, so that its exit is no failure of the system.
+    downs: frozenset[NodeName] = frozenset()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """What a kind's course is made for."""
+
+    #: All nodes of the cluster.
+    nodes: tuple[NodeName, ...]
+    #: The nodes hit.
+    hit: tuple[NodeName, ...]
+    #: The links hit.
+    links: tuple[Link, ...]
+    #: Who led when the target was resolved.
+    leader: NodeName | None
+    duration_ms: Milliseconds
+    #: Settles what is open.
+    draw: int

@@ -1,0 +1,202 @@
+"""Fault kinds of power and disks.
+
+``power`` is the one fault that shows a missing fsync: after a kill the kernel still writes what
+lies in its page cache, after a power cut nobody does. A changed file of a stopped node is met when
+it starts: what its formats can detect it must refuse, with the reason.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from contracts.arms import FileChange
+from nemesis.acts import (
+    Act,
+    ChangeFile,
+    Drain,
+    Fail,
+    Fill,
+    Keep,
+    Kill,
+    PowerOff,
+    PutBack,
+    Repair,
+    Stall,
+    Start,
+    Unstall,
+    Wipe,
+)
+from nemesis.courses import Course, Setting, Step
+from nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import FileOptions, NoOptions, RestoreOptions
+from nemesis.processes import answering, exited, running
+from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+
+#: Of kinds that change files.
+_FILES_PAGE: Final = "file-change"
+#: A changed file is met by its node this share of the fault's time after the change, at most.
+_MET_PART: Final = 3
+_MET_MS_MAX: Final = 1000
+
+
+def _power(setting: Setting, _options: NoOptions) -> Course:
+    """All of them at one moment, as when a rack goes dark."""
+    hit = setting.hit
+    return Course(
+        steps=(
+            Step(
+                (PowerOff(hit, setting.draw),),
+                seen=(*exited(hit), *(CanariesTell(node) for node in hit)),
+            ),
+        ),
+        heal=(Start(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _writable(setting: Setting) -> tuple[DiskIs, ...]:
+    return tuple(DiskIs(node, ("writable",)) for node in setting.hit)
+
+
+def _full(setting: Setting, _options: NoOptions) -> Course:
+    """A node that ends for want of room is started again when there is some."""
+    hit = setting.hit
+    return Course(
+        steps=(Step((Fill(hit),), seen=tuple(DiskIs(node, ("full",)) for node in hit)),),
+        heal=(Drain(hit), Start(hit)),
+        healed=(*_writable(setting), *running(hit)),
+        resumed=answering(hit),
+    )
+
+
+def _stall(setting: Setting, _options: NoOptions) -> Course:
+    hit = setting.hit
+    return Course(
+        steps=(Step((Stall(hit),), seen=tuple(DiskIs(node, ("stalled",)) for node in hit)),),
+        heal=(Unstall(hit), Start(hit)),
+        healed=(*_writable(setting), *running(hit)),
+        resumed=answering(hit),
+    )
+
+
+def _error(setting: Setting, _options: NoOptions) -> Course:
+    """Repaired while the node is down: it must never go on with a disk that has failed it."""
+    hit = setting.hit
+    seen = tuple(DiskIs(node, ("read-only", "failing")) for node in hit)
+    return Course(
+        steps=(Step((Fail(hit),), seen=seen),),
+        heal=(Kill(hit), Repair(hit), Start(hit)),
+        healed=(*_writable(setting), *running(hit)),
+        resumed=answering(hit),
+    )
+
+
+def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOptions], Course]:
+    """Kill, change, and start: the node reads its files again while the fault is in force."""
+
+    def course(setting: Setting, options: FileOptions) -> Course:
+        hit = setting.hit
+        change = FileChange(
+            kind=kind,
+            file=options.file,
+            draw=setting.draw,
+            offset=None if options.offset < 0 else options.offset,
+            length=options.length,
+        )
+        acts: tuple[Act, ...] = (Kill(hit), Keep(hit), ChangeFile(hit, change))
+        met_ms = max(1, min(_MET_MS_MAX, setting.duration_ms // _MET_PART))
+        return Course(
+            steps=(
+                Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
+                Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
+            ),
+            heal=(PutBack(hit, change), Start(hit)),
+            healed=running(hit),
+            resumed=answering(hit),
+        )
+
+    return course
+
+
+def _put_back(setting: Setting, options: RestoreOptions) -> Course:
+    """Keep what is there now, go on, and put it back later: the node lost what came in between."""
+    hit = setting.hit
+    change = FileChange(kind="restore", file=options.file, draw=setting.draw)
+    half_ms = max(1, setting.duration_ms // 2)
+    return Course(
+        steps=(
+            Step((Keep(hit),)),
+            Step(
+                (Kill(hit), ChangeFile(hit, change)),
+                half_ms,
+                seen=(*exited(hit), *(FileReads(node) for node in hit)),
+            ),
+        ),
+        heal=(Start(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _wipe(setting: Setting, _options: NoOptions) -> Course:
+    hit = setting.hit
+    return Course(
+        steps=(
+            Step((Kill(hit), Wipe(hit)), seen=(*exited(hit), *(DataGone(node) for node in hit))),
+        ),
+        heal=(Start(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
+    usual: dict[str, Any] = {
+        "page": name,
+        "other_targets": (FOLLOWER, random_target(1)),
+        "refused_targets": frozenset({HALVES}),
+        "exclusive": "disk",
+    }
+    return FaultKind(name=name, summary=summary, **(usual | fields))
+
+
+DISKS: Final = (
+    _kind(
+        "power", "Cuts the target's power: what was not flushed is gone.",
+        needs=frozenset({"power"}), course=_power, ends_processes=True, exclusive=None,
+        other_targets=(FOLLOWER, random_target(1), ALL),
+    ),
+    _kind(
+        "full-disk", "Leaves the target's disk no room.",
+        needs=frozenset({"full-disk"}), course=_full,
+    ),
+    _kind(
+        "disk-stall", "Lets no write on the target's disk come to an end.",
+        needs=frozenset({"disk-stall"}), course=_stall,
+    ),
+    _kind(
+        "disk-error", "Makes the target's file system report an error and go read-only.",
+        needs=frozenset({"disk-error", "kill"}), course=_error,
+    ),
+    _kind(
+        "flip", "Flips bits in a file of the stopped target, which then starts.",
+        page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_changed("flip"),
+        options=FileOptions, ends_processes=True, rule="forgets", needs_up=False,
+    ),
+    _kind(
+        "truncate", "Cuts off the end of a file of the stopped target, which then starts.",
+        page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_changed("truncate"),
+        options=FileOptions, ends_processes=True, rule="forgets", needs_up=False,
+    ),
+    _kind(
+        "restore", "Puts a file of the stopped target back to an older state.",
+        page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_put_back,
+        options=RestoreOptions, ends_processes=True, rule="lies",
+    ),
+    _kind(
+        "wipe", "Empties the data folder of the stopped target, which comes back without a past.",
+        needs=frozenset({"wipe", "kill"}), course=_wipe, ends_processes=True, rule="forgets",
+        needs_up=False,
+    ),
+)  # fmt: skip

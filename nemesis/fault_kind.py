@@ -1,0 +1,121 @@
+"""What a fault kind is: data, and the functions that make its course.
+
+A kind turns a scheduled fault into an ``ActualFault`` when its symbolic target is settled, and that
+into a ``Course``: what is done when, how it is healed, and what must be seen. Must never act.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from contracts.fault import ActualFault, Link, Milliseconds, ScheduledFault
+from contracts.names import NodeName
+from contracts.runtime import Capability
+from nemesis.courses import Course, Setting
+from nemesis.fault_options import NoOptions, filled, read_options
+from nemesis.targets import LEADER, PINNED_NODES, ClusterView, nodes_hit, random_target
+
+#: How a kind stands to what consensus promises (design, section 9). ``forgets``: a voter loses what
+#: it had flushed, which the cluster must be able to bear; ``lies``: and nobody can tell.
+Rule = Literal["keeps", "forgets", "lies"]
+#: Of what a node can have but one fault at a time: the heal of one would end them all.
+Exclusive = Literal["disk", "clock", "memory"]
+
+#: Further nodes that are hit along with the target: the target's, all, the draw, the options.
+Joined = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple[NodeName, ...]]
+#: The links hit: the nodes hit, all, the draw, the options.
+LinksOf = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple[Link, ...]]
+
+
+class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of fault."""
+
+    name: str
+    #: What it does, one sentence.
+    summary: str
+    #: Its page: ``docs/faults/<page>.md``.
+    page: str
+    #: What the runtime must be able to do.
+    needs: frozenset[Capability]
+    #: Its course, given the setting and its options.
+    course: Callable[[Setting, Any], Course]
+    #: What it may be told; every field has a default.
+    options: type[msgspec.Struct] = NoOptions
+    joined: Joined | None = None
+    #: None: it is about nodes alone.
+    links: LinksOf | None = None
+    #: Target of the first fault of this kind that a plan draws.
+    first_target: str = LEADER
+    #: Targets that the plan draws from where the user names none, besides the first.
+    other_targets: tuple[str, ...] = ("follower", random_target(1))
+    #: Symbolic targets that make no sense for it.
+    refused_targets: frozenset[str] = frozenset()
+    #: The only targets that it may have; None: all but the refused.
+    only_targets: frozenset[str] | None = None
+    #: Whether at least one node must stay out of the target.
+    leaves_one: bool = False
+    #: Nodes that the cluster must have.
+    nodes_min: int = 1
+    #: Whether it does nothing to a node that is down.
+    needs_up: bool = True
+    #: Whether the processes of the nodes hit end by it.
+    ends_processes: bool = False
+    rule: Rule = "keeps"
+    exclusive: Exclusive | None = None
+
+    def refuses(self, target: str) -> bool:
+        """Whether the symbolic target makes no sense for it."""
+        if self.only_targets is not None and target not in self.only_targets:
+            return True
+        return target in self.refused_targets
+
+    def targets(self) -> tuple[str, ...]:
+        """Targets to offer to who named a wrong one."""
+        return tuple(dict.fromkeys((self.first_target, *self.other_targets)))
+
+    def actual(self, fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+        """What the scheduled fault means now; None where its target does not exist.
+
+        Raises:
+            UsageError: an option does not exist or has a value that cannot be.
+        """
+        hit = nodes_hit(fault, view)
+        if hit is None or len(view.nodes) < self.nodes_min:
+            return None
+        options = read_options(self.name, self.options, fault.options)
+        if self.joined is not None and PINNED_NODES not in fault.options:
+            hit = self.joined(hit, view.nodes, fault.draw, options)
+        links = () if self.links is None else self.links(hit, view.nodes, fault.draw, options)
+        if self.links is not None and not links:
+            return None
+        return ActualFault(
+            index=fault.index,
+            kind=self.name,
+            target=fault.target,
+            nodes=hit,
+            links=links,
+            leader=view.leader,
+            draw=fault.draw,
+            options=filled(options),
+        )
+
+    def course_of(
+        self, fault: ActualFault, duration_ms: Milliseconds, nodes: tuple[NodeName, ...]
+    ) -> Course:
+        """What is done when, how it is healed, and what must be seen.
+
+        Args:
+            fault: as it was settled.
+            duration_ms: from its injection to its heal.
+            nodes: all of the cluster's.
+        """
+        setting = Setting(
+            nodes=nodes,
+            hit=fault.nodes,
+            links=fault.links,
+            leader=fault.leader,
+            duration_ms=duration_ms,
+            draw=fault.draw,
+        )
+        return self.course(setting, read_options(self.name, self.options, fault.options))

@@ -1,0 +1,258 @@
+"""Fault kinds that cut links between nodes.
+
+Clients on the host still reach every node: that is the point, a client that talks to an isolated
+leader sees the lies that a deposed leader can tell. Sources of the shapes: Jepsen's grudges;
+partial partitions as in Cloudflare's post-mortem of 2020-11-02.
+"""
+
+from typing import Any, Final
+
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.runtime import Capability
+from nemesis.acts import Cut, Kill, Restore, Start
+from nemesis.courses import Course, Setting, Step
+from nemesis.expectations import (
+    Expectation,
+    LinkDelivers,
+    LinkIs,
+    NodeIs,
+    PeersFlow,
+    PeersStall,
+)
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
+from nemesis.targets import ALL, FOLLOWER, HALVES, random_target, shuffled
+
+PAGE: Final = "partitions"
+#: A cut must last as long as a probe of it, and so must the time between two cuts.
+_FLAP_MS_MIN: Final = 500
+
+_Nodes = tuple[NodeName, ...]
+
+
+def all_links(nodes: _Nodes) -> tuple[Link, ...]:
+    """Every direction between two nodes."""
+    return tuple(Link(a, b) for a in nodes for b in nodes if a != b)
+
+
+def links_between(group: _Nodes, nodes: _Nodes) -> tuple[Link, ...]:
+    """Links between the group and all other nodes, both directions, in the nodes' order."""
+    inside = frozenset(group)
+    return tuple(
+        link for link in all_links(nodes) if (link.source in inside) != (link.destination in inside)
+    )
+
+
+def _between(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link, ...]:
+    return links_between(hit, nodes)
+
+
+def _inbound(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link, ...]:
+    return tuple(link for link in links_between(hit, nodes) if link.destination in hit)
+
+
+def _outbound(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link, ...]:
+    return tuple(link for link in links_between(hit, nodes) if link.source in hit)
+
+
+def _ring(_hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> tuple[Link, ...]:
+    """All links but those to the nearest on a ring: each node still reaches a majority."""
+    ring = shuffled(nodes, draw)
+    place = {node: number for number, node in enumerate(ring)}
+    # Of a majority the node itself is one, and its neighbours on both sides are the others.
+    reach = (len(nodes) // 2 + 1) // 2
+
+    def distance(link: Link) -> int:
+        apart = abs(place[link.source] - place[link.destination])
+        return min(apart, len(ring) - apart)
+
+    return tuple(link for link in all_links(nodes) if distance(link) > reach)
+
+
+def _halves_beside(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> tuple[Link, ...]:
+    """The links between two halves of the nodes that are not hit: those reach both."""
+    rest = [node for node in nodes if node not in hit]
+    first = frozenset(shuffled(rest, draw)[: len(rest) // 2])
+    return tuple(
+        link
+        for link in all_links(nodes)
+        if link.source not in hit
+        and link.destination not in hit
+        and (link.source in first) != (link.destination in first)
+    )
+
+
+def _within(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link, ...]:
+    return tuple(
+        link for link in all_links(nodes) if link.source in hit and link.destination in hit
+    )
+
+
+def _with_drawn(hit: _Nodes, nodes: _Nodes, draw: int, count: int) -> _Nodes:
+    others = [node for node in nodes if node not in hit]
+    chosen = (*hit, *shuffled(others, draw)[:count])
+    return tuple(node for node in nodes if node in chosen)
+
+
+def _beside(hit: _Nodes, nodes: _Nodes, draw: int, options: GroupOptions) -> _Nodes:
+    """The target's nodes and so many others, one node at least left out."""
+    return _with_drawn(hit, nodes, draw, min(options.beside, len(nodes) - len(hit) - 1))
+
+
+def _third(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> _Nodes:
+    """Fewer than a third of the nodes, the target among them; one at least."""
+    return _with_drawn(hit[:1], nodes, draw, max(1, (len(nodes) - 1) // 3) - 1)
+
+
+def _pair(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> _Nodes:
+    """The target and another one."""
+    return _with_drawn(hit[:1], nodes, draw, 1)
+
+
+def _cut_off(setting: Setting) -> _Nodes:
+    """Nodes whom the leader's records reach no more."""
+    hit = {
+        node
+        for link in setting.links
+        for node in (link.source, link.destination)
+        if setting.leader in (link.source, link.destination)
+    }
+    return tuple(node for node in setting.nodes if node in hit and node != setting.leader)
+
+
+def _seen(setting: Setting) -> tuple[Expectation, ...]:
+    """Each cut link cut, each other link open, and the leader's traffic stalled."""
+    cut = frozenset(setting.links)
+    return (
+        *(LinkIs(link, open=link not in cut) for link in all_links(setting.nodes)),
+        *(PeersStall(node) for node in _cut_off(setting)),
+    )
+
+
+def _flows(setting: Setting) -> tuple[Expectation, ...]:
+    touched = {node for link in setting.links for node in (link.source, link.destination)}
+    return tuple(PeersFlow(node) for node in setting.nodes if node in touched)
+
+
+def _open(setting: Setting) -> tuple[Expectation, ...]:
+    return tuple(LinkIs(link, open=True) for link in setting.links)
+
+
+def _cut_course(setting: Setting, _options: Any) -> Course:
+    return Course(
+        steps=(Step((Cut(setting.links),), seen=_seen(setting)),),
+        heal=(Restore(setting.links),),
+        healed=_open(setting),
+        resumed=_flows(setting),
+    )
+
+
+def _one_way_course(setting: Setting, _options: Any) -> Course:
+    """A connection needs both directions, so datagrams tell which one is cut."""
+    cut = frozenset(setting.links)
+    back = tuple(Link(link.destination, link.source) for link in setting.links)
+    seen = (
+        *(LinkDelivers(link, delivers=False) for link in setting.links),
+        *(LinkDelivers(link, delivers=True) for link in back if link not in cut),
+        *(PeersStall(node) for node in _cut_off(setting)),
+    )
+    return Course(
+        steps=(Step((Cut(setting.links),), seen=seen),),
+        heal=(Restore(setting.links),),
+        healed=(*(LinkDelivers(link, delivers=True) for link in setting.links), *_open(setting)),
+        resumed=_flows(setting),
+    )
+
+
+def _flap_course(setting: Setting, options: FlapOptions) -> Course:
+    """Cut and restore in equal parts of the time; the first cut is looked at."""
+    half_ms = max(_FLAP_MS_MIN, setting.duration_ms // (2 * options.count))
+    steps = [Step((Cut(setting.links),), seen=_seen(setting))]
+    for number in range(1, options.count):
+        steps.append(Step((Restore(setting.links),), (2 * number - 1) * half_ms))
+        steps.append(Step((Cut(setting.links),), 2 * number * half_ms))
+    return Course(
+        steps=tuple(steps),
+        heal=(Restore(setting.links),),
+        healed=_open(setting),
+        resumed=_flows(setting),
+    )
+
+
+def _cut_then_kill_course(setting: Setting, options: CutThenKillOptions) -> Course:
+    """Killed while cut off: what it held alone comes back late, after others went on."""
+    exited = tuple(NodeIs(node, "exited") for node in setting.hit)
+    running = tuple(NodeIs(node, "running") for node in setting.hit)
+    kill_ms = min(options.kill_after_ms, max(1, setting.duration_ms * 2 // 3))
+    return Course(
+        steps=(
+            Step((Cut(setting.links),), seen=_seen(setting)),
+            Step((Kill(setting.hit),), kill_ms, seen=exited),
+        ),
+        heal=(Restore(setting.links), Start(setting.hit)),
+        healed=(*running, *_open(setting)),
+        resumed=_flows(setting),
+    )
+
+
+_CUTS: Final[frozenset[Capability]] = frozenset({"partition"})
+_GROUPS: Final = (FOLLOWER, random_target(1), HALVES)
+_ONE: Final = (FOLLOWER, random_target(1))
+
+PARTITIONS: Final = (
+    FaultKind(
+        name="partition", page=PAGE, needs=_CUTS, course=_cut_course, joined=_beside,
+        links=_between, options=GroupOptions, other_targets=_GROUPS, leaves_one=True,
+        refused_targets=frozenset({ALL}), needs_up=False,
+        summary="Cuts the target off from all other nodes, in both directions.",
+    ),
+    FaultKind(
+        name="majorities-ring", page=PAGE, needs=_CUTS, course=_cut_course, links=_ring,
+        first_target=ALL, other_targets=(ALL,), only_targets=frozenset({ALL}), nodes_min=4,
+        needs_up=False,
+        summary="Every node reaches a majority, and no two the same one.",
+    ),
+    FaultKind(
+        name="bridge", page=PAGE, needs=_CUTS, course=_cut_course, links=_halves_beside,
+        other_targets=_ONE, refused_targets=frozenset({ALL, HALVES}), nodes_min=3, needs_up=False,
+        summary="Two halves that reach each other through the target alone.",
+    ),
+    FaultKind(
+        name="minority-third", page=PAGE, needs=_CUTS, course=_cut_course,
+        joined=_third, links=_between, other_targets=_ONE, leaves_one=True,
+        refused_targets=frozenset({ALL, HALVES}), needs_up=False,
+        summary="Cuts off fewer than a third of the nodes, the target among them.",
+    ),
+    FaultKind(
+        name="one-way-in", page=PAGE, needs=_CUTS, course=_one_way_course,
+        links=_inbound, other_targets=_GROUPS, leaves_one=True, refused_targets=frozenset({ALL}),
+        needs_up=False,
+        summary="The target hears nothing from the other nodes, and they hear it.",
+    ),
+    FaultKind(
+        name="one-way-out", page=PAGE, needs=_CUTS, course=_one_way_course,
+        links=_outbound, other_targets=_GROUPS, leaves_one=True, refused_targets=frozenset({ALL}),
+        needs_up=False,
+        summary="The target hears the other nodes, and they hear nothing from it.",
+    ),
+    FaultKind(
+        name="partial", page=PAGE, needs=_CUTS, course=_cut_course, joined=_pair,
+        links=_within, other_targets=_ONE, refused_targets=frozenset({ALL, HALVES}), nodes_min=3,
+        needs_up=False,
+        summary="The target and one other node lose each other; all others reach both.",
+    ),
+    FaultKind(
+        name="cut-then-kill", page=PAGE, needs=frozenset({"partition", "kill"}),
+        course=_cut_then_kill_course, links=_between, options=CutThenKillOptions,
+        other_targets=_ONE, leaves_one=True, refused_targets=frozenset({ALL}),
+        ends_processes=True,
+        summary="Cuts the target off, kills it a while later, and brings it back connected.",
+    ),
+    FaultKind(
+        name="flap", page=PAGE, needs=_CUTS, course=_flap_course, links=_between,
+        options=FlapOptions, other_targets=_GROUPS, leaves_one=True,
+        refused_targets=frozenset({ALL}), needs_up=False,
+        summary="Cuts the target off and lets it back, again and again.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,325 @@
+"""Plan files: a schedule in the user's own words, or what to draw one from.
+
+TOML (or JSON), one of two forms, told apart by the key that is there::
+
+    [[faults]]                          nemesis = "partition,kill:leader"
+    kind = "partition"                  [pace]
+    target = "leader"                   overlap = 2
+    at_ms = 3000                        [options.partition]
+    duration_ms = 5000                  beside = 1
+
+``docs/faults/plans.md`` has all keys. Errors name the line. A plan file may carry settings for the
+systems that it is made for.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from contracts.errors import UsageError
+from contracts.fault import Awaited, Milliseconds, ScheduledFault
+from contracts.names import NodeName
+from history.json_problems import in_words
+from nemesis.awaiting import check_awaited
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import BEYOND_PROMISE, read_options
+from nemesis.kinds import fault_kind
+from nemesis.nearest import or_nearest
+from nemesis.plan import NONE, Pace, check_nodes, parse, refuse_target
+from nemesis.targets import THERE, canonical, check_pinned, check_target
+
+#: How names of plan files end.
+PLAN_FILE_ENDINGS: Final = (".json", ".toml")
+_PLAN_HOLDS: Final = 'It holds "faults", a list of objects with kind, target, at_ms and duration_ms'
+_UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `\$?\.?([^`]*)`)?")
+_PLACE = re.compile(r" - at `\$?\.?([^`]*)`")
+
+
+class FileFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One fault as a plan file writes it."""
+
+    kind: str
+    target: str
+    #: Needed unless it waits; then the time from which on it does.
+    at_ms: Milliseconds | None = None
+    duration_ms: Milliseconds = 5000
+    draw: int = 0
+    options: dict[str, Any] = {}
+    when: Awaited | None = None
+
+
+class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of a plan file."""
+
+    faults: tuple[FileFault, ...] = ()
+    #: System to its own settings by its own names; in force where the user gives none.
+    settings: dict[str, dict[str, str]] = {}
+    #: As ``--nemesis`` takes it; the schedule is drawn from it.
+    nemesis: str | None = None
+    pace: Pace = Pace()
+    #: Kind to options of its drawn faults.
+    options: dict[str, dict[str, Any]] = {}
+    #: How many of ``faults`` may be in force at once.
+    overlap: int = 1
+    #: Whether faults may go beyond what a system can promise to survive.
+    beyond_promise: bool = False
+
+
+class ReadPlan(msgspec.Struct, frozen=True):
+    """A plan file that was read, and where each of its faults stands."""
+
+    plan: PlanFile
+    #: As errors name them.
+    places: tuple[str, ...] = ()
+
+
+def parse_plan_file(content: bytes, name: str) -> ReadPlan:
+    """Read a plan file.
+
+    Args:
+        content: of the file.
+        name: of the file; its ending, one of ``PLAN_FILE_ENDINGS``, tells the notation.
+
+    Raises:
+        UsageError: it is no plan file; names the line.
+    """
+    is_toml = name.endswith(".toml")
+    text = ""
+    try:
+        text = content.decode("utf-8")
+        if is_toml:
+            plan = msgspec.convert(tomllib.loads(text), PlanFile)
+        else:
+            plan = msgspec.json.decode(text, type=PlanFile)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(*_refusal(error, name, text if is_toml else "")) from error
+    if not plan.faults and plan.nemesis is None:
+        raise UsageError(
+            f"the plan file {name} cannot be read: it has no field 'faults'", _PLAN_HOLDS
+        )
+    if plan.faults and plan.nemesis is not None:
+        raise UsageError(
+            f"the plan file {name} has both faults and a nemesis",
+            "Write either [[faults]], the schedule itself, or nemesis, what to draw it from",
+        )
+    headers = _lines_of(text, "[[faults]]") if is_toml else []
+    places = tuple(
+        f"{name} line {headers[number]}: " if number < len(headers) else ""
+        for number in range(len(plan.faults))
+    )
+    return ReadPlan(plan, places)
+
+
+def from_file_faults(
+    faults: Sequence[FileFault],
+    nodes: Sequence[NodeName],
+    time_limit_ms: Milliseconds,
+    *,
+    overlap: int = 1,
+    beyond_promise: bool = False,
+    places: Sequence[str] = (),
+) -> tuple[ScheduledFault, ...]:
+    """A schedule of these faults, which must fit into the time limit.
+
+    Args:
+        faults: in any order.
+        nodes: of the cluster.
+        time_limit_ms: of the load.
+        overlap: how many may be in force at once; those that wait are not counted.
+        beyond_promise: whether they may go beyond what a system can promise to survive.
+        places: where each of them stands, to be put before what is wrong with it.
+
+    Raises:
+        UsageError: a kind, target or option does not exist, too many faults overlap, or one ends
+            too late.
+    """
+    scheduled: list[ScheduledFault] = []
+    ends_ms: list[int] = []
+    order = sorted(range(len(faults)), key=lambda number: faults[number].at_ms or 0)
+    for index, number in enumerate(order):
+        fault = faults[number]
+        try:
+            made = _scheduled(index, fault, nodes, ends_ms, overlap, time_limit_ms)
+        except UsageError as error:
+            place = places[number] if number < len(places) else ""
+            raise UsageError(place + error.problem, error.next_step) from error
+        if beyond_promise:
+            made = msgspec.structs.replace(made, options={**made.options, BEYOND_PROMISE: True})
+        scheduled.append(made)
+        if fault.when is None:
+            ends_ms.append(made.at_ms + made.duration_ms)
+    return tuple(scheduled)
+
+
+def with_options(
+    schedule: Sequence[ScheduledFault], plan: PlanFile, name: str
+) -> tuple[ScheduledFault, ...]:
+    """A drawn schedule with the options that the plan file gives its kinds.
+
+    Raises:
+        UsageError: an option does not exist, or is of a kind that the plan does not draw.
+    """
+    drawn = [wanted.kind for wanted in parse(plan.nemesis or NONE)]
+    for kind_name, options in plan.options.items():
+        if kind_name not in drawn:
+            raise UsageError(
+                f"{name} has options of {kind_name!r}, which the plan does not draw",
+                or_nearest(kind_name, drawn, "plan's faults"),
+            )
+        read_options(kind_name, fault_kind(kind_name).options, options)
+    beyond = {BEYOND_PROMISE: True} if plan.beyond_promise else {}
+    return tuple(
+        msgspec.structs.replace(fault, options={**plan.options.get(fault.kind, {}), **beyond})
+        for fault in schedule
+    )
+
+
+def _scheduled(
+    index: int,
+    fault: FileFault,
+    nodes: Sequence[NodeName],
+    ends_ms: Sequence[int],
+    overlap: int,
+    time_limit_ms: Milliseconds,
+) -> ScheduledFault:
+    kind = fault_kind(fault.kind)
+    target = canonical(fault.target)
+    _check_target(kind, target, fault, nodes)
+    at_ms = fault.at_ms
+    if at_ms is None:
+        if fault.when is None:
+            raise UsageError(
+                f"a fault {fault.kind!r} says neither when to strike nor what to wait for",
+                "Give it an at_ms, or a when",
+            )
+        at_ms = 0
+    if fault.when is not None:
+        check_awaited(fault.when, tuple(nodes))
+    _check_window(fault, at_ms, ends_ms if fault.when is None else (), overlap)
+    check_pinned(fault.options, nodes)
+    read_options(kind.name, kind.options, fault.options)
+    end_ms = at_ms + fault.duration_ms
+    if end_ms > time_limit_ms:
+        raise UsageError(
+            f"the fault at {at_ms} ms ends after the time limit of {time_limit_ms} ms",
+            f"Choose a --time-limit of at least {end_ms / 1000:g}",
+        )
+    return ScheduledFault(
+        index=index,
+        kind=fault.kind,
+        target=target,
+        at_ms=at_ms,
+        duration_ms=fault.duration_ms,
+        draw=fault.draw,
+        options=fault.options,
+        when=fault.when,
+    )
+
+
+def _check_target(
+    kind: FaultKind, target: str, fault: FileFault, nodes: Sequence[NodeName]
+) -> None:
+    check_nodes(kind, nodes)
+    if target == THERE:
+        if fault.when is None:
+            raise UsageError(
+                f"a fault {kind.name!r} strikes {THERE!r}, and waits for no happening",
+                "Say in its when what it waits for, or name another target",
+            )
+        return
+    check_target(target, nodes, leave_one=kind.leaves_one)
+    refuse_target(kind, target)
+
+
+def _check_window(fault: FileFault, at_ms: int, ends_ms: Sequence[int], overlap: int) -> None:
+    """Refuse a window that cannot be, or in which too many others are in force."""
+    if at_ms < 0:
+        raise UsageError(
+            f"the fault at {at_ms} ms begins before the load", "Give it an at_ms of at least 0"
+        )
+    if fault.duration_ms <= 0:
+        raise UsageError(
+            f"the fault at {at_ms} ms lasts {fault.duration_ms} ms",
+            "Give it a duration_ms of at least 1",
+        )
+    if fault.draw < 0:
+        raise UsageError(
+            f"the fault at {at_ms} ms has the draw {fault.draw}", "Give it a draw of at least 0"
+        )
+    in_force = [end_ms for end_ms in ends_ms if end_ms > at_ms]
+    if len(in_force) >= overlap:
+        raise UsageError(
+            f"the fault at {at_ms} ms begins before the one before it is over at {max(in_force)} "
+            "ms",
+            f"Give each fault a window of its own, or let the plan have overlap = {overlap + 1}",
+        )
+
+
+def _refusal(error: Exception, name: str, toml: str) -> tuple[str, str]:
+    """What is wrong with a file, naming the line where it is known, and the next step."""
+    next_step = _PLAN_HOLDS
+    if isinstance(error, tomllib.TOMLDecodeError):
+        return f"the plan file {name} cannot be read: it is no TOML: {error}", next_step
+    said = str(error)
+    place = _PLACE.search(said)
+    path = place[1] if place else ""
+    unknown = _UNKNOWN.fullmatch(said)
+    if unknown is not None:
+        path = ".".join(part for part in (unknown[2], unknown[1]) if part)
+        next_step = or_nearest(unknown[1], _fields_at(unknown[2] or ""), "fields")
+    line = line_of(toml, path) if toml else None
+    # What may be left out is told as a type that may be null, which TOML has not.
+    words = in_words(error).replace(" or null", "")
+    where = name if line is None else f"{name}, line {line},"
+    return f"the plan file {where} cannot be read: {words}", next_step
+
+
+def _fields_at(path: str) -> tuple[str, ...]:
+    """Names of the fields that the object at this place of a plan file may have."""
+    if path.endswith("when"):
+        return Awaited.__struct_fields__
+    if path.startswith("faults"):
+        return FileFault.__struct_fields__
+    if path.startswith("pace"):
+        return Pace.__struct_fields__
+    return PlanFile.__struct_fields__
+
+
+def line_of(toml: str, path: str) -> int | None:
+    """The line, from 1, at which a value of a TOML document stands; None where it is not found.
+
+    Args:
+        toml: a document whose tables are headed ``[name]`` and ``[[name]]``.
+        path: such as ``faults[2].options.loss``.
+    """
+    found: int | None = None
+    first, last, names = 1, len(toml.splitlines()), path.split(".")
+    for name in names:
+        key, _, index = name.rstrip("]").partition("[")
+        if index:
+            lines = _lines_of(toml, f"[[{key}]]")
+            if int(index) >= len(lines):
+                break
+            first = found = lines[int(index)]
+            last = next(iter(lines[int(index) + 1 :]), last + 1) - 1
+            continue
+        heads = re.compile(rf"\s*(?:\[+[^\]]*\b{re.escape(key)}\]+|\"?{re.escape(key)}\"?\s*[=.])")
+        inline = re.compile(rf".*[{{,\s]\"?{re.escape(key)}\"?\s*=")
+        numbered = list(enumerate(toml.splitlines(), start=1))[first - 1 : last]
+        at = next((number for number, line in numbered if heads.match(line)), None)
+        at = at or next((number for number, line in numbered if inline.match(line)), None)
+        if at is None:
+            break
+        first = found = at
+    return found
+
+
+def _lines_of(toml: str, header: str) -> list[int]:
+    return [
+        number
+        for number, line in enumerate(toml.splitlines(), start=1)
+        if "".join(line.partition("#")[0].split()) == header
+    ]

@@ -1,0 +1,216 @@
+"""Fault kinds that end, freeze or starve processes.
+
+A killed node loses its memory, not its disk, and not what the kernel still holds in its page cache:
+no kind here can show a missing fsync. A frozen one loses nothing and wakes up believing what it
+believed before.
+"""
+
+from typing import Any, Final
+
+from contracts.names import NodeName
+from nemesis.acts import (
+    Kill,
+    LimitMemory,
+    Pause,
+    Resume,
+    Start,
+    Terminate,
+    Throttle,
+    UnlimitMemory,
+    Unthrottle,
+)
+from nemesis.courses import Course, Setting, Step
+from nemesis.expectations import (
+    Expectation,
+    MemoryPressed,
+    NodeAnswers,
+    NodeIs,
+    NodeIsSilent,
+    ProcessorShare,
+)
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import (
+    CpuOptions,
+    CrashLoopOptions,
+    MemoryOptions,
+    NoOptions,
+    TerminateOptions,
+)
+from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+
+PAGE: Final = "processes"
+_NO_HALVES: Final = frozenset({HALVES})
+
+
+def exited(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
+    """Gone, as the runtime sees it."""
+    return tuple(NodeIs(node, "exited") for node in nodes)
+
+
+def running(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
+    """Running, as the runtime sees it."""
+    return tuple(NodeIs(node, "running") for node in nodes)
+
+
+def answering(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
+    """Their own programs answer again."""
+    return tuple(NodeAnswers(node, answers=True) for node in nodes)
+
+
+def _kill(setting: Setting, _options: NoOptions) -> Course:
+    hit = setting.hit
+    return Course(
+        steps=(Step((Kill(hit),), seen=exited(hit)),),
+        heal=(Start(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _terminate(setting: Setting, options: TerminateOptions) -> Course:
+    hit = setting.hit
+    return Course(
+        steps=(Step((Terminate(hit, options.patience_ms / 1000),), seen=exited(hit)),),
+        heal=(Start(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _restart(setting: Setting, options: TerminateOptions) -> Course:
+    """Down no longer than it takes; the rest of the fault's time belongs to coming back."""
+    hit = setting.hit
+    return Course(
+        steps=(
+            Step((Terminate(hit, options.patience_ms / 1000),), seen=exited(hit)),
+            Step((Start(hit),), 1, seen=running(hit)),
+        ),
+        heal=(Start(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _pause(setting: Setting, _options: NoOptions) -> Course:
+    hit = setting.hit
+    seen = (
+        *(NodeIs(node, "paused") for node in hit),
+        *(NodeIsSilent(node) for node in hit),
+        *(NodeAnswers(node, answers=False) for node in hit),
+    )
+    return Course(
+        steps=(Step((Pause(hit),), seen=seen),),
+        heal=(Resume(hit),),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _rolling_restart(setting: Setting, options: TerminateOptions) -> Course:
+    """One after the other, the leader last, each back before the next one goes."""
+    order = sorted(setting.hit, key=lambda node: node == setting.leader)
+    slot_ms = max(2, setting.duration_ms // max(1, len(order)))
+    steps: list[Step] = []
+    for number, node in enumerate(order):
+        one = (node,)
+        begin_ms = number * slot_ms
+        ending = Terminate(one, options.patience_ms / 1000)
+        steps.append(Step((ending,), begin_ms, seen=exited(one)))
+        steps.append(Step((Start(one),), begin_ms + slot_ms // 3, seen=running(one)))
+    return Course(
+        steps=tuple(steps),
+        heal=(Start(setting.hit),),
+        healed=running(setting.hit),
+        resumed=answering(setting.hit),
+    )
+
+
+def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
+    """Killed again as soon as it has come back, so that recovery itself is interrupted."""
+    hit = setting.hit
+    slot_ms = max(2, setting.duration_ms // options.count)
+    steps = [Step((Kill(hit),), seen=exited(hit))]
+    for number in range(1, options.count):
+        steps.append(Step((Start(hit),), number * slot_ms - slot_ms // 2))
+        steps.append(Step((Kill(hit),), number * slot_ms))
+    return Course(
+        steps=tuple(steps), heal=(Start(hit),), healed=running(hit), resumed=answering(hit)
+    )
+
+
+def _throttle(setting: Setting, options: CpuOptions) -> Course:
+    hit = setting.hit
+    return Course(
+        steps=(
+            Step(
+                (Throttle(hit, options.cpu_share),),
+                seen=tuple(ProcessorShare(node, options.cpu_share) for node in hit),
+            ),
+        ),
+        heal=(Unthrottle(hit),),
+        healed=(*(ProcessorShare(node, None) for node in hit), *running(hit)),
+        resumed=answering(hit),
+    )
+
+
+def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
+    """Who needs more is killed by the kernel; the heal starts it again."""
+    hit = setting.hit
+    return Course(
+        steps=(
+            Step(
+                (LimitMemory(hit, options.limit_mib),),
+                seen=tuple(MemoryPressed(node, options.limit_mib) for node in hit),
+            ),
+        ),
+        heal=(UnlimitMemory(hit), Start(hit)),
+        healed=running(hit),
+        resumed=answering(hit),
+    )
+
+
+def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
+    usual: dict[str, Any] = {"page": PAGE, "refused_targets": _NO_HALVES}
+    return FaultKind(name=name, summary=summary, **(usual | fields))
+
+
+PROCESSES: Final = (
+    _kind(
+        "kill", "Ends the target's processes at once (SIGKILL) and starts them again when healed.",
+        needs=frozenset({"kill"}), course=_kill, ends_processes=True,
+    ),
+    _kind(
+        "terminate", "Asks the target to end (SIGTERM) and starts it again when healed.",
+        needs=frozenset({"terminate"}), course=_terminate, options=TerminateOptions,
+        ends_processes=True,
+    ),
+    _kind(
+        "restart", "Asks the target to end (SIGTERM) and starts it at once.",
+        needs=frozenset({"terminate"}), course=_restart, options=TerminateOptions,
+        ends_processes=True,
+    ),
+    _kind(
+        "pause", "Freezes every process of the target; it wakes up believing what it believed.",
+        needs=frozenset({"pause"}), course=_pause,
+    ),
+    _kind(
+        "rolling-restart", "Restarts the target's nodes one after the other, the leader last.",
+        needs=frozenset({"terminate"}), course=_rolling_restart, options=TerminateOptions,
+        first_target=ALL, other_targets=(ALL,), ends_processes=True,
+    ),
+    _kind(
+        "crash-loop", "Kills the target again as soon as it has come back, several times.",
+        needs=frozenset({"kill"}), course=_crash_loop, options=CrashLoopOptions,
+        ends_processes=True,
+    ),
+    _kind(
+        "cpu", "Lets the target have a small share of one processor.",
+        needs=frozenset({"cpu"}), course=_throttle, options=CpuOptions,
+        other_targets=(FOLLOWER, random_target(1), ALL),
+    ),
+    _kind(
+        "memory", "Lets the target have little memory; what needs more is killed by the kernel.",
+        needs=frozenset({"memory"}), course=_limit_memory, options=MemoryOptions,
+        exclusive="memory",
+    ),
+)  # fmt: skip

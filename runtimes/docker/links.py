@@ -1,0 +1,184 @@
+"""The links between a run's pods: cuts, probes, and the tools of each pod's pause container.
+
+Everything is done in the pause containers, by the tools that ``docker/pod`` puts into their image.
+It acts on the run's own pods only.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import docker.errors
+from docker import DockerClient
+
+from contracts.errors import HarnessError
+from contracts.fault import Link
+from contracts.names import NodeName, RunId
+from runtimes.docker.engine import engine_action
+from runtimes.docker.names import OWNER_LABEL, ROLE_LABEL, RunMark
+from runtimes.docker.pods import TOOLS, Pod
+from runtimes.link_probes import ProbedLinks
+from runtimes.owners import this_process
+
+#: Datagrams that see one direction of a link go to this port of the destination's pod.
+_ONE_WAY_PORT: Final = 47_999
+_AT_ONCE: Final = 16
+#: What is taken for possible until the pod's image, with which it can be tried, is there.
+_USUAL_MEANS: Final = frozenset({"loss", "black-hole", "queue", "rate", "reset"})
+#: The trial belongs to no run folder: the process that made it says whether it is left behind.
+_TRIAL: Final = RunMark(RunId("trial-of-the-kernel"), "/nonexistent/trial/lock")
+
+_Thing = TypeVar("_Thing")
+_Result = TypeVar("_Result")
+
+
+class PodLinks(ProbedLinks):
+    """Implements :class:`runtimes.link_shapes.LinkTools`, and the cuts.
+
+    Args:
+        pods: the deployed ones, as they come and go.
+        pod_of: finds one; raises HarnessError for a node that is not deployed.
+    """
+
+    def __init__(self, pods: Mapping[NodeName, Pod], pod_of: Callable[[NodeName], Pod]) -> None:
+        super().__init__()
+        self._pods = pods
+        self._pod = pod_of
+
+    # --- cuts ---------------------------------------------------------------------------------
+
+    def change(self, action: str, links: Iterable[Link]) -> None:
+        """``cut`` or ``restore`` these links."""
+        sources: defaultdict[NodeName, list[str]] = defaultdict(list)
+        for link in sorted(set(links)):
+            sources[link.destination].append(self._pod(link.source).address)
+        # Packets are dropped where they arrive: a drop on the sender's side would be told to it.
+        on_all(
+            [(self._pod(node), addresses) for node, addresses in sources.items()],
+            lambda change: change[0].firewall(action, change[1]),
+        )
+
+    def cut(self) -> frozenset[Link]:
+        """The links that are cut now, as the kernel tells it."""
+        by_address = {pod.address: name for name, pod in self._pods.items()}
+        listings = on_all(
+            self._pods.items(), lambda item: (item[0], item[1].firewall("list").split())
+        )
+        return frozenset(
+            Link(source=by_address[address], destination=destination)
+            for destination, addresses in listings
+            for address in addresses
+        )
+
+    # --- probes -------------------------------------------------------------------------------
+
+    def reachable(self, link: Link, port: str, timeout_s: float) -> bool:
+        """Whether a new connection along the link opens and is answered within the time."""
+        destination = self._pod(link.destination)
+        number = destination.spec.ports[port]
+        code, _ = self._pod(link.source).execute(
+            ["probe.py", "connect", destination.address, str(number), str(timeout_s)]
+        )
+        return code == 0
+
+    def delivers(self, link: Link, timeout_s: float) -> bool:
+        """Whether a datagram along the link arrives: one direction, whatever the nodes do."""
+        destination, source = self._pod(link.destination), self._pod(link.source)
+        with ThreadPoolExecutor(1, thread_name_prefix="listen") as pool:
+            listening = pool.submit(
+                destination.execute,
+                ["probe.py", "listen", str(_ONE_WAY_PORT), str(timeout_s)],
+            )
+            # The listener may not be there for the first ones.
+            while not listening.done():
+                source.execute(["probe.py", "send", destination.address, str(_ONE_WAY_PORT)])
+            return listening.result()[0] == 0
+
+    # --- tools --------------------------------------------------------------------------------
+
+    def nodes(self) -> Sequence[NodeName]:
+        """The deployed nodes."""
+        return list(self._pods)
+
+    def address(self, node: NodeName) -> str:
+        """Of the node's pod in the run's network."""
+        return self._pod(node).address
+
+    def run(self, node: NodeName, words: Sequence[str]) -> str:
+        """Run a tool in the node's pod; what it printed.
+
+        Raises:
+            HarnessError: it failed.
+        """
+        code, output = self._pod(node).execute(list(words))
+        if code != 0:
+            raise HarnessError(
+                f"run {words[0]} for {node}",
+                str(self._pod(node).pause_container.name),
+                output.strip().replace("\n", " | ") or f"exit code {code}",
+                "`splitbrain doctor` says what this kernel can do",
+            )
+        return output
+
+    def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
+        """From now on answer exactly these addresses' packets of connections with resets."""
+        self._pod(node).firewall("resets", sorted(sources))
+
+    def answered_with_resets(self, node: NodeName) -> Collection[str]:
+        """Those addresses, as the kernel tells it."""
+        return self._pod(node).firewall("list-resets").split()
+
+
+class EngineMeans:
+    """What the engine's kernel can do to links, tried once per image in a pod without a network."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, frozenset[str]] = {}
+
+    def of(self, client: DockerClient, tag: str) -> frozenset[str]:
+        """Words of ``links.py means``.
+
+        Args:
+            client: of the engine.
+            tag: of the pod's image. Where it is not there yet, the usual is taken for possible; a
+                shape that the kernel refuses is then refused when it is asked for.
+
+        Raises:
+            HarnessError: the engine does not answer, or the trial failed.
+        """
+        with engine_action("look for an image", tag):
+            try:
+                image_id = str(client.images.get(tag).id)
+            except docker.errors.ImageNotFound:
+                return _USUAL_MEANS
+        if image_id not in self._found:
+            containers: Any = client.containers
+            with engine_action("try what the kernel can do to links", image_id):
+                said = containers.run(
+                    image_id,
+                    ["means"],
+                    entrypoint=[f"{TOOLS}/links.py"],
+                    network_mode="none",
+                    cap_add=["NET_ADMIN"],
+                    # A sweep takes it if this process dies before it has removed it.
+                    labels={
+                        **_TRIAL.labels(),
+                        ROLE_LABEL: "pod",
+                        OWNER_LABEL: this_process().word(),
+                    },
+                    remove=True,
+                )
+            self._found[image_id] = frozenset(json.loads(said))
+        return self._found[image_id]
+
+
+#: Kernels do not change while a process lives.
+ENGINE_MEANS: Final = EngineMeans()
+
+
+def on_all(things: Iterable[_Thing], action: Callable[[_Thing], _Result]) -> list[_Result]:
+    """Do it to all side by side; the first failure is raised when all are done."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
+        return list(pool.map(action, things))

@@ -1,0 +1,143 @@
+"""Changes files of a stopped node as a disk that lies would; for all runtimes.
+
+What is open in a change is settled by its draw alone. It reaches the files by a small protocol, so
+that the same rules hold wherever a runtime keeps them, and it believes in a change only when it has
+read it back. It must never touch a file that no change names, nor the files of a running node.
+"""
+
+import random
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from contracts.arms import FileChange, FileChanged
+from contracts.errors import HarnessError
+
+_SHOWN_BYTES_MAX = 64
+#: More flips than this in one change are not one fault but a wipe.
+_FLIPPED_BYTES_MAX = 4_096
+_BITS = 8
+
+
+class Files(Protocol):
+    """The plain files of one data folder, by their path below it. Each write is durable."""
+
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file there is now."""
+        ...
+
+    def kept(self) -> Mapping[str, int]:
+        """Bytes of each file that was kept."""
+        ...
+
+    def read(self, file: str, offset: int, length: int) -> bytes:
+        """Bytes of a file, from the disk and not from memory."""
+        ...
+
+    def write(self, file: str, offset: int, content: bytes) -> None:
+        """Put bytes in the place of others."""
+        ...
+
+    def truncate(self, file: str, size: int) -> None:
+        """Cut a file off."""
+        ...
+
+    def difference(self, file: str) -> int | None:
+        """First byte in which a file differs from its kept copy; None where they are equal."""
+        ...
+
+    def put_back(self, file: str) -> None:
+        """Let a file be as it was kept, whether it is there or not."""
+        ...
+
+
+def change_file(files: Files, change: FileChange) -> FileChanged | None:
+    """Make the change; None where no file fits.
+
+    The file is matched as a whole path, and an asterisk matches slashes too.
+
+    Raises:
+        HarnessError: the change does not read back.
+    """
+    chance = random.Random(f"{change.draw} {change.kind} {change.file}").random
+    # All that may be open is drawn first, so that no choice shifts another.
+    file_share, place_share, bit_share = chance(), chance(), chance()
+    file = _chosen(_fitting(files, change), file_share)
+    if file is None:
+        return None
+    if change.kind == "flip":
+        return _flip(files, change, file, place_share, bit_share)
+    if change.kind == "truncate":
+        return _truncate(files, change, file, place_share)
+    return _restore(files, file)
+
+
+def _fitting(files: Files, change: FileChange) -> list[str]:
+    if change.kind == "restore":
+        kept = sorted(file for file in files.kept() if fnmatchcase(file, change.file))
+        return [file for file in kept if files.difference(file) is not None]
+    smallest = change.offset or 0
+    return sorted(
+        file
+        for file, size in files.sizes().items()
+        if fnmatchcase(file, change.file) and size > smallest
+    )
+
+
+def _chosen(fitting: list[str], share: float) -> str | None:
+    return fitting[int(share * len(fitting))] if fitting else None
+
+
+def _flip(
+    files: Files, change: FileChange, file: str, place_share: float, bit_share: float
+) -> FileChanged:
+    size = files.sizes()[file]
+    length = max(1, min(change.length, size, _FLIPPED_BYTES_MAX))
+    offset = change.offset
+    if offset is None:
+        offset = int(place_share * (size - length + 1))
+    before = files.read(file, offset, length)
+    bit = 1 << int(bit_share * _BITS)
+    after = bytes(byte ^ bit for byte in before)
+    files.write(file, offset, after)
+    _confirm(file, files.read(file, offset, len(after)) == after)
+    return FileChanged("flip", file, offset, _hex(before), _hex(after), size, size)
+
+
+def _truncate(files: Files, change: FileChange, file: str, place_share: float) -> FileChanged:
+    size = files.sizes()[file]
+    if change.offset is not None:
+        end = change.offset
+    elif change.length > 1:
+        end = max(0, size - change.length)
+    else:
+        end = int(place_share * size)
+    before = files.read(file, end, _SHOWN_BYTES_MAX)
+    files.truncate(file, end)
+    _confirm(file, files.sizes()[file] == end)
+    return FileChanged("truncate", file, end, _hex(before), "", size, end)
+
+
+def _restore(files: Files, file: str) -> FileChanged:
+    size = files.sizes().get(file, 0)
+    offset = files.difference(file) or 0
+    before = files.read(file, offset, _SHOWN_BYTES_MAX) if size else b""
+    files.put_back(file)
+    after = files.read(file, offset, _SHOWN_BYTES_MAX)
+    _confirm(file, files.difference(file) is None)
+    size_after = files.sizes()[file]
+    return FileChanged("restore", file, offset, _hex(before), _hex(after), size, size_after)
+
+
+def _hex(content: bytes) -> str:
+    return content[:_SHOWN_BYTES_MAX].hex()
+
+
+def _confirm(file: str, reads_back: bool) -> None:
+    if not reads_back:
+        raise HarnessError(
+            "change a file",
+            file,
+            "what was written does not read back",
+            "Something else writes to this data folder, or its disk is broken",
+        )

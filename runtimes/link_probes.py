@@ -1,0 +1,82 @@
+"""What a link does to datagrams: two tools, one at each end, and what they have seen in figures.
+
+The tools are those of ``docker/pod/probe.py``; how one gets to run inside a node's network is the
+runtime's business. It must change nothing.
+"""
+
+import itertools
+import json
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from contracts.arms import LARGE_PROBE_BYTES, LinkQuality
+from contracts.fault import Link
+from contracts.names import NodeName
+
+#: Probes are counted at one of these ports; no system that is known listens there for datagrams.
+_FIRST_PORT: Final = 47_000
+_PORTS: Final = 900
+#: How long one who counts outlives the time of those who send to him, at most.
+_GRACE_S: Final = 20.0
+
+
+class ProbedLinks(ABC):
+    """Measures links by two tools, one at each end; the rest of what the arm asks is the heirs'."""
+
+    def __init__(self) -> None:
+        self._measurements = itertools.count()
+
+    @abstractmethod
+    def address(self, node: NodeName) -> str:
+        """Of the node in the network of nodes."""
+
+    @abstractmethod
+    def run(self, node: NodeName, words: Sequence[str]) -> str:
+        """Run a tool inside the node's network; what it printed."""
+
+    def observe(self, link: Link, probes: int, timeout_s: float) -> tuple[str, str]:
+        """Send numbered datagrams; what ``probe.py`` printed at the far end and at the near.
+
+        Raises:
+            HarnessError: a probe cannot run.
+        """
+        # Others may measure at the same node at the same time.
+        port = str(_FIRST_PORT + next(self._measurements) % _PORTS)
+        near_end, far_end = link.source, link.destination
+        with ThreadPoolExecutor(1, thread_name_prefix="count") as pool:
+            counting = pool.submit(
+                self.run, far_end, ["probe.py", "count", port, str(timeout_s + _GRACE_S)]
+            )
+            try:
+                self.run(far_end, ["probe.py", "await", port, str(_GRACE_S)])
+                numbers = (port, str(probes), str(LARGE_PROBE_BYTES), str(timeout_s))
+                words = ["probe.py", "stream", self.address(far_end), *numbers]
+                near = self.run(near_end, words)
+            finally:
+                self.run(far_end, ["probe.py", "end", port])
+            return counting.result(), near
+
+
+def quality_of(counted: str, streamed: str) -> LinkQuality:
+    """What probes have seen, from what ``probe.py count`` and ``probe.py stream`` printed."""
+    far: dict[str, Any] = json.loads(counted)
+    near: dict[str, Any] = json.loads(streamed)
+    first = list(dict.fromkeys(far["order"]))
+    overtaking, earliest_behind = 0, len(first) + int(near["sent"])
+    for number in reversed(first):
+        overtaking += earliest_behind < number
+        earliest_behind = min(earliest_behind, number)
+    trips = near["trips_ms"]
+    return LinkQuality(
+        sent=near["sent"],
+        arrived=len(first),
+        doubled=len(far["order"]) - len(first),
+        overtaking=overtaking,
+        median_ms=statistics.median(trips) if trips else None,
+        large_sent=near["sent"] // 2,
+        large_arrived=sum(number % 2 for number in first),
+        kbit=far["kbit"],
+    )

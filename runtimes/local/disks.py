@@ -1,0 +1,276 @@
+"""Bad disks of nodes that are processes of this machine: what can be done to a folder.
+
+Power cuts follow the node's own table of what it has flushed (:mod:`runtimes.local.power`): no
+kernel takes anything, so no canary can prove it. Files are changed, kept and wiped in place. Full,
+stalled and failing disks need a file system for each node, which only the docker runtime makes.
+"""
+
+import errno
+import os
+import shutil
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+from contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
+from contracts.errors import CapabilityError, HarnessError
+from contracts.names import NodeName
+from contracts.runtime import NodeSpec, NodeStatus
+from runtimes.file_changes import change_file
+from runtimes.local import power
+
+_KEPT: Final = "kept"
+_CANARY: Final = b"\0" * 8192
+_STEP_BYTES: Final = 1 << 20
+
+
+class LocalDisks:
+    """Implements :class:`contracts.arms.DiskArm` on the nodes' data folders.
+
+    Args:
+        spec: gives a deployed node's spec; raises HarnessError for any other.
+        status: what a node's process does.
+        kill_all: ends all processes of all these nodes at one moment.
+    """
+
+    def __init__(
+        self,
+        spec: Callable[[NodeName], NodeSpec],
+        status: Callable[[NodeName], NodeStatus],
+        kill_all: Callable[[Sequence[NodeName]], None],
+    ) -> None:
+        self._spec = spec
+        self._status = status
+        self._kill_all = kill_all
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> tuple[PowerLoss, ...]:
+        """Kill the nodes, then take from their files what they had not flushed.
+
+        Raises:
+            CapabilityError: a node does not say what it has flushed.
+            HarnessError: the files cannot be changed.
+        """
+        folders: list[tuple[NodeName, Path, Path]] = []
+        for node in nodes:
+            spec = self._spec(node)
+            if spec.durable_lengths_path is None:
+                raise CapabilityError(
+                    "cut the power",
+                    node,
+                    "its program does not tell what it has flushed",
+                    "Leave power out of --nemesis: nobody can tell what its disk would forget.",
+                )
+            folders.append((node, Path(spec.data_path), Path(spec.durable_lengths_path)))
+        self._kill_all(nodes)
+        return tuple(
+            PowerLoss(
+                node=node,
+                # Nothing is proven by a canary here: the node's own table says what was flushed.
+                synced_is_there=True,
+                unsynced_is_there=False,
+                # Each node has a draw of its own: with one, equal files would lose equal bytes.
+                lost=f"{power.in_words(power.lose_unflushed(data, table, draw + number))}, "
+                "by the node's own table; no canary",
+            )
+            for number, (node, data, table) in enumerate(folders)
+        )
+
+    def fill(self, node: NodeName) -> str:
+        """Refused."""
+        self._refuse(f"fill the disk of {node}")
+
+    def drain(self, node: NodeName) -> None:
+        """Nothing is filled."""
+
+    def stall(self, node: NodeName) -> None:
+        """Refused."""
+        self._refuse(f"freeze the disk of {node}")
+
+    def unstall(self, node: NodeName) -> None:
+        """Nothing is frozen."""
+
+    def fail(self, node: NodeName) -> str:
+        """Refused."""
+        self._refuse(f"break the disk of {node}")
+
+    def repair(self, node: NodeName) -> None:
+        """Nothing is broken."""
+
+    def _refuse(self, action: str) -> NoReturn:
+        raise CapabilityError(
+            action,
+            "runtime local",
+            "its nodes have folders, not disks of their own",
+            "Use --runtime docker, or leave this fault out of the plan",
+        )
+
+    def change(self, node: NodeName, change: FileChange) -> FileChanged | None:
+        """Change a file of a node that is down; None where no file fits."""
+        with self._stopped(f"change a file of {node}", node) as files:
+            return change_file(files, change)
+
+    def keep(self, node: NodeName) -> None:
+        """Copy the node's files as they read now, flushed before; the node may run."""
+        with self._files(f"keep the files of {node}", node) as files:
+            files.keep()
+
+    def read(self, node: NodeName, file: str, offset: int, length: int) -> bytes:
+        """Bytes of a file, from the disk as far as memory holds nothing newer."""
+        with self._files(f"read a file of {node}", node) as files:
+            return files.read(file, offset, length)
+
+    def wipe(self, node: NodeName) -> str:
+        """Empty the data folder of a node that is down."""
+        with self._stopped(f"wipe the disk of {node}", node) as files:
+            sizes = files.sizes()
+            files.wipe()
+        return f"{len(sizes):,} files with {sum(sizes.values()):,} bytes"
+
+    def state(self, node: NodeName, timeout_s: float) -> DiskState:
+        """What becomes of a write and sync of a nameless file in the data folder.
+
+        A disk that stalls keeps the thread that asks it, not the one that called.
+        """
+        seen: list[DiskState] = []
+        folder = Path(self._spec(node).data_path)
+        asking = threading.Thread(
+            target=lambda: seen.append(_seen(folder)), name=f"disk of {node}", daemon=True
+        )
+        asking.start()
+        asking.join(timeout_s)
+        return seen[0] if seen else "stalled"
+
+    @contextmanager
+    def _stopped(self, action: str, node: NodeName) -> Generator["FolderFiles"]:
+        status = self._status(node)
+        if status in ("running", "paused"):
+            raise HarnessError(action, node, f"the node is {status}", "Kill it before")
+        with self._files(action, node) as files:
+            yield files
+
+    @contextmanager
+    def _files(self, action: str, node: NodeName) -> Generator["FolderFiles"]:
+        data = Path(self._spec(node).data_path)
+        try:
+            yield FolderFiles(data, data.with_name(f"{data.name}-{_KEPT}"))
+        except (OSError, shutil.Error) as error:
+            raise HarnessError(
+                action, str(data), str(error), "Look at that disk and start again"
+            ) from error
+
+
+class FolderFiles:
+    """Implements :class:`runtimes.file_changes.Files` on a folder of this machine.
+
+    Args:
+        data: the folder.
+        kept_files: where copies are kept, beside it.
+    """
+
+    def __init__(self, data: Path, kept_files: Path) -> None:
+        self._data = data
+        self._kept = kept_files
+
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file there is now."""
+        return _sizes(self._data)
+
+    def kept(self) -> Mapping[str, int]:
+        """Bytes of each file that was kept."""
+        return _sizes(self._kept)
+
+    def read(self, file: str, offset: int, length: int) -> bytes:
+        """Bytes of a file; what memory has of it is dropped before."""
+        with (self._data / file).open("rb") as opened:
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            return os.pread(opened.fileno(), length, offset)
+
+    def write(self, file: str, offset: int, content: bytes) -> None:
+        """Put bytes in the place of others."""
+        with (self._data / file).open("r+b") as opened:
+            os.pwrite(opened.fileno(), content, offset)
+            os.fsync(opened.fileno())
+
+    def truncate(self, file: str, size: int) -> None:
+        """Cut a file off."""
+        with (self._data / file).open("r+b") as opened:
+            opened.truncate(size)
+            os.fsync(opened.fileno())
+
+    def difference(self, file: str) -> int | None:
+        """First byte in which a file differs from its kept copy; None where they are equal."""
+        present, old = self._data / file, self._kept / file
+        if not present.exists():
+            return 0
+        position = 0
+        with present.open("rb") as first, old.open("rb") as second:
+            while True:
+                one, other = first.read(_STEP_BYTES), second.read(_STEP_BYTES)
+                if one != other:
+                    both = enumerate(zip(one, other, strict=False))
+                    differing = (number for number, (a, b) in both if a != b)
+                    return position + next(differing, min(len(one), len(other)))
+                if not one:
+                    return None
+                position += len(one)
+
+    def put_back(self, file: str) -> None:
+        """Let a file be as it was kept."""
+        target = self._data / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(self._kept / file, target)
+        for path in (target, target.parent):
+            _sync(path)
+
+    def keep(self) -> None:
+        """Copy all files; earlier copies go."""
+        shutil.rmtree(self._kept, ignore_errors=True)
+        self._kept.mkdir(parents=True)
+        for file in self.sizes():
+            # A running node may remove one meanwhile.
+            with suppress(FileNotFoundError):
+                _sync(self._data / file)
+                (self._kept / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(self._data / file, self._kept / file)
+
+    def wipe(self) -> None:
+        """Remove all that is in the folder."""
+        for path in self._data.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        _sync(self._data)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {
+        str(path.relative_to(folder)): path.stat().st_size
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _seen(folder: Path) -> DiskState:
+    try:
+        # It never has a name, so that the node never sees it.
+        file = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+        try:
+            os.write(file, _CANARY)
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        words: dict[str, DiskState] = {"ENOSPC": "full", "EROFS": "read-only"}
+        return words.get(errno.errorcode.get(error.errno or 0, ""), "failing")
+    return "writable"

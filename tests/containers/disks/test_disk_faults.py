@@ -1,0 +1,279 @@
+"""Each disk fault bites the program that it is meant for, is seen from outside, and is undone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import DockerClient
+
+from contracts.arms import FileChange
+from contracts.errors import CapabilityError, HarnessError
+from contracts.names import NodeName
+from contracts.runtime import DeploymentSpec
+from runtimes.docker.disk_probe import why_no_disks
+from runtimes.docker.runtime import DockerRuntime
+from runtimes.local.runtime import LocalRuntime
+from tests.containers.disks.own_disks import (
+    beside,
+    container_of,
+    loop_devices,
+    mounts,
+    with_disks,
+)
+from tests.containers.web_servers import NAMES, await_true, specification
+from tests.runtimes import node_programs
+from tests.runtimes.node_programs import living
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
+
+N1, N2, N3 = NAMES
+LOOK_S = 2.0
+
+
+def test_disks_can_be_had_here() -> None:
+    assert why_no_disks() == ""
+
+
+def test_power_cut_takes_what_was_not_synced_and_no_more(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    for node in NAMES:
+        code, _ = beside(
+            *(engine, spec.run_id, node),
+            "echo safe > /data/safe && sync /data/safe /data && echo lost > /data/lost",
+        )
+        assert code == 0
+    losses = cluster.disks.power_off(NAMES, 1)
+    assert [(loss.node, loss.synced_is_there, loss.unsynced_is_there) for loss in losses] == [
+        (node, True, False) for node in NAMES
+    ]
+    assert [cluster.status(node) for node in NAMES] == ["exited"] * 3
+    for node in NAMES:
+        cluster.start(node)
+        assert beside(engine, spec.run_id, node, "cat /data/safe") == (0, "safe\n")
+        # Its very name was never flushed, nor by the canary.
+        assert beside(engine, spec.run_id, node, "test -e /data/lost")[0] == 1
+
+
+def test_kill_takes_nothing(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    beside(engine, spec.run_id, N1, "echo there > /data/unsynced")
+    cluster.kill(N1)
+    assert cluster.disks.read(N1, "unsynced", 0, 9) == b"there\n"
+    cluster.start(N1)
+    assert beside(engine, spec.run_id, N1, "cat /data/unsynced") == (0, "there\n")
+
+
+def test_cuts_of_nothing_are_noticed(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient, monkeypatch: Any
+) -> None:
+    keeper = container_of(engine, spec.run_id, "disks")
+    folder = next(iter(keeper.exec_run(["sh", "-c", "echo /disks/*"]).output.decode().split()))
+    ask = cluster._own_disks._ask
+
+    def without_shutdown(action: str, command: str, *words: str) -> Any:
+        if command != "cut":
+            return ask(action, command, *words)
+        program = (
+            "import sys; sys.path.insert(0, '/opt/splitbrain'); import disk_mounts, disks; "
+            "disk_mounts.shut_down = lambda folders: None; sys.exit(disks.main(sys.argv[1:]))"
+        )
+        result = keeper.exec_run(["python3", "-c", program, "cut", folder, *words])
+        assert result.exit_code == 0
+        return None
+
+    monkeypatch.setattr(cluster._own_disks, "_ask", without_shutdown)
+    (loss,) = cluster.disks.power_off([N1], 1)
+    assert loss.synced_is_there
+    assert loss.unsynced_is_there
+
+
+def test_power_cut_forgets_although_another_namespace_holds_the_mount(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    volumes: Any = engine.volumes
+    (volume,) = [
+        each
+        for each in volumes.list(filters={"label": f"splitbrain.run={spec.run_id}"})
+        if each.name.endswith("n1-data")
+    ]
+    holder = volume.attrs["Mountpoint"].rpartition("/")[0]
+    containers: Any = engine.containers
+    beside(engine, spec.run_id, N1, "sync")
+    image = container_of(engine, spec.run_id, "disks").attrs["Image"]
+    # The engine copies the mounts below the folder, and the copies outlive the node's own.
+    bystander = containers.run(
+        image, entrypoint=["sleep", "60"], detach=True, network_mode="none", auto_remove=True,
+        volumes={holder: {"bind": "/copy", "mode": "rw"}},
+    )  # fmt: skip
+    try:
+        beside(engine, spec.run_id, N1, "echo lost > /data/lost-behind-a-copy")
+        (loss,) = cluster.disks.power_off([N1], 1)
+        assert loss.synced_is_there
+        assert not loss.unsynced_is_there
+        cluster.start(N1)
+        assert cluster.disks.state(N1, LOOK_S) == "writable"
+        code, _ = beside(engine, spec.run_id, N1, "echo new > /data/new && sync /data/new")
+        assert code == 0
+    finally:
+        bystander.kill()
+    await_true(lambda: len(loop_devices(spec.run_id)) == len(NAMES), 90)
+
+
+def test_a_local_run_beside_holds_no_copy_of_a_disk(
+    cluster: DockerRuntime, spec: DeploymentSpec, tmp_path: Path
+) -> None:
+    beside_it = LocalRuntime("namespaces")
+    try:
+        with living(tmp_path) as folder:
+            beside_it.deploy(node_programs.specification(beside_it, folder, [N1]))
+            cluster.kill(N1)
+            before = set(loop_devices(spec.run_id))
+            cluster.disks.power_off([N1], 1)
+            # Else the node would go on with a copy, and the old image would be deleted.
+            assert not {each for each in loop_devices(spec.run_id) if "deleted" in each} - before
+    finally:
+        beside_it.teardown()
+
+
+def test_full_disk_refuses_writes_until_it_is_drained(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    write = "head -c 100000 /dev/zero > /data/more"
+    assert "bytes" in cluster.disks.fill(N1)
+    cluster.disks.fill(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "full"
+    code, said = beside(engine, spec.run_id, N1, write)
+    assert code != 0
+    assert "No space left" in said
+    assert cluster.disks.state(N2, LOOK_S) == "writable"
+    cluster.disks.drain(N1)
+    cluster.disks.drain(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "writable"
+    assert beside(engine, spec.run_id, N1, write)[0] == 0
+
+
+def test_stalled_disk_lets_no_write_end_until_it_thaws(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    cluster.disks.stall(N1)
+    cluster.disks.stall(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "stalled"
+    node = container_of(engine, spec.run_id, "node", N1)
+    node.exec_run(["sh", "-c", "echo late > /data/late"], detach=True)
+    assert cluster.disks.state(N1, 0.5) == "stalled"
+    assert beside(engine, spec.run_id, N1, "test -e /data/late")[0] == 1
+    cluster.disks.unstall(N1)
+    cluster.disks.unstall(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "writable"
+    await_true(lambda: beside(engine, spec.run_id, N1, "cat /data/late") == (0, "late\n"))
+
+
+@pytest.mark.parametrize("end", ["kill", "heal_all", "power_off"])
+def test_nothing_waits_for_a_stalled_disk(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient, end: str
+) -> None:
+    node = container_of(engine, spec.run_id, "node", N1)
+    node.exec_run(["sh", "-c", "while :; do date > /data/now; done"], detach=True)
+    cluster.disks.stall(N1)
+    if end == "kill":
+        cluster.kill(N1)
+    elif end == "heal_all":
+        cluster.heal_all()
+    else:
+        (loss,) = cluster.disks.power_off([N1], 1)
+        assert not loss.unsynced_is_there
+    assert cluster.disks.state(N1, LOOK_S) == "writable"
+
+
+def test_failed_disk_is_read_only_until_it_is_repaired(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    cluster.disks.fail(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "read-only"
+    code, said = beside(engine, spec.run_id, N1, "echo more > /data/more-than-before")
+    assert code != 0
+    assert "Read-only" in said
+    with pytest.raises(HarnessError, match="the node is running"):
+        cluster.disks.repair(N1)
+    cluster.kill(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "read-only"
+    cluster.disks.repair(N1)
+    assert cluster.disks.state(N1, LOOK_S) == "writable"
+    cluster.start(N1)
+    assert beside(engine, spec.run_id, N1, "echo more > /data/more-than-before")[0] == 0
+
+
+def test_changed_files_are_what_the_node_reads(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    beside(engine, spec.run_id, N1, "mkdir -p /data/log; printf 0123456789 > /data/log/a")
+    cluster.disks.keep(N1)
+    flip = FileChange("flip", "log/*", draw=7)
+    with pytest.raises(HarnessError, match="the node is running"):
+        cluster.disks.change(N1, flip)
+    cluster.kill(N1)
+    flipped = cluster.disks.change(N1, flip)
+    assert flipped is not None
+    cluster.start(N1)
+    _, seen = beside(engine, spec.run_id, N1, "cat /data/log/a")
+    assert seen.encode()[flipped.offset] == bytes.fromhex(flipped.after)[0]
+    assert seen != "0123456789"
+    cluster.kill(N1)
+    cut = cluster.disks.change(N1, FileChange("truncate", "log/*", draw=7, offset=4))
+    assert cut is not None
+    assert (cut.size_before, cut.size_after) == (10, 4)
+    restored = cluster.disks.change(N1, FileChange("restore", "log/*", draw=7))
+    assert restored is not None
+    assert cluster.disks.change(N1, FileChange("restore", "log/*", draw=7)) is None
+    cluster.start(N1)
+    assert beside(engine, spec.run_id, N1, "cat /data/log/a") == (0, "0123456789")
+
+
+def test_wiped_node_starts_with_nothing(
+    cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
+) -> None:
+    beside(engine, spec.run_id, N1, "echo old > /data/old")
+    cluster.kill(N1)
+    assert "files" in cluster.disks.wipe(N1)
+    cluster.start(N1)
+    await_true(lambda: beside(engine, spec.run_id, N1, "ls -A /data")[1] == "starts\n")
+
+
+def test_twenty_kills_starts_and_power_cuts_leave_one_device_for_each_node(
+    cluster: DockerRuntime, spec: DeploymentSpec
+) -> None:
+    for turn in range(20):
+        node = NAMES[turn % 3]
+        cluster.kill(node)
+        cluster.start(node)
+        (loss,) = cluster.disks.power_off([node], turn)
+        assert loss.synced_is_there
+        assert not loss.unsynced_is_there
+        cluster.start(node)
+        # Other runs on this machine may hold a copy of a mount for a while.
+        await_true(lambda: len(loop_devices(spec.run_id)) == len(NAMES), 90)
+
+
+def test_teardown_leaves_no_device_and_no_mount(tmp_path: Any) -> None:
+    spec = with_disks(tmp_path, NodeName("n1"))
+    (tmp_path / "lock").touch()
+    runtime = DockerRuntime(watched=False)
+    try:
+        runtime.deploy(spec)
+        assert len(loop_devices(spec.run_id)) == 1
+        runtime.disks.stall(N1)
+    finally:
+        runtime.teardown()
+    await_true(lambda: loop_devices(spec.run_id) == [], 90)
+    assert mounts(spec.run_id) == []
+
+
+def test_nodes_without_disks_refuse_disk_faults_by_name(tmp_path: Any) -> None:
+    runtime = DockerRuntime(watched=False)
+    (tmp_path / "lock").touch()
+    runtime.deploy(specification(tmp_path, N1))
+    with pytest.raises(CapabilityError, match=r"fill the disk of n1.*without disks of their own"):
+        runtime.disks.fill(N1)
+    runtime.teardown()

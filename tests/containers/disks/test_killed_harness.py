@@ -1,0 +1,111 @@
+"""A harness that dies amid a disk fault leaves no mount, no loop device and no frozen disk."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from docker import DockerClient
+
+from contracts.names import NodeName, RunId
+from history.run_folder import RunFolder
+from runtimes.docker import sweep
+from runtimes.watchdog import LOG_NAME
+from tests.containers.disks.own_disks import container_of, loop_devices, mounts
+from tests.containers.web_servers import await_true, resources
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
+
+PROJECT = Path(__file__).parents[3]
+
+#: Deploys one node, begins a fault, says so and stays amid it.
+HARNESS = """
+import fcntl, pathlib, signal, sys
+from contracts.names import NodeName
+from history.run_folder import RunFolder
+from runtimes.docker.runtime import DockerRuntime
+from tests.containers.disks.own_disks import WRITER, with_disks
+
+folder, moment = pathlib.Path(sys.argv[1]), sys.argv[2]
+lock = RunFolder(folder).lock.open("w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+runtime = DockerRuntime()
+runtime.prepare([])
+spec = with_disks(folder, NodeName("n1"), command=WRITER)
+runtime.deploy(spec)
+disks = runtime._own_disks
+ask = disks._ask
+
+
+def stay():
+    print(spec.run_id, flush=True)
+    signal.pause()
+
+
+def ask_and_stay(action, command, *words):
+    value = ask(action, command, *words)
+    if command == moment:
+        stay()
+    return value
+
+
+disks._ask = ask_and_stay
+if moment == "freeze":
+    disks.stall(NodeName("n1"))
+elif moment == "fill":
+    disks.fill(NodeName("n1"))
+elif moment == "fail":
+    disks.fail(NodeName("n1"))
+else:
+    disks.power_off([NodeName("n1")], 0)
+"""
+
+
+@pytest.fixture(params=["freeze", "cut", "fill", "fail"])
+def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunId]:
+    """A run whose harness was killed right after this command."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(tmp_path), request.param],
+        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
+    ) as harness:  # fmt: skip
+        assert harness.stdout is not None
+        run_id = RunId(harness.stdout.readline().strip())
+        harness.send_signal(signal.SIGKILL)
+    yield run_id
+    sweep.sweep_engine(RunFolder(tmp_path).lock)
+
+
+def test_watchdog_and_clean_leave_nothing(
+    killed: RunId, tmp_path: Path, engine: DockerClient
+) -> None:
+    assert killed
+    # By the watchdog alone: a process that waits for a frozen disk could not have ended.
+    log = tmp_path / LOG_NAME
+    await_true(lambda: "its nodes are stopped" in log.read_text(), 30)
+    assert container_of(engine, killed, "node").status == "exited"
+    (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)
+    assert swept.problem is None
+    assert resources(engine, killed) == {}
+    await_true(lambda: loop_devices(killed) == [], 90)
+    assert mounts(killed) == []
+    # And what the node had on its disk is saved as evidence.
+    assert (RunFolder(tmp_path).node(NodeName("n1")) / "data").is_dir()
+
+
+def test_clean_alone_leaves_nothing_though_the_container_of_the_disks_is_gone(
+    tmp_path: Path, engine: DockerClient
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(tmp_path), "freeze"],
+        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
+    ) as harness:  # fmt: skip
+        assert harness.stdout is not None
+        run_id = RunId(harness.stdout.readline().strip())
+        container_of(engine, run_id, "disks").kill()
+        harness.send_signal(signal.SIGKILL)
+    (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)
+    assert swept.problem is None
+    assert resources(engine, run_id) == {}
+    await_true(lambda: loop_devices(run_id) == [], 90)

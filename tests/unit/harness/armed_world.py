@@ -1,0 +1,311 @@
+"""A cluster in memory with every arm that a runtime can have, and a clock that nobody waits for.
+
+Its acts do what they say, unless they are named in ``deaf``: then they do nothing at all, and the
+harness must notice from outside. Five nodes; whoever reaches a majority leads, clients are served
+and logs grow at each look at the clock.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity.wait import wait_none
+
+from contracts.arms import (
+    ClockWarp,
+    FileChange,
+    FileChanged,
+    LinkQuality,
+    PowerLoss,
+    Shape,
+)
+from contracts.errors import HarnessError
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.runtime import NodeSample, NodeStatus
+from contracts.state_event import StateEvent
+from contracts.system import LeaderView
+from harness.state_watch import StateWatch
+from harness.stop import Stop
+from harness.traffic import Traffic
+
+NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
+_STEP_NS = 60_000_000
+_MIB = 1 << 20
+
+
+class ArmedWorld:
+    """Nodes, links, disks, clocks, their clients, and the runtime that reaches all of them."""
+
+    name = "fake"
+
+    def __init__(self, deaf: Iterable[str] = ()) -> None:
+        self.deaf = frozenset(deaf)
+        self.calls: list[str] = []
+        self.now = 0
+        self.traffic = Traffic()
+        self.watch = StateWatch()
+        self.states: dict[NodeName, NodeStatus] = dict.fromkeys(NODES, "running")
+        self.bad: dict[str, dict[Any, Any]] = {
+            kind: {} for kind in ("cut", "shape", "reset", "cpu", "memory", "disk", "clock")
+        }
+        self.files = dict.fromkeys(NODES, b"kept")
+        self.leader: NodeName | None = None
+        self.epoch = 0
+        self._ends = dict.fromkeys(NODES, 0)
+        self._sequence = 0
+        self.links = self.processes = self.disks = self.clocks = self
+
+    # The clock of the run: each look lets the world go on.
+
+    def tick(self) -> int:
+        self.now += _STEP_NS
+        if self.leader is None or not self._leads(self.leader):
+            able = [node for node in NODES if self._leads(node)]
+            self.leader = able[0] if able else None
+            if self.leader is not None:
+                self.epoch += 1
+                self._tell(self.leader, "role", role="leader")
+        if self.leader is not None:
+            self.traffic.completed("ok", self.leader, self.now)
+            for node in NODES:
+                if node == self.leader or self._pass(self.leader, node):
+                    self._ends[node] += 1
+                    self._tell(node, "append", offset=self._ends[node])
+            self._tell(self.leader, "commit", offset=self._ends[self.leader])
+        return self.now
+
+    def _tell(self, node: NodeName, kind: Any, **fields: Any) -> None:
+        self._sequence += 1
+        self.watch.heard(
+            StateEvent(node, self._sequence, 0, kind, self.epoch, time=self.now, **fields)
+        )
+
+    def _leads(self, node: NodeName) -> bool:
+        reached = [other for other in NODES if other != node and self._pass(node, other)]
+        return self.states[node] == "running" and 2 * (len(reached) + 1) > len(NODES)
+
+    def _pass(self, one: NodeName, other: NodeName) -> bool:
+        both = (Link(one, other), Link(other, one))
+        barred = any(link in self.bad[kind] for kind in ("cut", "reset") for link in both)
+        return not barred and self.states[one] == self.states[other] == "running"
+
+    def ask_leader(self, _timeout_s: float) -> LeaderView:
+        self.tick()
+        return LeaderView(self.leader, self.epoch)
+
+    def answers(self, node: NodeName, _timeout_s: float) -> bool:
+        return self.states[node] == "running"
+
+    def _hears(self, act: str) -> bool:
+        self.calls.append(act)
+        return act not in self.deaf
+
+    # Runtime.
+
+    def nodes(self) -> Sequence[NodeName]:
+        return NODES
+
+    def start(self, node: NodeName) -> None:
+        if self._hears("start") and self.states[node] == "exited":
+            self.states[node] = "running"
+
+    def kill(self, node: NodeName) -> None:
+        if self._hears("kill"):
+            self.states[node] = "exited"
+
+    def pause(self, node: NodeName) -> None:
+        if self._hears("pause"):
+            self.states[node] = "paused"
+
+    def resume(self, node: NodeName) -> None:
+        if self._hears("resume") and self.states[node] == "paused":
+            self.states[node] = "running"
+
+    def cut(self, links: Iterable[Link]) -> None:
+        self._put("cut", "cut", links, True)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        self._take("restore", "cut", links)
+
+    def heal_all(self) -> None:
+        self.calls.append("heal_all")
+
+    def status(self, node: NodeName) -> NodeStatus:
+        return self.states[node]
+
+    def exit_code(self, node: NodeName) -> int | None:
+        return None
+
+    def reachable(self, link: Link, _port: str, _timeout_s: float) -> bool:
+        return self._pass(link.source, link.destination)
+
+    def sample(self, node: NodeName) -> NodeSample | None:
+        used = self.bad["memory"].get(node, 10)
+        return NodeSample(node, 0.1, used * _MIB) if self.states[node] == "running" else None
+
+    def _put(self, act: str, kind: str, places: Iterable[Any], value: Any) -> None:
+        if self._hears(act):
+            self.bad[kind].update(dict.fromkeys(places, value))
+
+    def _take(self, act: str, kind: str, places: Iterable[Any]) -> None:
+        if self._hears(act):
+            for place in list(places):
+                self.bad[kind].pop(place, None)
+
+    # Links.
+
+    def shape(self, links: Iterable[Link], shape: Shape) -> str:
+        self._put("shape", "shape", links, shape)
+        return "a fake"
+
+    def unshape(self, links: Iterable[Link]) -> None:
+        self._take("unshape", "shape", links)
+
+    def shaped(self) -> dict[Link, Shape]:
+        return dict(self.bad["shape"])
+
+    def reset(self, links: Iterable[Link]) -> None:
+        self._put("reset", "reset", links, True)
+
+    def unreset(self, links: Iterable[Link]) -> None:
+        self._take("unreset", "reset", links)
+
+    def measure(self, link: Link, probes: int, timeout_s: float) -> LinkQuality:
+        shape = self.bad["shape"].get(link, Shape())
+        large = probes // 2
+        if link in self.bad["cut"]:
+            return LinkQuality(probes, 0, 0, 0, None, large, 0)
+        large_there = 0 if shape.bytes_max else round(large * (1 - shape.loss))
+        small_there = round((probes - large) * (1 - shape.loss))
+        return LinkQuality(
+            *(probes, large_there + small_there, round(probes * shape.duplicate)),
+            *(round(probes * shape.reorder / 2), 1.0 + shape.delay_ms, large, large_there),
+            kbit=float(shape.rate_kbit or 3000),
+        )
+
+    # Processes.
+
+    def terminate(self, node: NodeName, patience_s: float) -> int | None:
+        if not self._hears("terminate"):
+            return None
+        self.states[node] = "exited"
+        return 0
+
+    def throttle(self, node: NodeName, cpu_share: float) -> None:
+        self._put("throttle", "cpu", [node], cpu_share)
+
+    def unthrottle(self, node: NodeName) -> None:
+        self._take("unthrottle", "cpu", [node])
+
+    def throttled(self, node: NodeName) -> float | None:
+        return self.bad["cpu"].get(node)
+
+    def limit_memory(self, node: NodeName, limit_mib: int) -> None:
+        self._put("limit_memory", "memory", [node], limit_mib)
+        if node in self.bad["memory"]:
+            self.states[node] = "exited"
+
+    def unlimit_memory(self, node: NodeName) -> None:
+        self._take("unlimit_memory", "memory", [node])
+
+    # Disks.
+
+    def power_off(self, nodes: Sequence[NodeName], draw: int) -> tuple[PowerLoss, ...]:
+        hears = self._hears("power_off")
+        for node in nodes:
+            self.states[node] = "exited"
+        return tuple(PowerLoss(node, True, not hears, "3 bytes") for node in nodes)
+
+    def fill(self, node: NodeName) -> str:
+        self._put("fill", "disk", [node], "full")
+        return "filled"
+
+    def drain(self, node: NodeName) -> None:
+        self._take("drain", "disk", [node])
+
+    def stall(self, node: NodeName) -> None:
+        self._put("stall", "disk", [node], "stalled")
+
+    def unstall(self, node: NodeName) -> None:
+        self._take("unstall", "disk", [node])
+
+    def fail(self, node: NodeName) -> str:
+        self._put("fail", "disk", [node], "read-only")
+        return "failed"
+
+    def repair(self, node: NodeName) -> None:
+        if self.states[node] != "exited":
+            raise HarnessError("repair", node, "it runs", "Stop it.")
+        self._take("repair", "disk", [node])
+
+    def keep(self, node: NodeName) -> None:
+        self._hears("keep")
+
+    def change(self, node: NodeName, change: FileChange) -> FileChanged | None:
+        before = self.files[node]
+        after = b"kept" if change.kind == "restore" else b"kepT"
+        if self._hears("change"):
+            self.files[node] = after
+        return FileChanged(change.kind, "a.log", 0, before.hex(), after.hex(), 4, 4)
+
+    def read(self, node: NodeName, file: str, offset: int, length: int) -> bytes:
+        return self.files[node][offset : offset + length]
+
+    def wipe(self, node: NodeName) -> str:
+        if self._hears("wipe"):
+            self.files[node] = b""
+        return "4 bytes"
+
+    def state(self, node: NodeName, timeout_s: float) -> str:
+        return str(self.bad["disk"].get(node, "writable"))
+
+    # Clocks.
+
+    def warp(self, node: NodeName, warp: ClockWarp) -> None:
+        self._put("warp", "clock", [node], warp.offset_ms + warp.drift_ppm // 100)
+
+    def unwarp(self, node: NodeName) -> None:
+        self._take("unwarp", "clock", [node])
+
+    def offset_ms(self, node: NodeName) -> int:
+        return int(self.bad["clock"].get(node, 0))
+
+
+class WorldClock:
+    """The run's clock: each look lets the world go on a little."""
+
+    def __init__(self, world: ArmedWorld) -> None:
+        self._world = world
+
+    def now(self) -> int:
+        return self._world.tick()
+
+    def seconds(self) -> float:
+        return self._world.now / 1e9
+
+
+class WorldStop(Stop):
+    """Waits in the world's time; what does not come in some looks does not come."""
+
+    def __init__(self, world: ArmedWorld) -> None:
+        super().__init__()
+        self._world = world
+
+    def wait(self, timeout_s: float) -> bool:
+        end = self._world.now + int(max(0.0, timeout_s) * 1e9)
+        while self._world.now < end:
+            self._world.tick()
+        return self.is_set()
+
+    def retrying(self, patience_s: float, interval_s: float, *errors: type[Exception]) -> Retrying:
+        return Retrying(
+            stop=stop_after_attempt(8),
+            wait=wait_none(),
+            sleep=lambda _seconds: self._go_on(),
+            retry=retry_if_exception_type(errors),
+            reraise=True,
+        )
+
+    def _go_on(self) -> None:
+        self._world.tick()

@@ -1,0 +1,100 @@
+"""Every fault kind of plans in a simulated world: carried out there, or refused with the reason."""
+
+import pytest
+
+from contracts.errors import CapabilityError
+from contracts.fault import Awaited, ScheduledFault
+from contracts.scenario import Moment, SimulatedFault
+from harness.options import PlannedTest, TestOptions, plan_test
+from harness.simulation.course_acts import NOT_SIMULATED
+from harness.simulation.fault_acts import act_names, act_of, is_simulated
+from harness.simulation.planned import check_plan, moment_of, options_of, scenario_of
+from harness.simulation.record import SIMULATED
+from harness.simulation.simulate import simulate
+from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.kinds import fault_kind, kind_names
+from systems.registry import system
+from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
+
+WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
+CARRIED_OUT = [name for name in kind_names() if is_simulated(name)]
+
+
+def planned(*schedule: ScheduledFault) -> PlannedTest:
+    options = TestOptions(
+        runtime=SIMULATED, nodes=5, time_limit_s=10.0, schedule=schedule, nemesis="kill"
+    )
+    return plan_test(options, system("kraft"))
+
+
+def fault(kind: str, **more: object) -> ScheduledFault:
+    target = fault_kind(kind).first_target
+    return ScheduledFault(0, kind, target, 1000, 600, 5, **more)  # type: ignore[arg-type]
+
+
+def test_every_kind_is_carried_out_or_refused_with_a_reason() -> None:
+    assert set(kind_names()) - set(CARRIED_OUT) == set(NOT_SIMULATED)
+
+
+@pytest.mark.parametrize("kind", CARRIED_OUT)
+def test_a_kind_of_plans_strikes_and_heals_in_a_simulated_world(kind: str) -> None:
+    check_plan(planned(fault(kind)))
+    struck = SimulatedFault(
+        0, kind, fault_kind(kind).first_target, Moment(at_us=200_000), 300_000, 5,
+        options_of(fault(kind)),
+    )  # fmt: skip
+    made = scenario(faults=(struck,), nodes=5, beyond_promise=True, load_us=2_000_000)
+    world = FakeSystem()
+    outcome = simulate(made, world)
+    assert [event.phase for event in outcome.faults] == WHOLE
+    assert {event.kind for event in outcome.faults} == {kind}
+    assert all(world.cluster_made.is_up(node) for node in world.cluster_made.nodes)
+
+
+@pytest.mark.parametrize("kind", sorted(NOT_SIMULATED))
+def test_a_kind_that_no_world_has_is_refused_before_the_run(kind: str) -> None:
+    with pytest.raises(CapabilityError, match=f"plan the fault {kind} .*simulated"):
+        check_plan(planned(fault(kind)))
+
+
+def test_sweeps_draw_from_the_same_kinds_as_ever() -> None:
+    assert act_names() == (
+        "clock-jump", "clog", "disk-full", "flap", "fsync-fails", "kill", "one-way", "partial",
+        "partition", "pause", "power", "read-errors", "reset", "roll-back", "rot-log",
+        "rot-state", "slow-disk", "wipe",
+    )  # fmt: skip
+    assert act_of("partition").targets == ("leader", "follower", "random:1", "halves")
+    assert act_of("power").targets == ("leader", "follower", "random:1", "all")
+
+
+def test_a_moment_of_a_plan_becomes_a_moment_of_the_world() -> None:
+    when = Awaited("commits", "leader", 5, 3, delay_ms=2, timeout_ms=4000)
+    assert moment_of(fault("kill", when=when)) == Moment(
+        on="commits", at_leader=True, epoch=5, count=3, delay_us=2000, from_us=1_000_000,
+        until_us=5_000_000,
+    )  # fmt: skip
+    assert moment_of(fault("kill")) == Moment(at_us=1_000_000)
+    named = moment_of(fault("kill", when=Awaited("leads", "n2")))
+    assert (named.node, named.at_leader) == ("n2", False)
+
+
+def test_what_no_simulated_node_tells_is_refused() -> None:
+    with pytest.raises(CapabilityError, match="wait for 'starts'"):
+        check_plan(planned(fault("kill", when=Awaited("starts"))))
+
+
+def test_a_plan_that_goes_beyond_the_promise_may_do_so_there_too() -> None:
+    assert scenario_of(planned(fault("restore", options={BEYOND_PROMISE: True}))).beyond_promise
+    assert not scenario_of(planned(fault("restore"))).beyond_promise
+
+
+def test_a_trigger_counts_at_the_leader_in_its_time_alone() -> None:
+    def struck(moment: Moment) -> list[str]:
+        faults = (SimulatedFault(0, "pause", "there", moment, 50_000, 5),)
+        outcome = simulate(scenario(faults=faults), FakeSystem())
+        return [f"{event.phase} {','.join(event.nodes)}" for event in outcome.faults][:1]
+
+    assert struck(Moment(on="ticks", at_leader=True, count=3)) == ["invoked n1"]
+    assert struck(Moment(on="ticks", epoch=9)) == ["not-applicable "]
+    assert struck(Moment(on="ticks", until_us=5_000)) == ["not-applicable "]
+    assert struck(Moment(on="ticks", from_us=500_000)) == ["invoked n1"]

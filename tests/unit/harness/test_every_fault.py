@@ -1,0 +1,119 @@
+"""Every fault kind bites, heals, and is caught when its injection or its heal does nothing.
+
+Over the whole registry: a new kind cannot forget its proofs.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import nemesis
+from contracts.fault import FaultEvent
+from harness.fault_results import fault_results, fault_windows
+from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.kinds import fault_kind, kind_names
+from tests.unit.harness.driven import Driven, fault
+
+WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
+
+#: Act of the runtime that injects, and the one that heals; the first that a course does not do.
+ACTS = {
+    **dict.fromkeys(
+        ("partition", "majorities-ring", "bridge", "minority-third", "one-way-in", "one-way-out",
+         "partial", "cut-then-kill", "flap"),
+        ("cut", "restore"),
+    ),
+    **dict.fromkeys(("kill", "crash-loop"), ("kill", "start")),
+    **dict.fromkeys(("terminate", "restart", "rolling-restart"), ("terminate", "start")),
+    "pause": ("pause", "resume"),
+    "cpu": ("throttle", "unthrottle"),
+    "memory": ("limit_memory", "start"),
+    **dict.fromkeys(
+        ("loss", "delay", "reorder", "duplicate", "rate", "black-hole"), ("shape", "unshape")
+    ),
+    "reset": ("reset", "unreset"),
+    "power": ("power_off", "start"),
+    "full-disk": ("fill", "drain"),
+    "disk-stall": ("stall", "unstall"),
+    "disk-error": ("fail", "repair"),
+    **dict.fromkeys(("flip", "truncate"), ("change", "start")),
+    "restore": ("change", "start"),
+    "wipe": ("kill", "start"),
+    **dict.fromkeys(("clock-jump", "clock-drift", "clock-strobe"), ("warp", "unwarp")),
+}  # fmt: skip
+
+
+def driven(kind: str, *deaf: str) -> Driven:
+    options = {BEYOND_PROMISE: True}
+    return Driven([fault(kind, fault_kind(kind).first_target, options=options)], deaf)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_a_fault_bites_heals_and_lets_traffic_resume(kind: str) -> None:
+    run = driven(kind)
+    assert run.failure is None
+    assert run.phases() == WHOLE, [event.evidence for event in run.events]
+    assert run.down.all() == ()
+    assert set(run.world.states.values()) == {"running"}
+    assert not any(run.world.bad.values())
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_an_injection_that_does_nothing_is_seen_and_said(kind: str) -> None:
+    if kind == "restore":
+        run = Driven([fault(kind, "leader", options={BEYOND_PROMISE: True})], ("kill",))
+    else:
+        run = driven(kind, ACTS[kind][0])
+    assert "not-bitten" in run.phases()
+    assert "not seen" in run.evidence("not-bitten")
+    (result,) = fault_results((), run.events)
+    assert result.applied
+    assert not result.verified
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_a_heal_that_does_nothing_is_seen_and_said(kind: str) -> None:
+    run = driven(kind, ACTS[kind][1])
+    assert "not-healed" in run.phases()
+    assert "removed" not in run.phases()
+    assert run.failure is not None
+    assert f"could not heal the fault 0 ({kind}:" in str(run.failure)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_every_kind_has_a_page_that_names_it(kind: str) -> None:
+    page = Path(nemesis.__file__).parent.parent / "docs" / "faults" / f"{fault_kind(kind).page}.md"
+    assert page.exists(), f"write {page.name}"
+    text = page.read_text().lower()
+    assert kind in text or kind.replace("-", " ") in text
+
+
+def test_a_later_step_that_is_not_seen_is_said_and_the_fault_did_not_bite() -> None:
+    run = driven("cut-then-kill", "kill")
+    assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
+    (result,) = fault_results((), run.events)
+    assert not result.verified
+    (window,) = fault_windows(run.events, 10**12)
+    assert not window.verified
+
+
+def test_a_power_cut_that_kept_the_unsynced_file_did_not_bite() -> None:
+    assert "lost an unsynced file" in driven("power", "power_off").evidence("not-bitten")
+
+
+def test_a_changed_file_that_reads_as_before_did_not_bite() -> None:
+    assert "would read the changed file" in driven("flip", "change").evidence("not-bitten")
+
+
+def test_what_a_runtime_says_of_its_act_is_on_record() -> None:
+    assert "n1: 3 bytes" in driven("power").evidence("verified")
+    assert "by a fake" in driven("loss").evidence("verified")
+
+
+def test_faults_are_recorded_with_the_nodes_that_they_hit() -> None:
+    run = driven("rolling-restart")
+    invoked: FaultEvent = run.events[0]
+    assert invoked.nodes == ("n1", "n2", "n3", "n4", "n5")
+    # The leader goes last.
+    healing = run.evidence("healing")
+    assert healing.index("n5 exited") < healing.index("n1 exited")

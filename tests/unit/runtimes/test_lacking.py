@@ -1,0 +1,56 @@
+"""Arms that a runtime lacks refuse in one sentence, whatever they are asked."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from contracts import arms
+from contracts.arms import FileChange
+from contracts.errors import CapabilityError
+from contracts.fault import Link
+from contracts.names import NodeName
+from runtimes.lacking import LackingClocks, LackingDisks, LackingLinks, LackingProcesses
+
+N1 = NodeName("n1")
+ARMS: dict[type[Any], type[Any]] = {
+    arms.LinkArm: LackingLinks,
+    arms.ProcessArm: LackingProcesses,
+    arms.DiskArm: LackingDisks,
+    arms.ClockArm: LackingClocks,
+}
+#: Questions that have an honest answer.
+ANSWERED = {"shaped", "throttled"}
+WORDS: dict[str, Any] = {
+    "link": Link(N1, NodeName("n2")),
+    "change": FileChange(kind="flip", file="log", draw=1),
+    "nodes": [N1],
+    "node": N1,
+}
+
+
+def acts() -> Iterator[Any]:
+    for protocol, lacking in ARMS.items():
+        for name, act in inspect.getmembers(protocol, inspect.isfunction):
+            if not name.startswith("_"):
+                yield pytest.param(lacking, name, act, id=f"{protocol.__name__}.{name}")
+
+
+@pytest.mark.parametrize(("lacking", "name", "act"), list(acts()))
+def test_every_act_of_every_arm_is_refused_in_one_sentence(
+    lacking: type[Any], name: str, act: Callable[..., Any]
+) -> None:
+    arm = lacking("paper", "Use --runtime docker")
+    parameters = list(inspect.signature(act).parameters)[1:]
+    arguments = [WORDS.get(parameter, 1) for parameter in parameters]
+    if name in ANSWERED:
+        assert not getattr(arm, name)(*arguments)
+        return
+    with pytest.raises(CapabilityError, match=r"runtime paper\): .*\. Use --runtime docker$"):
+        getattr(arm, name)(*arguments)
+
+
+def test_the_reason_may_be_told() -> None:
+    with pytest.raises(CapabilityError, match="nodes are plain processes"):
+        LackingLinks("local", "Go on", "nodes are plain processes").reset([])
