@@ -2,10 +2,12 @@
 
 from typing import Any, Final
 
-from contracts.simulation import RandomSource, World
+from contracts.random_source import RandomSource
+from contracts.simulation import World
 from systems.kraft.simulation.cluster import KraftCluster
 from systems.kraft.simulation.happenings import HAPPENINGS
 from systems.kraft.simulation.messages import describe
+from systems.kraft.simulation.oracle import INVARIANTS
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
 _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
@@ -17,6 +19,7 @@ class KraftSimulation:
     """Makes simulated machines with the real nodes on them."""
 
     happenings: tuple[str, ...] = HAPPENINGS
+    invariants: tuple[str, ...] = tuple(invariant.id for invariant in INVARIANTS)
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
         """Name and detail of a message, and whether it carries nothing new."""
