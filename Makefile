@@ -118,6 +118,11 @@ nightly: setup images ## the nightly suite within NIGHT_BUDGET, goes on after a 
 	@failed=""
 	$(BIN)/splitbrain suite bench/suites/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" suite (exit $$?)"
+	first=$$(($$(date +%s) / 86400 * 10000))
+	$(BIN)/splitbrain sim --seeds "$$first:$$((first + 5000))" --jobs 2 \
+		|| failed+=" sim (exit $$?)"
+	$(BIN)/splitbrain sim --seeds "$$((first + 5000)):$$((first + 6000))" --jobs 2 \
+		--beyond-promise || failed+=" sim beyond the promise (exit $$?)"
 	HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \
 		$(wildcard tests/properties) tests/unit || failed+=" tests (exit $$?)"
 	$(BIN)/python -m bench.startup || failed+=" bench.startup (exit $$?)"

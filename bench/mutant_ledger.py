@@ -8,6 +8,7 @@ only for the range that is asked for, unless one of them killed: more seeds may 
 Must never count a mutant as killed because it could not be run.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -47,8 +48,11 @@ class Ledger:
         self._path = path
         self._entries: dict[str, dict[str, Entry]] = {}
         if path is not None and path.exists():
-            # A torn last line is what an interrupted campaign leaves.
-            complete = path.read_bytes().rpartition(b"\n")[0]
+            # A torn last line is what an interrupted campaign leaves; the next one begins there.
+            content = path.read_bytes()
+            complete = content[: content.rfind(b"\n") + 1]
+            if len(complete) < len(content):
+                os.truncate(path, len(complete))
             for line in complete.splitlines():
                 self._take(msgspec.json.decode(line, type=Entry))
 

@@ -147,16 +147,26 @@ class Violation(msgspec.Struct, frozen=True):
     #: Number of the world's step in which it was seen.
     step: int
     node: NodeName | None = None
+    #: Of an invariant that can be broken for many reasons, which of them; no numbers, no names.
+    kind: str | None = None
 
 
 class ViolationError(Exception):
     """Raised where an invariant does not hold."""
 
-    def __init__(self, invariant: str, problem: str, node: NodeName | None = None) -> None:
+    def __init__(
+        self,
+        invariant: str,
+        problem: str,
+        node: NodeName | None = None,
+        *,
+        kind: str | None = None,
+    ) -> None:
         super().__init__(f"{invariant}: {problem}")
         self.invariant = invariant
         self.problem = problem
         self.node = node
+        self.kind = kind
 
 
 class NodeCrashed(BaseException):

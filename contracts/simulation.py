@@ -12,19 +12,12 @@ from contracts.committed import CommittedLog
 from contracts.fault import Link
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
+from contracts.random_source import RandomSource
 from contracts.scenario import Scenario
 from contracts.state_event import StateEvent
 from contracts.system import LeaderView, Route
 
 _Thing = TypeVar("_Thing")
-
-
-class RandomSource(Protocol):
-    """One random stream; only ``random()`` is ever called."""
-
-    def random(self) -> float:
-        """Uniform in [0, 1)."""
-        ...
 
 
 class Timer(Protocol):
@@ -83,8 +76,19 @@ class Network(Protocol):
         """A process takes connections at this place until ``crash``."""
         ...
 
-    def connect(self, source: str, place: str, client: ClientEnd) -> Connection:
-        """Open a connection; what comes of it is seen when something is sent."""
+    def connect(
+        self,
+        source: str,
+        place: str,
+        client: ClientEnd,
+        *,
+        opened: Callable[[], None] | None = None,
+    ) -> Connection:
+        """Open a connection; what comes of it is seen when something is sent.
+
+        ``opened`` is called once when the opener's machine has heard that it is accepted, frozen
+        or not as the process behind it may be; not where that is never heard.
+        """
         ...
 
     def answer(self, place: str, connection: int, message: Any) -> None:
@@ -93,6 +97,10 @@ class Network(Protocol):
 
     def crash(self, place: str) -> None:
         """The process at this place is gone, with both ends of its connections."""
+        ...
+
+    def hang_up(self, place: str) -> None:
+        """The process at this place ends in order: its peers hear of it after all it had sent."""
         ...
 
 
@@ -157,10 +165,7 @@ class World(Protocol):
         ...
 
     def record(self, record: object) -> int:
-        """Keep a record of ``history.timeline_records`` for the story of the run; its number.
-
-        -1 where nobody keeps the story.
-        """
+        """Keep a record of ``history.timeline_records`` for the story; its number, -1 for none."""
         ...
 
     def amend(self, number: int, record: object) -> None:
@@ -201,8 +206,16 @@ class SimulatedDisk(Protocol):
         """Reads fail with EIO while it is on."""
         ...
 
+    def fail_calls(self, action: str, count: int | None) -> str:
+        """The next ``write`` or ``rename`` calls fail with EIO; None: all of them; 0 heals."""
+        ...
+
     def rot(self, draw: int, what: str) -> str | None:
-        """Flip bits of a flushed byte of the node's ``log`` or ``state``."""
+        """Flip bits of a flushed byte of one of the node's files.
+
+        ``what``: ``log``, ``state`` (epoch and vote), ``checkpoint`` (where epochs begin), ``mark``
+        (how much was flushed) or ``identity`` (whose disk it is, and who votes).
+        """
         ...
 
     def roll_back(self) -> str | None:
@@ -229,6 +242,13 @@ class SimulatedCluster(Protocol):
 
     def kill(self, node: NodeName, draw: int) -> None:
         """End its process: memory gone, page cache stays. Nothing happens if it is down."""
+        ...
+
+    def terminate(self, node: NodeName, draw: int) -> None:
+        """Ask its process to end, as SIGTERM does: it ends later, or never if it is frozen.
+
+        One that cannot be asked yet ends at once. Nothing happens if it is down.
+        """
         ...
 
     def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
@@ -311,6 +331,10 @@ class SimulatedCluster(Protocol):
         """What its disk holds of the committed log; None where nothing tells."""
         ...
 
+    def lie(self) -> str | None:
+        """The first fault by which a disk told its node what no format can detect; None: none."""
+        ...
+
     def figures(self) -> dict[str, int]:
         """Counts of what happened (commits, epochs, truncations, reads ...), for summaries."""
         ...
@@ -321,6 +345,8 @@ class SimulatedSystem(Protocol):
 
     #: Happenings that faults may wait for; drawn as often as they are listed.
     happenings: tuple[str, ...]
+    #: Ids of the invariants that watch its nodes; each may be muted.
+    invariants: tuple[str, ...]
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
         """Name and detail of a message on the network, and whether it carries nothing new."""

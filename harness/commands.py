@@ -4,6 +4,7 @@ Running and judging are apart: a run leaves a folder, judging reads it, and a fo
 run is judged in the same way.
 """
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -46,13 +47,19 @@ class Judged(msgspec.Struct, frozen=True):
     interrupted: bool = False
 
 
-def run_and_judge(options: TestOptions, console: Console, *, analyze: bool = True) -> int:
+def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
     """Run a test, judge it, print the verdict; returns the exit code."""
     return run_once(options, console, analyze=analyze).exit_code
 
 
-def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Judged:
+def run_once(options: TestOptions, console: Console, *, analyze: bool | None) -> Judged:
     """Run a test, judge it and print the verdict.
+
+    Args:
+        options: what is run.
+        console: where it is told.
+        analyze: run the Spark analysis; None: unless the run is a simulated one, whose latencies
+            and rates mean nothing.
 
     Raises:
         HarnessError: the run ended before a client had worked, so that there is nothing to judge.
@@ -79,7 +86,11 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool) -> Judged
                     f"`splitbrain check {outcome.folder.root}` judges what was recorded."
                 )
                 return Judged(EXIT_HARNESS_FAILED, Verdict.UNKNOWN, interrupted=True)
-            results = judge_outcome(outcome, session, analyze=analyze)
+            is_simulated = options.runtime == SIMULATED
+            with_spark = not is_simulated if analyze is None else analyze
+            results = judge_outcome(outcome, session, analyze=with_spark)
+            if is_simulated and analyze is None:
+                session.say(_left_out(outcome.folder))
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
     return Judged(results.exit_code, results.verdict, results.interrupted)
@@ -151,9 +162,12 @@ def check(
     console: Console,
     *,
     as_json: bool,
-    analyze: bool,
+    analyze: bool | None,
 ) -> int:
-    """Judge a run folder or a bare history; returns the exit code."""
+    """Judge a run folder or a bare history; returns the exit code.
+
+    Without a word in ``analyze`` the Spark analysis is run, but not of a simulated run.
+    """
     if not path.exists():
         raise UsageError(f"there is no {path}", "Name a run folder or a history file")
     # Nothing but the results may stand beside JSON.
@@ -173,9 +187,14 @@ def check(
 
 
 def _check_run(
-    path: Path, session: Session, during: During, *, quiet: bool, analyze: bool
+    path: Path, session: Session, during: During, *, quiet: bool, analyze: bool | None
 ) -> Results:
     folder = find_run(path)
+    # Every simulated run has one, and no other.
+    is_simulated = folder.simulation.exists()
+    with_spark = not is_simulated if analyze is None else analyze
+    if is_simulated and analyze is None and not quiet and not folder.analysis.exists():
+        session.say(_left_out(folder))
     if folder.results.exists() and not quiet:
         session.say(f"judging {folder.root} again; its results and report are replaced")
     try:
@@ -184,7 +203,15 @@ def _check_run(
         # What is in the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
     return judging.judge(
-        folder.root, analyze=analyze, during=during, stop=session.stop, told=session.told
+        folder.root, analyze=with_spark, during=during, stop=session.stop, told=session.told
+    )
+
+
+def _left_out(folder: RunFolder) -> str:
+    """Why nothing is analysed, and how it is all the same."""
+    return (
+        "no Spark analysis: simulated latencies and rates mean nothing; "
+        f"`splitbrain analyze {shlex.quote(str(folder.root))}` makes it"
     )
 
 
@@ -210,22 +237,37 @@ def analyze(run: Path, console: Console) -> int:
 
 
 def replay(
-    run: Path,
+    run: Path | None,
     console: Console,
     *,
     pinned: bool,
     times: int,
     runtime: str | None,
     runs_folder: Path | None,
-    analyze: bool,
+    analyze: bool | None,
     exact: ReplayOptions,
+    scenario: Path | None = None,
 ) -> int:
     """Run a recorded plan again, and say how often it came out invalid.
 
-    A simulated run is replayed exactly unless another runtime is asked for.
+    A simulated run is replayed exactly unless another runtime is asked for; so is a ``scenario``
+    that belongs to no run.
 
     Returns the worst exit code: a violation, then a failed harness, then unknown, then valid.
     """
+    if scenario is not None:
+        if run is not None or pinned or runtime is not None or runs_folder is not None:
+            raise UsageError(
+                "--scenario names a world that belongs to no run, and is run as it is",
+                "Leave out the run, --pinned, --runtime and --runs-folder",
+            )
+        from harness.simulation.replaying import replay_file
+
+        return replay_file(scenario, console, exact)
+    if run is None:
+        raise UsageError(
+            "the RUN is missing", "Name a run folder, such as runs/latest, or a --scenario FILE"
+        )
     folder = find_run(run)
     if is_exact(folder, runtime, pinned=pinned, runs_folder=runs_folder, options=exact):
         from harness.simulation.replaying import replay_scenario

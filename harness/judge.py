@@ -27,6 +27,7 @@ from harness.fault_results import fault_results
 from harness.judging_lock import exclusive
 from harness.publishing import publish, write_verdict
 from harness.results import EXIT_UNKNOWN, RESULTS_SCHEMA, FaultResult, OutcomeCounts, Results
+from harness.simulation.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run
 from harness.simulation.record import INVARIANTS, invariants_result
 from harness.stop import Stop
 from harness.timeline import (
@@ -39,6 +40,7 @@ from harness.timeline import (
 from harness.vacuity import vacuous_reasons
 from harness.waiting import ANALYSING, JUDGING, During, unseen
 from history.plan import Plan, reproduce_command
+from nemesis.plan_file import PLAN_FILE_ENDINGS
 
 #: Seconds that one part of one checker may take.
 TIME_BUDGET_S = 60.0
@@ -186,7 +188,9 @@ def _checked(
     if record.phases and not record.reached("load-started") and not record.living:
         reason = "No client ever worked, so there is nothing to judge."
         return [CheckResult(name, Verdict.UNKNOWN, reason) for name in names]
-    return check_all(names, _evidence(record, faults), limits, lambda: _given_up(stop))
+    checks = check_all(names, _evidence(record, faults), limits, lambda: _given_up(stop))
+    violation = None if record.simulation is None else record.simulation.violation
+    return checks if violation is None else with_reasons_of_a_cut_run(checks, violation)
 
 
 def _own_checkers(
@@ -211,13 +215,19 @@ def _vacuous(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[str, ...
 
 
 def _reproduce(record: RunRecord) -> str:
-    """The command that has the run again; a drawn world has no plan but its scenario."""
+    """The command that has the run again.
+
+    A drawn world has no plan but its scenario. That of a simulated plan is the same in a week too,
+    when the plan's file, or the run that it replayed, may be another or gone.
+    """
     root = shlex.quote(str(record.folder.root))
     if record.plan is None:
         return f"splitbrain check {root}"
-    if record.is_drawn:
+    plan = record.plan
+    leans = plan.replay_of is not None or Path(plan.nemesis).suffix in PLAN_FILE_ENDINGS
+    if record.is_drawn or (record.is_simulated and leans):
         return f"splitbrain replay {root}"
-    return reproduce_command(record.plan, defaults_of(record.plan))
+    return reproduce_command(plan, defaults_of(plan))
 
 
 def _undecided(name: str) -> CheckResult:
@@ -329,6 +339,8 @@ def _problems(
         for phase in record.phases
         if phase.phase == "not-converged"
     ]
+    if record.simulation is not None and record.simulation.violation is not None:
+        others.append(how_the_world_ended(record.simulation.violation))
     if record.reached("interrupted"):
         others.append("The run was interrupted before its time limit.")
     if record.phases and not in_order and not record.living:

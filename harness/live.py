@@ -1,25 +1,17 @@
 """Shows a run while it goes on: a small live panel on a terminal, plain lines elsewhere."""
 
-import threading
-from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from harness.console_lines import say_if_read
+from harness.live_area import LiveArea
 from harness.plain_text import printable
 from harness.progress import Progress
-from harness.terminal import without_control_echo
-
-_REFRESH_PER_SECOND = 4
-#: Time between two lines of figures where the output is no terminal.
-_PLAIN_INTERVAL_S = 5.0
-#: How long a display that is left in a hurry gets to remove what it has drawn.
-_STOP_PATIENCE_S = 1.0
 
 
 class LiveDisplay:
@@ -30,26 +22,13 @@ class LiveDisplay:
         self._progress = progress
         self._title = title
         self._rate = _Rate(progress)
-        self._ending = threading.Event()
-        self._live: Live | None = None
-        self._thread: threading.Thread | None = None
-        self._terminal = ExitStack()
+        self._area = LiveArea(console, self._panel, self._figures)
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._terminal.enter_context(without_control_echo())
-            self._live = Live(
-                get_renderable=self._panel,
-                console=self._console,
-                refresh_per_second=_REFRESH_PER_SECOND,
-                transient=True,
-            )
-            self._live.start()
-        else:
+        if not self._console.is_terminal:
             self._print(self._title)
             self._progress.listen(self._print)
-            self._thread = threading.Thread(target=self._print_figures, daemon=True)
-            self._thread.start()
+        self._area.__enter__()
         return self
 
     def __exit__(
@@ -58,22 +37,11 @@ class LiveDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ending.set()
-        if self._live is not None:
-            self._live.stop()
-        if self._thread is not None:
-            self._thread.join()
-        self._terminal.close()
+        self._area.__exit__(kind, error, trace)
 
     def abandon(self) -> None:
         """Bring the terminal back in order from another thread, before the process is left."""
-        live = self._live
-        if live is not None:
-            # The drawing thread may be stuck, for example on a terminal that takes nothing.
-            stopping = threading.Thread(target=live.stop, daemon=True)
-            stopping.start()
-            stopping.join(_STOP_PATIENCE_S)
-        self._terminal.close()
+        self._area.abandon()
 
     def _panel(self) -> Panel:
         progress, counts = self._progress, self._progress.traffic.counts()
@@ -95,21 +63,19 @@ class LiveDisplay:
         return Panel(Group(table, Text(), recent), title=printable(self._title), title_align="left")
 
     def _print(self, line: str) -> None:
-        # Nobody may read any more; the threads of the run say their lines here and must go on.
-        with suppress(OSError, SystemExit):
-            self._console.print(Text(printable(line)), soft_wrap=True)
+        # The threads of the run say their lines here and must go on.
+        say_if_read(self._console, Text(printable(line)))
 
-    def _print_figures(self) -> None:
-        while not self._ending.wait(_PLAIN_INTERVAL_S):
-            if self._progress.phase != "load-started":
-                continue
-            counts = self._progress.traffic.counts()
-            self._print(
-                f"{self._progress.elapsed_s:7.1f} s  {counts.ok:,} ok, {counts.fail:,} fail, "
-                f"{counts.info:,} info, {self._rate.per_second():,.0f} per second, "
-                f"leader {self._progress.leader or 'unknown'}, "
-                f"fault {self._progress.fault or 'none'}"
-            )
+    def _figures(self) -> str | None:
+        if self._progress.phase != "load-started":
+            return None
+        counts = self._progress.traffic.counts()
+        return (
+            f"{self._progress.elapsed_s:7.1f} s  {counts.ok:,} ok, {counts.fail:,} fail, "
+            f"{counts.info:,} info, {self._rate.per_second():,.0f} per second, "
+            f"leader {self._progress.leader or 'unknown'}, "
+            f"fault {self._progress.fault or 'none'}"
+        )
 
 
 class _Rate:

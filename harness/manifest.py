@@ -19,7 +19,7 @@ MANIFEST_NAME = "manifest.json"
 #: Evidence directly in the run folder; what is judged, not what a judgement writes.
 _FILES = (
     *("plan.json", "schedule.jsonl", "history.jsonl", "faults.jsonl", "phases.jsonl"),
-    *("scenario.json", "simulation.json"),
+    *("scenario.json", "simulation.json", "timeline.jsonl"),
 )
 #: Evidence in each node's folder; its data folder is left alone.
 _NODE_SUFFIXES = frozenset({".jsonl", ".log", ".txt", ".out", ".err"})
@@ -66,8 +66,13 @@ def write_manifest(folder: RunFolder) -> None:
     _write(folder, seals)
 
 
-def damage(folder: RunFolder) -> list[str]:
-    """What is not as the run left it, one clause each; empty also where nothing was sealed."""
+def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
+    """What is not as the run left it, one clause each; empty also where nothing was sealed.
+
+    Args:
+        folder: of the run.
+        only: name of the one file to be looked at; None: all.
+    """
     path = folder.root / MANIFEST_NAME
     try:
         seals = msgspec.json.decode(path.read_bytes(), type=dict[str, Seal])
@@ -77,6 +82,8 @@ def damage(folder: RunFolder) -> list[str]:
         return [f"{MANIFEST_NAME} cannot be read ({error})"]
     found: list[str] = []
     for name, sealed in sorted(seals.items()):
+        if only not in (None, name):
+            continue
         try:
             now = seal(folder.root / name)
         except OSError as error:
@@ -92,6 +99,11 @@ def damage(folder: RunFolder) -> list[str]:
         elif now != sealed:
             found.append(f"{name} was changed since the run")
     return found
+
+
+def is_changed(folder: RunFolder, name: str) -> bool:
+    """Whether one file is not as the run left it; False where nothing was sealed."""
+    return any(clause.startswith(f"{name} ") for clause in damage(folder, only=name))
 
 
 def seal(path: Path) -> Seal:

@@ -94,7 +94,8 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
         if silent:
             yield f"There are no state events of {', '.join(silent)}."
     needs_logs = any(COMMITTED_LOGS in evidence_needed(name) for name in plan.checkers)
-    if needs_logs and not record.living:
+    # A world that ended at a violation was never healed, and left no logs that it could have.
+    if needs_logs and not record.living and not record.ended_at_violation:
         missing = [node for node in record.node_names if node not in record.committed_logs]
         if missing:
             yield f"There is no committed log of {', '.join(missing)}."

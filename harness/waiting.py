@@ -6,19 +6,19 @@ Several things may go on at a time, such as the checkers and the Spark analysis 
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
-from harness.terminal import without_control_echo
-
-_REFRESH_PER_SECOND = 4
+from harness.console_lines import say_if_read
+from harness.live_area import LiveArea
 
 #: Names of what is waited for.
 JUDGING = "judging"
 ANALYSING = "analysing with Spark"
+#: What is said beside a name, for what takes longer than a stranger expects.
+_HINTS = {ANALYSING: "Spark takes its time to start; --no-analyze leaves it out"}
 
 #: Makes a context that lasts as long as the thing named.
 During = Callable[[str], AbstractContextManager[None]]
@@ -38,8 +38,8 @@ class Waiting:
         self._lock = threading.Lock()
         #: When each thing that goes on began, in the order of their beginnings.
         self._began_s: dict[str, float] = {}
-        self._live: Live | None = None
-        self._terminal = ExitStack()
+        #: Holds what is drawn while anything goes on.
+        self._drawn: ExitStack | None = None
 
     @contextmanager
     def during(self, what: str) -> Generator[None]:
@@ -54,34 +54,28 @@ class Waiting:
 
     def _begin(self, what: str, now_s: float) -> None:
         if not self._console.is_terminal:
-            self._print(what)
+            hint = _HINTS.get(what)
+            self._print(what if hint is None else f"{what} ({hint})")
         with self._lock:
             self._began_s[what] = now_s
-        if self._console.is_terminal and self._live is None:
-            self._terminal.enter_context(without_control_echo())
-            self._live = Live(
-                get_renderable=self._line,
-                console=self._console,
-                refresh_per_second=_REFRESH_PER_SECOND,
-                transient=True,
-            )
-            self._live.start()
+        if self._console.is_terminal and self._drawn is None:
+            self._drawn = ExitStack()
+            self._drawn.enter_context(LiveArea(self._console, self._line))
 
     def _end(self, what: str) -> None:
         with self._lock:
             del self._began_s[what]
-        if self._live is not None and not self._began_s:
-            self._live.stop()
-            self._live = None
-            self._terminal.close()
+        if self._drawn is not None and not self._began_s:
+            self._drawn.close()
+            self._drawn = None
 
     def _line(self) -> Text:
         now_s = time.monotonic()
         with self._lock:
             parts = [f"{what}, {now_s - began:.0f} s" for what, began in self._began_s.items()]
-        return Text("; ".join(parts))
+            hints = [hint for what in self._began_s if (hint := _HINTS.get(what)) is not None]
+        told = f" ({'; '.join(hints)})" if hints else ""
+        return Text("; ".join(parts) + told)
 
     def _print(self, line: str) -> None:
-        # Nobody may read any more; what is waited for goes on.
-        with suppress(OSError, SystemExit):
-            self._console.print(Text(line, style="dim"), soft_wrap=True)
+        say_if_read(self._console, Text(line, style="dim"))

@@ -1,23 +1,20 @@
 """The child side of ``harness.workers``: performs parts of a judgement until its input ends.
 
 Started as ``python -m harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``, with frames in and
-out. The child must never outlive its parent: a thread reads the input and ends the process at its
-end, also while a part is computing. Nothing that a part prints may reach the frames.
+out. It ends with its parent, also while a part is computing. Nothing that a part prints may reach
+the frames.
 """
 
-import importlib
 import os
 import pickle
-import queue
 import resource
 import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from harness.frames import read_body, take_over_pipes, write_frame
+from harness.child_side import bodies_from, resolve
+from harness.frames import take_over_pipes, write_frame
 
 #: Share of the memory budget at which a part is asked to give up by itself.
 _MEMORY_SHARE_SOFT = 0.9
@@ -59,19 +56,6 @@ def resident_mib(process_id: int) -> float:
     return resident_pages * os.sysconf("SC_PAGESIZE") / 2**20
 
 
-def resolve(function: str) -> Callable[[Any, ProcessBudget], Any]:
-    """The function that ``module:name`` names."""
-    module, _, name = function.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def _read_frames(stream: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
-    while (body := read_body(stream)) is not None:
-        frames.put(body)
-    # The parent is gone or done with us; a part in progress is of no use to anyone.
-    os._exit(0)
-
-
 def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple[str, Any]:
     try:
         function, payload = pickle.loads(body)  # noqa: S301 - from our own parent
@@ -89,11 +73,10 @@ def main() -> None:
     """Announce readiness, then answer each part with its result."""
     time_budget_s, memory_budget_mib = float(sys.argv[1]), int(sys.argv[2])
     incoming, outgoing = take_over_pipes()
-    frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read_frames, args=(incoming, frames), daemon=True).start()
+    bodies = bodies_from(incoming)
     write_frame(outgoing, ("ready", None))
     while True:
-        answer = _perform(frames.get(), time_budget_s, memory_budget_mib)
+        answer = _perform(bodies.get(), time_budget_s, memory_budget_mib)
         try:
             write_frame(outgoing, answer)
         # A result may fail to pickle in as many ways as there are results.

@@ -6,23 +6,19 @@ parent that kills it when it does not. A part that was killed or crashed has a f
 it must never look like a part that found nothing. Source: design, section 3; issue 3, item 8.
 """
 
-import contextlib
-import os
 import selectors
-import subprocess
-import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
-from harness.child_environment import child_environment
-from harness.frames import frame, taken_messages
+from harness.framed_child import FramedChild
 from harness.worker_process import resident_mib
 
+_MODULE = "harness.worker_process"
+_GONE = "crashed before it began"
 #: How often running parts are looked at.
 _POLL_INTERVAL_S = 0.05
 #: What a part gets beyond its time budget to notice by itself that it is used up.
@@ -63,33 +59,8 @@ class _Worker:
     def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
         self._time_budget_s = time_budget_s
         self._memory_budget_mib = memory_budget_mib
-        # Closed with the worker, which outlives any one block.
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        try:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", "harness.worker_process"),
-                    *(str(time_budget_s), str(memory_budget_mib)),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=child_environment(),
-                # Ctrl-C is for the harness; it decides what becomes of its workers.
-                start_new_session=True,
-            )
-        except OSError:
-            self._errors.close()
-            raise
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin = self._process.stdin
-        self.output = self._process.stdout
-        # A worker that is stopped takes nothing and gives nothing; the pool must not wait for it.
-        os.set_blocking(self.output.fileno(), False)
-        os.set_blocking(self._stdin.fileno(), False)
-        self._unsent = memoryview(b"")
-        self._buffer = bytearray()
+        self._child = FramedChild(_MODULE, (str(time_budget_s), str(memory_budget_mib)))
+        self.output = self._child.output
         self._ready = False
         self._since = time.monotonic()
         self._memory_mib_max = 0.0
@@ -105,43 +76,41 @@ class _Worker:
         """Send it a part; an outcome comes back at once if the part cannot be sent."""
         self.part, self._since, self._memory_mib_max = position, time.monotonic(), 0.0
         try:
-            self._unsent = memoryview(frame((part.function, part.payload)))
+            self._child.send((part.function, part.payload))
+        except OSError:
+            return self._failed(_GONE)
         # A payload may fail to pickle in as many ways as there are payloads.
         except Exception as error:  # noqa: BLE001
             return self._failed(f"cannot be sent to a worker: {error}")
-        return self.send()
+        return None
 
     def send(self) -> PartOutcome | None:
         """Write as much of the part as the worker takes now; an outcome if it is gone."""
         try:
-            while self._unsent:
-                self._unsent = self._unsent[os.write(self._stdin.fileno(), self._unsent) :]
-        except BlockingIOError:
-            return None
+            self._child.flush()
         except OSError:
-            return self._failed("crashed before it began")
+            return self._failed(_GONE)
         return None
 
     @property
     def sending(self) -> bool:
         """Whether part of the part is still to be written."""
-        return bool(self._unsent)
+        return self._child.is_sending
 
     def receive(self) -> PartOutcome | None:
         """Take what the child wrote; an outcome if that completes the part's answer."""
-        while chunk := self._read():
-            self._buffer += chunk
-        if chunk == b"":
-            return self._failed(f"crashed: its worker {self._end()}")
+        self._child.receive()
+        if self._child.is_gone:
+            return self._failed(f"crashed: its worker {self._child.end()}")
         while True:
             try:
-                message = next(taken_messages(self._buffer), None)
+                message = next(self._child.arrived(), None)
                 if message is None:
                     return None
                 state, value = message
             # What a broken child writes need not be a frame of ours.
             except Exception as error:  # noqa: BLE001
-                self._process.kill()
+                self._child.kill()
                 return self._failed(f"crashed: its answer cannot be read: {error}")
             if state == "ready":
                 self._ready, self._since = True, time.monotonic()
@@ -159,7 +128,7 @@ class _Worker:
             return None
         if self.part is None:
             return None
-        self._memory_mib_max = max(self._memory_mib_max, resident_mib(self._process.pid))
+        self._memory_mib_max = max(self._memory_mib_max, self._held_mib)
         if elapsed > self._time_budget_s + _GRACE_S:
             return self._failed(f"time budget of {self._time_budget_s:g} s used up, stopped")
         if self._memory_mib_max > self._memory_budget_mib:
@@ -169,34 +138,15 @@ class _Worker:
     @property
     def reusable(self) -> bool:
         """Whether it is alive and holds little enough memory for another part."""
-        held = resident_mib(self._process.pid)
-        return self._process.poll() is None and held < self._memory_budget_mib * _REUSE_SHARE_MAX
+        return self._child.is_alive and self._held_mib < self._memory_budget_mib * _REUSE_SHARE_MAX
 
     def close(self) -> None:
         """End the process whatever it does, and wait for its end."""
-        self._process.kill()
-        self._process.wait()
-        self.output.close()
-        self._errors.close()
-        # Bytes may be left for a child that is gone.
-        with contextlib.suppress(OSError):
-            self._stdin.close()
+        self._child.close()
 
-    def _read(self) -> bytes | None:
-        try:
-            return os.read(self.output.fileno(), 1 << 20)
-        except BlockingIOError:
-            return None
-
-    def _end(self) -> str:
-        try:
-            code = self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            return "closed its answers without ending"
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        return f"{how} ({lines[-1].strip()})" if lines else how
+    @property
+    def _held_mib(self) -> float:
+        return resident_mib(self._child.process_id)
 
     def _failed(self, reason: str) -> PartOutcome:
         return self._outcome(None, reason)
@@ -206,7 +156,7 @@ class _Worker:
             value=value,
             failure=failure,
             seconds=time.monotonic() - self._since,
-            memory_mib_max=max(self._memory_mib_max, resident_mib(self._process.pid)),
+            memory_mib_max=max(self._memory_mib_max, self._held_mib),
         )
 
 

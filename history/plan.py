@@ -127,15 +127,15 @@ def reproduce_command(plan: Plan, defaults: PlanDefaults | None = None) -> str:
     words = [
         *("splitbrain", "test", "--system", plan.system, "--workload", plan.workload),
         *("--nemesis", plan.nemesis, "--nodes", str(len(plan.nodes))),
-        *("--time-limit", f"{plan.time_limit_s:g}", "--seed", str(plan.seed)),
+        *("--time-limit", _number(plan.time_limit_s), "--seed", str(plan.seed)),
         *("--runtime", plan.runtime),
     ]
     if defaults is None or plan.concurrency != defaults.concurrency:
         words += ["--concurrency", str(plan.concurrency)]
     if defaults is None or plan.rate != defaults.rate:
-        words += ["--rate", f"{plan.rate:g}"]
+        words += ["--rate", _number(plan.rate)]
     if defaults is None or plan.operation_timeout_s != defaults.operation_timeout_s:
-        words += ["--operation-timeout", f"{plan.operation_timeout_s:g}"]
+        words += ["--operation-timeout", _number(plan.operation_timeout_s)]
     for bug in plan.bugs:
         words += ["--bug", bug]
     for name, value in sorted(plan.settings.items()):
@@ -145,3 +145,9 @@ def reproduce_command(plan: Plan, defaults: PlanDefaults | None = None) -> str:
         if name not in usual or usual[name] != value:
             words += ["--workload-option", f"{name}={value}"]
     return " ".join(shlex.quote(word) for word in words)
+
+
+def _number(value: float) -> str:
+    """In short where that is the same number, else with all of its digits."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

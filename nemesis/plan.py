@@ -7,13 +7,13 @@ lies between them, and the end is calm, so that recovery is seen too.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import msgspec
 
 from contracts.errors import CapabilityError, UsageError
 from contracts.fault import Milliseconds, ScheduledFault
 from contracts.names import NodeName
+from contracts.random_source import RandomSource
 from contracts.runtime import Capability
 from nemesis.fault_kind import FaultKind
 from nemesis.kinds import fault_kind
@@ -26,14 +26,6 @@ _OVERLAP_MAX = 8
 #: Of the targets that the user leaves open, this share is aimed at the leader, besides the first
 #: fault of each kind, which always is: a leader's failure is where consensus goes wrong.
 _LEADER_SHARE = 0.5
-
-
-class RandomSource(Protocol):
-    """One random stream; ``random.Random`` is one."""
-
-    def random(self) -> float:
-        """Uniform in [0, 1)."""
-        ...
 
 
 class WantedFault(msgspec.Struct, frozen=True):

@@ -25,8 +25,7 @@ _SIMULATED = re.compile(
     r"|systems/kraft/simulation/\w+\.py"
     r"|systems/kraft/(aim|committed_log|outcomes|planned_bugs)\.py"
     r"|harness/simulation/(course_acts|disk_acts|early_heals|fault_acts|fault_blow|fault_driver"
-    r"|fault_reach|load|log_ends|outcome"
-    r"|recovery|simulate|swarm|triggers)\.py"
+    r"|fault_reach|load|log_ends|outcome|recovery|simulate|swarm|swarm_faults|triggers)\.py"
     r"|harness/processes\.py"
     r"|(nemesis|workloads)/\w+\.py"
 )

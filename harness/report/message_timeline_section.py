@@ -12,6 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from checker.verdict import CheckResult
+from harness.evidence_loader import RunRecord
 from harness.plain_text import printable
 from harness.report.embedding import json_for_script
 from harness.report.message_timeline import ReadTimeline, read_timeline
@@ -55,7 +56,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class MessageTimeline(msgspec.Struct, frozen=True):
-    """What the template shows."""
+    """What the template shows of a run with a timeline."""
 
     #: The picture's data, for a script element.
     data: Markup
@@ -89,6 +90,19 @@ def message_timeline(
         cut=_cut(timeline),
         has_violation=timeline.violation is not None,
         problems=[printable(problem) for problem in timeline.problems],
+    )
+
+
+def why_no_timeline(record: RunRecord) -> str | None:
+    """Why a simulated run has no timeline, in one sentence; None for other runs."""
+    if not record.is_simulated:
+        return None
+    if record.simulation is not None and record.simulation.untold is not None:
+        return record.simulation.untold
+    name = record.folder.timeline.name
+    return (
+        f"{name} is missing or empty, so no message can be shown; `splitbrain replay RUN --trace` "
+        "tells them anew."
     )
 
 

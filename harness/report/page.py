@@ -26,7 +26,12 @@ from harness.report.embedding import (
     own_script,
     own_style,
 )
-from harness.report.message_timeline_section import SCRIPTS, STYLES, message_timeline
+from harness.report.message_timeline_section import (
+    SCRIPTS,
+    STYLES,
+    message_timeline,
+    why_no_timeline,
+)
 from harness.report.series import completed_calls, latency_series, throughput
 from harness.report.static_charts import draw_static_charts
 from harness.report.violations import ShownViolation, show_violations
@@ -71,6 +76,10 @@ def report_page(
         vendor: folder of the chart library.
     """
     messages = message_timeline(record.folder.timeline, results.checkers, record.node_names)
+    if messages is not None:
+        name = record.folder.timeline.name
+        cut = [f"{clause}." for clause in record.damage if clause.startswith(f"{name} ")]
+        messages = msgspec.structs.replace(messages, problems=[*messages.problems, *cut])
     assets = _assets(vendor, *((SCRIPTS, STYLES) if messages else ((), ())))
     charts = _chart_data(record)
     environment = jinja2.Environment(
@@ -90,6 +99,7 @@ def report_page(
         has_charts=assets.has_charts,
         chart_data=json_for_script(charts),
         messages=messages,
+        no_messages=None if messages else why_no_timeline(record),
         static_charts=draw_static_charts(
             charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
         ),

@@ -12,6 +12,7 @@ from rich.console import Console
 from contracts.errors import UsageError
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import SEED_MAX, check_bugs, check_runs_folder, check_simulated
+from harness.simulation.one_world import run_world
 from harness.simulation.sweep import Sweep, SweepOrder
 from harness.simulation.sweep_display import SweepDisplay
 from harness.simulation.sweep_summary import show_hashes, show_summary
@@ -29,7 +30,10 @@ _WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What ``splitbrain sim`` was asked for."""
 
-    seeds: str
+    #: FIRST:END; None: none were named.
+    seeds: str | None = None
+    #: One world as data, instead of seeds.
+    scenario: Path | None = None
     jobs: int = 1
     system: str = DEFAULT_SYSTEM
     bugs: tuple[str, ...] = ()
@@ -41,12 +45,46 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep: int = 100
 
 
-def seed_range(text: str) -> range:
+def run_sim(options: SimOptions, console: Console) -> int:
+    """Run one scenario, or sweep; returns the exit code.
+
+    Raises:
+        UsageError: something does not exist or does not fit.
+        HarnessError: no worker process could be started, or no folder made.
+    """
+    if options.scenario is None:
+        return run_sweep(options, console)
+    # What a scenario says itself, and what only a sweep has.
+    usual = SimOptions()
+    for name in ("seeds", "bugs", "system", "beyond_promise", "jobs", "fail_fast", "check_share"):
+        if getattr(options, name) != getattr(usual, name):
+            option = "bug" if name == "bugs" else name.replace("_", "-")
+            raise UsageError(
+                f"--{option} does not fit --scenario, which is one world and says all of it",
+                "Leave one of them out",
+            )
+    _check_numbers(options)
+    check_runs_folder(options.runs_folder)
+    return run_world(
+        options.scenario,
+        console,
+        options.runs_folder if options.keep else None,
+        with_hash=options.trace_hash,
+    )
+
+
+def seed_range(text: str | None) -> range:
     """``A:B`` as the seeds from A up to B, B itself not included.
 
     Raises:
-        UsageError: it is no range, is empty, or has a seed that cannot be.
+        UsageError: it is missing, no range, is empty, or has a seed that cannot be.
     """
+    if text is None:
+        raise UsageError(
+            "--seeds is missing",
+            "Write --seeds FIRST:END, such as --seeds 0:1000, or name one world with --scenario "
+            "FILE",
+        )
     found = _RANGE.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"--seeds cannot be {text!r}", _WRITE_RANGE)

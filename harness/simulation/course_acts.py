@@ -137,6 +137,14 @@ def _each_node(name: str) -> Callable[[Reach, Any], None]:
     return all_of_them
 
 
+def _start(reach: Reach, act: Any, by: Act) -> None:
+    """Start nodes again; what was asked to end and has not done so is killed before."""
+    for node in act.nodes:
+        if isinstance(by, acts.Terminate) and reach.cluster.is_up(node):
+            reach.end(node)
+        reach.start(node)
+
+
 def _warp(reach: Reach, act: Any, sign: int = 1) -> None:
     for node in act.nodes:
         reach.cluster.jump_clock(node, sign * act.warp.offset_ms * _US_PER_MS)
@@ -145,7 +153,7 @@ def _warp(reach: Reach, act: Any, sign: int = 1) -> None:
 _HOLDING: Final[dict[type[Act], Callable[[Reach, Any], str | None]]] = {
     acts.Cut: lambda reach, act: reach.cut(act.links),
     acts.Kill: _each_node("kill"),
-    acts.Terminate: _each_node("kill"),
+    acts.Terminate: _each_node("terminate"),
     acts.PowerOff: lambda reach, act: reach.power_off(act.nodes, act.draw),
     acts.Pause: _each_node("pause"),
     acts.Warp: _warp,
@@ -154,7 +162,7 @@ _HOLDING: Final[dict[type[Act], Callable[[Reach, Any], str | None]]] = {
 #: Given also the act by which it was held.
 _RELEASING: Final[dict[Held, Callable[[Reach, Any, Any], None]]] = {
     "cut": lambda reach, act, _by: reach.restore(act.links),
-    "down": lambda reach, act, _by: _each_node("start")(reach, act),
+    "down": _start,
     "paused": lambda reach, act, _by: _each_node("resume")(reach, act),
     "clock": lambda reach, act, by: _warp(reach, at(by, act.nodes), -1),
 }

@@ -2,8 +2,10 @@
 
 A node that meets a failing disk ends by itself, as it should; the heal of the fault starts it
 again. Where a disk forgets what it had flushed (``wipe``, ``rot-log``) the driver asks first
-whether the cluster can bear it. ``roll-back`` is a lie that nobody can bear, and so is
-``rot-state``: the file of the vote is Kafka's, and has no checksum. Source: design, section 9.
+whether the cluster can bear it, and so for rot in what tells rot from a torn tail
+(``rot-checkpoint``, ``rot-mark``); ``rot-identity`` is as good as a lost disk. ``roll-back`` is a
+lie that nobody can bear, and so is ``rot-state``: the file of the vote is Kafka's, and has no
+checksum. Source: design, section 9.
 """
 
 from collections.abc import Callable
@@ -21,18 +23,17 @@ _SLOW_FACTOR: Final = 2
 _SPARE_BYTES: Final = 4_096
 
 
-def _healing_disk(blow: Blow, undo: Callable[[SimulatedDisk], object]) -> Callable[[], str]:
+def _healing_disk(blow: Blow, undo: Callable[[SimulatedDisk], str]) -> Callable[[], str]:
     """Undo a fault of the disks and start the nodes that ended at it."""
 
     def heal() -> str:
         words: list[str] = []
         for node in blow.nodes:
-            undo(blow.reach.disk(node))
+            said = undo(blow.reach.disk(node))
             why = None if blow.reach.cluster.is_up(node) else blow.reach.cluster.ended(node)
             blow.reach.revive(node)
             words.append(
-                f"the disk of {node} is whole"
-                + ("" if why is None else f"; it had ended: {why}; started again")
+                f"{node}: {said}" + ("" if why is None else f"; it had ended: {why}; started again")
             )
         return "; ".join(words)
 
@@ -70,11 +71,37 @@ def _read_errors(blow: Blow) -> Struck:
     return Struck(evidence, _healing_disk(blow, lambda disk: disk.fail_reads(on=False)))
 
 
-def _rot(what: str) -> Callable[[Blow], Struck]:
-    """Flip bits under a running node or, by draw, while it is down: then its start meets them."""
+def _calls_fail(action: str) -> Callable[[Blow], Struck]:
+    """Let the next call of one kind fail, or all of them until the fault is healed.
+
+    By draw the node is restarted into it: what a start does happens seldom otherwise.
+    """
 
     def strike(blow: Blow) -> Struck:
-        is_restart = bool(blow.chosen("restart", blow.draws.below(4)))
+        count = None if blow.chosen("lasting", blow.draws.below(2)) else blow.chosen("count", 1)
+        is_restart = bool(blow.chosen("restart", blow.draws.below(2)))
+        evidence = "; ".join(
+            f"{node}: {blow.reach.disk(node).fail_calls(action, count)}" for node in blow.nodes
+        )
+        if is_restart:
+            for node in blow.nodes:
+                blow.reach.end(node)
+                # In a turn of its own: the one under way may be the node's, and ends with it.
+                blow.reach.world.after(0, lambda node=node: blow.reach.revive(node))
+            evidence += "; restarted"
+        return Struck(evidence, _healing_disk(blow, lambda disk: disk.fail_calls(action, 0)))
+
+    return strike
+
+
+def _rot(what: str, *, restarts: bool = False) -> Callable[[Blow], Struck]:
+    """Flip bits under a running node or, by draw, while it is down: then its start meets them.
+
+    ``restarts``: only while it is down, for what a running node may be about to rely on.
+    """
+
+    def strike(blow: Blow) -> Struck:
+        is_restart = bool(blow.chosen("restart", blow.draws.below(4))) or restarts
         words: list[str] = []
         for node in blow.nodes:
             if is_restart:
@@ -135,7 +162,26 @@ DISK_ACTS: Final = (
     Act("fsync-fails", _fsync_fails, targets=_ONE, is_exclusive=True),
     Act("disk-full", _disk_full, targets=_ONE, is_exclusive=True),
     Act("read-errors", _read_errors, targets=_ONE, is_exclusive=True),
+    Act("write-fails", _calls_fail("write"), targets=_ONE, is_exclusive=True),
+    Act("rename-fails", _calls_fail("rename"), targets=_ONE, is_exclusive=True),
     Act("rot-log", _rot("log"), rule="forgets", needs_up=False, targets=_ONE),
+    # The entry of an epoch comes before its first batch, which may be flushed and not yet marked.
+    Act(
+        "rot-checkpoint",
+        _rot("checkpoint", restarts=True),
+        rule="forgets",
+        needs_up=False,
+        targets=_ONE,
+    ),
+    Act(
+        "rot-mark",
+        _rot("mark"),
+        rule="forgets",
+        needs_up=False,
+        needs_sound=True,
+        targets=_ONE,
+    ),
+    Act("rot-identity", _rot("identity"), rule="forgets", needs_up=False, targets=_ONE),
     Act("rot-state", _rot("state"), rule="lies", needs_up=False, targets=_ONE),
     Act("wipe", _wipe, rule="forgets", needs_up=False, targets=_ONE),
     Act("roll-back", _roll_back, rule="lies", targets=_ONE),

@@ -13,12 +13,13 @@ import msgspec
 from contracts.errors import UsageError
 from contracts.fault import ActualFault, Link, ScheduledFault
 from contracts.simulation import Timer
-from harness.simulation.course_acts import strike_course
+from harness.simulation.course_acts import states_of, strike_course
 from harness.simulation.disk_acts import DISK_ACTS
 from harness.simulation.fault_blow import (
     Act,
     Blow,
     Struck,
+    in_ms,
     named,
     nodes_of_target,
     spread,
@@ -41,6 +42,10 @@ _JUMP_DOUBLINGS: Final = 20
 _US_PER_MS: Final = 1_000
 #: Of a disk on which nothing comes to an end: the longest job takes minutes.
 _STALLED_FACTOR: Final = 100_000
+#: A slow link delays by 8 ms up to a second.
+_SLOW_LINK_US: Final = 8_000
+_SLOW_LINK_DOUBLINGS: Final = 7
+_SLOW_LINK_US_MAX: Final = 1_000_000
 #: Nodes that a cut between two of them with a third one beside needs.
 _PARTIAL_NODES: Final = 3
 
@@ -119,7 +124,7 @@ def _flap(blow: Blow) -> Struck:
         return f"{len(blow.links)} links open after {cuts} cuts"
 
     turn()
-    return Struck(f"{len(blow.links)} links cut and restored every {half_us} us", heal)
+    return Struck(f"{len(blow.links)} links cut and restored every {in_ms(half_us)}", heal)
 
 
 def _clog(blow: Blow) -> Struck:
@@ -131,7 +136,52 @@ def _clog(blow: Blow) -> Struck:
         blow.reach.unclog(blow.links, delay_us)
         return f"{len(blow.links)} links as before"
 
-    return Struck(f"{len(blow.links)} links slower by {delay_us} us", heal)
+    return Struck(f"{len(blow.links)} links slower by {in_ms(delay_us)}", heal)
+
+
+def _slow_link(blow: Blow) -> Struck:
+    """Slow each direction of the fault's link down, by much, for itself; maybe only one."""
+    reach, links = blow.reach, blow.links
+    delays_us: list[int] = []
+    for name in ("delay_us", "back_delay_us"):
+        drawn = min(spread(blow.draws, _SLOW_LINK_US, _SLOW_LINK_DOUBLINGS), _SLOW_LINK_US_MAX)
+        is_spared = delays_us and blow.draws.below(2)
+        delays_us.append(blow.chosen(name, 0 if is_spared else drawn))
+    slowed = [(link, delay_us) for link, delay_us in zip(links, delays_us, strict=True) if delay_us]
+    for link, delay_us in slowed:
+        reach.clog((link,), delay_us)
+    before = reach.network.slowed_count(links)
+
+    def heal() -> str:
+        for link, delay_us in slowed:
+            reach.unclog((link,), delay_us)
+        count = reach.network.slowed_count(links) - before
+        return f"{len(slowed)} links as before; {count} messages were slowed"
+
+    words = ", ".join(
+        f"{link.source} to {link.destination} slower by {delay_us} us" for link, delay_us in slowed
+    )
+    return Struck(words or "no link slower", heal)
+
+
+def _stop(blow: Blow) -> Struck:
+    """Ask the nodes to end, as an operator does; what has not ended when healed is killed."""
+    reach = blow.reach
+    for node in blow.nodes:
+        reach.terminate(node)
+
+    def heal() -> str:
+        words: list[str] = []
+        for node in blow.nodes:
+            if reach.cluster.is_up(node):
+                reach.end(node)
+                words.append(f"{node} had not ended yet and was killed")
+            else:
+                words.append(f"{node} had ended")
+            reach.start(node)
+        return f"{'; '.join(words)}; {states_of(blow)}"
+
+    return Struck(f"{named(blow.nodes)} asked to end", heal)
 
 
 def _reset(blow: Blow) -> Struck:
@@ -153,7 +203,7 @@ def _jump_clock(blow: Blow) -> Struck:
             cluster.jump_clock(node, -delta_us)
         return "the clock is right again"
 
-    return Struck(f"the clock of {named(blow.nodes)} jumped by {delta_us} us", heal)
+    return Struck(f"the clock of {named(blow.nodes)} jumped by {in_ms(delta_us)}", heal)
 
 
 _ANY = (LEADER, LEADER, FOLLOWER, random_target(1))
@@ -183,6 +233,8 @@ _ACTS: Final[dict[str, Act]] = {
         Act("partial", _cut, _one_pair, needs_up=False, targets=_ANY),
         Act("flap", _flap, _between, needs_up=False, targets=(*_ANY, HALVES)),
         Act("clog", _clog, _between, needs_up=False, targets=(*_ANY, HALVES)),
+        Act("slow-link", _slow_link, _one_pair, needs_up=False, targets=_ANY),
+        Act("stop", _stop, targets=(*_ANY, ALL)),
         Act("reset", _reset, targets=(*_ANY, ALL), is_instant=True),
         Act("clock-jump", _jump_clock, targets=(*_ANY, ALL)),
         *DISK_ACTS,

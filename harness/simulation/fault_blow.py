@@ -78,6 +78,8 @@ class Act(msgspec.Struct, frozen=True):
     targets: tuple[str, ...] = (LEADER, FOLLOWER, random_target(1))
     #: Whether it is over at once, whatever its duration.
     is_instant: bool = False
+    #: Whether it would hide an earlier rot of the same disk from its node.
+    needs_sound: bool = False
     #: Whether a node can have but one such fault at a time: its heal ends them all.
     is_exclusive: bool = False
 
@@ -96,6 +98,11 @@ def spread(draws: Draws, low: int, doublings: int) -> int:
     """An integer from ``low`` on, its size spread evenly over the doublings; two draws."""
     size = low << draws.below(doublings)
     return size + draws.below(size)
+
+
+def in_ms(time_us: int) -> str:
+    """Microseconds in milliseconds, as everywhere in texts."""
+    return f"{time_us / 1_000:,.3f} ms"
 
 
 def named(nodes: tuple[NodeName, ...]) -> str:

@@ -20,7 +20,7 @@ from contracts.scenario import SimulatedFault
 from contracts.simulation import Timer
 from harness.simulation.early_heals import EarlyHeals
 from harness.simulation.fault_acts import act_of
-from harness.simulation.fault_blow import THERE, Act, Blow, Struck, how
+from harness.simulation.fault_blow import THERE, Act, Blow, Struck, how, in_ms
 from harness.simulation.fault_reach import Reach
 from harness.simulation.load import VirtualHistory
 from harness.simulation.log_ends import ends_of
@@ -198,6 +198,8 @@ class FaultDriver:
         if len(forgot) > (len(voters) - 1) // 2:
             return f"beyond the promise: {', '.join(forgot)} would have forgotten, a majority"
         for node in actual.nodes:
+            if act.needs_sound and self.reach.forgot.get(node) == "rotten":
+                return f"beyond the promise: it would hide what has rotted at {node} before"
             if not self._cluster.may_forget(node):
                 return f"beyond the promise: {node} holds what others could elect without"
         return None
@@ -225,6 +227,7 @@ class FaultDriver:
         in_force.timer = world.after(duration_us, lambda: self._heal(fault.index))
         if duration_us:
             self._early_heals.wait(fault, actual.nodes)
+        self._triggers.struck(fault.index, actual.nodes)
         crash = self.reach.take_crash()
         if crash is not None:
             raise crash
@@ -263,8 +266,8 @@ class FaultDriver:
             if invoked_us < healed_us:
                 left.append((healed_us, fault, actual))
                 continue
-            took_us = self._world.now - healed_us
-            self._record(fault, actual, "resumed", f"an operation acknowledged after {took_us} us")
+            took = in_ms(self._world.now - healed_us)
+            self._record(fault, actual, "resumed", f"an operation acknowledged after {took}")
         self._not_resumed = left
 
     def _band(

@@ -80,6 +80,11 @@ class Reach:
         self._down[node] = max(0, self._down.get(node, 0) - 1)
         self.revive(node)
 
+    def terminate(self, node: NodeName) -> None:
+        """Hold a node down that is asked to end; it does so later, if at all."""
+        self._down[node] = self._down.get(node, 0) + 1
+        self.cluster.terminate(node, self.draw)
+
     def pause(self, node: NodeName) -> None:
         """Hold a node frozen."""
         self._paused[node] = self._paused.get(node, 0) + 1

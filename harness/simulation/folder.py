@@ -124,6 +124,7 @@ def write_run(
     judged: JudgedOutcome | None = None,
     schedule: Iterable[ScheduledFault] | None = None,
     shrunk_from: str | None = None,
+    untold: str | None = None,
 ) -> None:
     """Write everything and seal it.
 
@@ -134,6 +135,7 @@ def write_run(
         judged: what the checkers of outcomes said, where somebody has asked them.
         schedule: the faults as planned; by default those of the scenario.
         shrunk_from: the run of which this is a smaller one.
+        untold: why the run has no story, in one sentence.
 
     Raises:
         HarnessError: the disk refuses.
@@ -152,7 +154,8 @@ def write_run(
         _write_nodes(folder, outcome)
         if outcome.story:
             _write_lines(folder.timeline, story(outcome))
-        write_atomically(folder.simulation, encode_record(record_of(outcome, judged, shrunk_from)))
+        record = record_of(outcome, judged, shrunk_from, untold=untold)
+        write_atomically(folder.simulation, encode_record(record))
     except OSError as error:
         raise HarnessError(
             "write the run folder",

@@ -32,6 +32,8 @@ class SimulationOutcome(msgspec.Struct, frozen=True, kw_only=True):
     committed_logs: dict[NodeName, CommittedLog]
     #: Why the nodes did not agree in the end, None if they did or were not asked.
     unlike: str | None
+    #: The first fault by which a disk told its node what no format can detect; None: none did.
+    lie: str | None = None
     #: Counts of what happened, by name.
     figures: dict[str, int]
     #: The course of the run, for its folder.

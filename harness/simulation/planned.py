@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.text import Text
 
 from contracts.errors import CapabilityError
 from contracts.fault import ScheduledFault
@@ -25,8 +24,8 @@ from contracts.scenario import (
     SimulatedFault,
 )
 from contracts.simulation import SimulatedSystem
+from harness.console_lines import say
 from harness.options import PlannedTest, check_simulated
-from harness.plain_text import printable
 from harness.plan_record import plan_of
 from harness.progress import fault_sentence, phase_sentence, stamped_line
 from harness.run_clock import NANOSECONDS
@@ -36,6 +35,7 @@ from harness.simulation.fault_acts import is_simulated
 from harness.simulation.folder import course, runtime_versions, write_run
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import SIMULATED
+from harness.simulation.scenario_rules import CLIENTS_MAX
 from harness.store import create_run
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
@@ -48,12 +48,10 @@ _US_PER_S = 1_000_000
 _US_PER_MS = 1_000
 #: How long nodes get to agree after the last heal, as in containers.
 _PATIENCE_US = 60_000_000
-#: Clients above which no world is simulated: one thread does the work of all.
-CLIENTS_MAX = 1_000
 #: Operations above which a run is refused: all of its history is held in memory.
 OPERATIONS_MAX = 5_000_000
 #: Operations up to which the story of a run is kept for the timeline.
-_STORY_OPERATIONS_MAX = 50_000
+STORY_OPERATIONS_MAX = 50_000
 
 
 def scenario_of(test: PlannedTest) -> Scenario:
@@ -180,17 +178,28 @@ def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
     scenario = scenario_of(test)
     name = f"{test.system.name}-{test.options.workload}"
     seconds = f"{test.options.time_limit_s:g}"
-    _say(console, f"splitbrain {name}, seed {test.options.seed}, simulated")
+    say(console, f"splitbrain {name}, seed {test.options.seed}, simulated")
+    untold = why_untold(test)
     with Waiting(console).during(f"simulating {seconds} s"):
-        outcome = simulate(scenario, system, is_recording=_is_worth_a_story(test))
+        outcome = simulate(scenario, system, is_recording=untold is None)
     for line in lines_of(outcome):
-        _say(console, line)
-    folder = keep_planned_run(test, outcome, name)
+        say(console, line)
+    if untold is not None:
+        say(console, untold)
+    folder = keep_planned_run(test, outcome, name, untold=untold)
     return RunOutcome(folder, None, interrupted=False, loaded=True)
 
 
-def keep_planned_run(test: PlannedTest, outcome: SimulationOutcome, name: str) -> RunFolder:
+def keep_planned_run(
+    test: PlannedTest, outcome: SimulationOutcome, name: str, *, untold: str | None = None
+) -> RunFolder:
     """Write the run folder of a plan that was run in a simulated world.
+
+    Args:
+        test: the plan.
+        outcome: what the run came to.
+        name: of the test.
+        untold: why the run has no story, in one sentence.
 
     Raises:
         HarnessError: the disk refuses.
@@ -199,13 +208,15 @@ def keep_planned_run(test: PlannedTest, outcome: SimulationOutcome, name: str) -
         plan = msgspec.structs.replace(
             plan_of(test, name, living.run_id), runtime_versions=runtime_versions()
         )
-        write_run(living.folder, plan, outcome, schedule=test.schedule)
+        write_run(living.folder, plan, outcome, schedule=test.schedule, untold=untold)
         return living.folder
 
 
 def lines_of(outcome: SimulationOutcome) -> list[str]:
     """The course of a run as a run in containers tells it, with virtual times."""
-    told = [(phase.time, phase_sentence(phase)) for phase in course(outcome)]
+    # Where a violation ended the world, what is left of the course is no part of its story.
+    phases = course(outcome) if outcome.violation is None else outcome.phases
+    told = [(phase.time, phase_sentence(phase)) for phase in phases if phase.phase != "failed"]
     told += [(event.time, fault_sentence(event)) for event in outcome.faults]
     told += [
         (event.time or 0, f"{event.node} leads epoch {event.epoch}")
@@ -215,12 +226,11 @@ def lines_of(outcome: SimulationOutcome) -> list[str]:
     ]
     if outcome.violation is not None:
         violation = outcome.violation
-        told.append(
-            (
-                violation.time_us * 1000,
-                f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}",
-            )
+        sentence = (
+            f"{violation.invariant} violated in step {violation.step:,}: {violation.problem}; the "
+            "world ends here"
         )
+        told.append((violation.time_us * 1000, sentence))
     # Equal times in the order in which they were told: a step before the faults that it begins.
     return [
         stamped_line(time / NANOSECONDS, sentence)
@@ -228,10 +238,16 @@ def lines_of(outcome: SimulationOutcome) -> list[str]:
     ]
 
 
-def _is_worth_a_story(test: PlannedTest) -> bool:
-    """A timeline of more messages than a browser can show helps nobody."""
-    return test.options.rate * test.options.time_limit_s <= _STORY_OPERATIONS_MAX
+def why_untold(test: PlannedTest) -> str | None:
+    """Why the messages of a run are not kept for the timeline, in one sentence; None: they are.
 
-
-def _say(console: Console, line: str) -> None:
-    console.print(Text(printable(line)), soft_wrap=True)
+    A timeline of more messages than a browser can show helps nobody, and takes memory.
+    """
+    operations = round(test.options.rate * test.options.time_limit_s)
+    if operations <= STORY_OPERATIONS_MAX:
+        return None
+    return (
+        f"The timeline of messages is left out: the plan has {operations:,} operations, and it is "
+        f"kept up to {STORY_OPERATIONS_MAX:,}; `splitbrain replay RUN --trace --from-step N "
+        "--until-step M` tells any part of it."
+    )

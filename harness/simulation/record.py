@@ -42,7 +42,11 @@ class SimulationRecord(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str | None = None
     #: Why the nodes did not agree in the end.
     unlike: str | None = None
+    #: The first fault by which a disk told its node what no format can detect.
+    lie: str | None = None
     figures: dict[str, int] = {}
+    #: Why its messages were not kept for the timeline, in one sentence; None: nobody says.
+    untold: str | None = None
     #: The run of which this is a smaller one, as ``test/run``.
     shrunk_from: str | None = None
     python: str = ""
@@ -51,9 +55,20 @@ class SimulationRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_of(
-    outcome: SimulationOutcome, judged: JudgedOutcome | None, shrunk_from: str | None = None
+    outcome: SimulationOutcome,
+    judged: JudgedOutcome | None,
+    shrunk_from: str | None = None,
+    *,
+    untold: str | None = None,
 ) -> SimulationRecord:
-    """What is to be kept of an outcome; ``judged`` where somebody has looked at it already."""
+    """What is to be kept of an outcome.
+
+    Args:
+        outcome: of the run.
+        judged: where somebody has looked at it already.
+        shrunk_from: the run of which this is a smaller one.
+        untold: why it has no story.
+    """
     return SimulationRecord(
         trace_hash=outcome.trace_hash,
         steps=outcome.steps,
@@ -62,7 +77,9 @@ def record_of(
         failed_by=None if judged is None else judged.failed_by,
         sentence=None if judged is None else sentence_of(judged),
         unlike=outcome.unlike,
+        lie=outcome.lie,
         figures=dict(outcome.figures),
+        untold=untold,
         shrunk_from=shrunk_from,
         python=platform.python_version(),
         tool_version=tool_version(),
@@ -108,6 +125,11 @@ def invariants_result(record: SimulationRecord | None) -> CheckResult:
     violation = record.violation
     if violation is None:
         reason = f"No invariant was violated in {record.steps:,} steps."
+        if record.lie is not None:
+            reason += (
+                f" A disk lied beyond what any format can detect ({record.lie}): what was lost or "
+                "read stale after that is no finding."
+            )
         return CheckResult(INVARIANTS, Verdict.VALID, reason, figures)
     where = "" if violation.node is None else f"at {violation.node} "
     sentence = (

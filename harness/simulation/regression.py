@@ -42,6 +42,6 @@ def read_saved(scenario: str, *, bugs: Sequence[str] | None = None) -> Scenario:
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"the saved scenario cannot be read: {in_words(error)}",
-            "Save it again with `splitbrain shrink RUN --save-test FILE`",
+            "Correct it, or save it again with `splitbrain shrink RUN --save-test FILE`",
         ) from error
     return saved if bugs is None else msgspec.structs.replace(saved, bugs=tuple(bugs))

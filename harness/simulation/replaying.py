@@ -6,21 +6,28 @@ never passed off as a verdict. Makes no run folder. Source: design, section 2; i
 """
 
 import platform
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from contracts.scenario import Scenario
 from contracts.simulation import SimulatedSystem
+from harness.console_lines import say, write_lines
+from harness.interrupts import Interrupts
 from harness.options import check_bugs
-from harness.plain_text import printable
-from harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
+from harness.results import (
+    EXIT_HARNESS_FAILED,
+    EXIT_INVALID,
+    EXIT_UNKNOWN,
+    EXIT_VALID,
+    counted,
+)
 from harness.simulation.judging import judged, sentence_of, undecided
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.record import SimulationRecord
+from harness.simulation.record import SimulationRecord, record_of
 from harness.simulation.replay_options import ReplayOptions
-from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.simulation.scenario_file import read_named_scenario, read_recorded, said_of
 from harness.simulation.story_lines import heading, story_lines
 from harness.simulation.trial import simulated_system
 from harness.tool_version import tool_commit, tool_version
@@ -53,21 +60,77 @@ def replay_scenario(folder: RunFolder, console: Console, options: ReplayOptions)
         UsageError: the folder holds no scenario that this version can run.
     """
     options.check()
-    scenario, record = read_scenario(folder.scenario), read_simulation(folder)
+    scenario, record = read_recorded(folder)
+    with said_of(folder.scenario):
+        return _replay(scenario, record, console, options)
+
+
+def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
+    """Run a scenario that belongs to no run folder, and say what it came to; the exit code.
+
+    Further runs are compared with the first one.
+
+    Raises:
+        UsageError: the file holds no scenario that this version can run.
+    """
+    options.check()
+    scenario = read_named_scenario(path)
+    with said_of(path):
+        return _replay(scenario, None, console, options)
+
+
+def _replay(
+    scenario: Scenario, record: SimulationRecord | None, console: Console, options: ReplayOptions
+) -> int:
+    """Run it as often as asked; what was seen before an interruption is told too."""
     system = _system_of(scenario)
     codes: list[int] = []
-    for _ in range(options.times):
-        outcome = _run(scenario, system, options, console)
-        if options.until_step is not None and outcome.steps < record.steps:
-            _say(console, _stopped(outcome))
-            return EXIT_UNKNOWN if outcome.violation is None else EXIT_INVALID
-        sentence, code = compare(record, judged(outcome))
-        _say(console, sentence)
-        codes.append(code)
+    with Interrupts(lambda sentence: say(console, sentence)):
+        try:
+            for _ in range(options.times):
+                outcome = _run(scenario, system, options, console)
+                if _is_stopped(outcome, record, options):
+                    say(console, _stopped(outcome))
+                    return EXIT_UNKNOWN if outcome.violation is None else EXIT_INVALID
+                again = judged(outcome)
+                sentence, code = came_to(again) if record is None else compare(record, again)
+                say(console, sentence)
+                codes.append(code)
+                # Without a run there is nothing to be like but the first one.
+                record = record or record_of(outcome, again)
+        except KeyboardInterrupt:
+            return _interrupted(codes, options.times, console)
     if len(codes) > 1:
-        same = sum(code != EXIT_HARNESS_FAILED for code in codes)
-        _say(console, f"{same} of {len(codes)} replays had the same trace.")
+        say(console, _tally(codes))
     return EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
+
+
+def _tally(codes: list[int]) -> str:
+    same = sum(code != EXIT_HARNESS_FAILED for code in codes)
+    return f"{same} of {counted(len(codes), 'replay')} had the same trace."
+
+
+def _interrupted(codes: list[int], times: int, console: Console) -> int:
+    """What was seen so far; a violation, or a replay that was none, is not undone by Ctrl-C."""
+    left = counted(times - len(codes), "replay")
+    if not codes:
+        say(console, f"interrupted before a replay was over; {left} left out.")
+    else:
+        say(console, f"interrupted: {_tally(codes).rstrip('.')}; {left} left out.")
+    return next(
+        (code for code in (EXIT_HARNESS_FAILED, EXIT_INVALID) if code in codes), EXIT_UNKNOWN
+    )
+
+
+def _is_stopped(
+    outcome: SimulationOutcome, record: SimulationRecord | None, options: ReplayOptions
+) -> bool:
+    """Whether the run was ended before its end."""
+    if options.until_step is None or outcome.steps < options.until_step:
+        return False
+    if record is None:
+        return outcome.violation is None
+    return outcome.steps < record.steps
 
 
 def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
@@ -84,20 +147,36 @@ def compare(record: SimulationRecord, again: JudgedOutcome) -> tuple[str, int]:
         now = f"and now by {', '.join(again.failed_by)}"
         return f"{trace}, but {told}, {now}. {_versions(record)}", EXIT_HARNESS_FAILED
     if again.failed_by:
-        found = ", ".join(again.failed_by)
-        violation = outcome.violation
-        where = "" if violation is None else f" in step {violation.step:,}"
-        return f"failed again{where}, {trace}: {found}: {sentence_of(again)}", EXIT_INVALID
+        return f"failed again{_failure(again, trace)}", EXIT_INVALID
     if record.failed_by:
         # The checkers are part of the tool: another version may judge one history otherwise.
         return (
             f"{trace}, but {', '.join(record.failed_by)} found nothing now. {_versions(record)}",
             EXIT_HARNESS_FAILED,
         )
-    unknown = undecided(again)
+    return _held(again, trace)
+
+
+def came_to(judged_outcome: JudgedOutcome) -> tuple[str, int]:
+    """What a world came to that nobody has seen before: a sentence and the exit code."""
+    trace = f"trace {judged_outcome.outcome.trace_hash}"
+    if judged_outcome.failed_by:
+        return f"failed{_failure(judged_outcome, trace)}", EXIT_INVALID
+    return _held(judged_outcome, trace)
+
+
+def _failure(judged_outcome: JudgedOutcome, trace: str) -> str:
+    violation = judged_outcome.outcome.violation
+    where = "" if violation is None else f" in step {violation.step:,}"
+    found = ", ".join(judged_outcome.failed_by)
+    return f"{where}, {trace}: {found}: {sentence_of(judged_outcome)}"
+
+
+def _held(judged_outcome: JudgedOutcome, trace: str) -> tuple[str, int]:
+    unknown = undecided(judged_outcome)
     if unknown:
         return f"undecided by {', '.join(unknown)}, {trace}.", EXIT_UNKNOWN
-    return f"nothing failed in {outcome.steps:,} steps, {trace}.", EXIT_VALID
+    return f"nothing failed in {judged_outcome.outcome.steps:,} steps, {trace}.", EXIT_VALID
 
 
 def _run(
@@ -113,7 +192,7 @@ def _run(
     )
     first = options.from_step or 0
     story = [(step, told) for step, told in watched.story(outcome) if step >= first]
-    _print_lines(console, [heading(), *story_lines(story)])
+    write_lines(console, [heading(), *story_lines(story)])
     return outcome
 
 
@@ -159,17 +238,3 @@ def _versions(record: SimulationRecord) -> str:
 
 def _version(version: str, commit: str | None) -> str:
     return version if commit is None else f"{version} of commit {commit}"
-
-
-def _print_lines(console: Console, lines: list[str]) -> None:
-    """As they are: a trace is long, and is read by programs too."""
-    try:
-        for line in lines:
-            console.file.write(line + "\n")
-        console.file.flush()
-    except BrokenPipeError:
-        console.on_broken_pipe()
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(Text(printable(sentence)), soft_wrap=True)

@@ -1,22 +1,33 @@
 """``scenario.json``: a simulated world as data, written and read strictly.
 
-Whoever replays or shrinks reads it here. What does not fit is told in one sentence: a scenario may
-come from a person, from a newer version, or from a folder that was copied in part.
+Whoever replays, shrinks or runs one reads it here. What does not fit is told in one sentence with
+the file, the field and what is allowed: a scenario may come from a person, from a newer version, or
+from a folder that was copied in part.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from contracts.errors import UsageError
 from contracts.scenario import SCENARIO_SCHEMA, Scenario
+from harness.manifest import is_changed
 from harness.simulation.record import SimulationRecord, decode_record
+from harness.simulation.scenario_rules import CORRECT, RuleError, check_fields, check_values
 from history.json_problems import in_words
 from history.run_folder import RunFolder
+
+_OTHER_VERSION = "Replay a run made by this version"
 
 
 class _Schema(msgspec.Struct):
     schema: int = SCENARIO_SCHEMA
+
+
+class OtherSchemaError(ValueError):
+    """The scenario was written by another version."""
 
 
 def encode_scenario(scenario: Scenario) -> bytes:
@@ -28,12 +39,33 @@ def read_scenario(path: Path) -> Scenario:
     """Read a scenario.
 
     Raises:
-        UsageError: it is missing, broken, or of another version.
+        UsageError: it is missing, broken, of another version, or of a world that cannot be.
     """
     try:
-        return decode_scenario(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        content = path.read_bytes()
+    except OSError as error:
         raise _unreadable(path, error) from error
+    try:
+        return decode_scenario(content)
+    except OtherSchemaError as error:
+        raise _unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        next_step = error.next_step if isinstance(error, RuleError) else CORRECT
+        problem = f"{path} is no scenario that can be run: {in_words(error)}"
+        raise UsageError(problem, next_step) from error
+
+
+def read_named_scenario(path: Path) -> Scenario:
+    """Read the scenario of a file that the user names.
+
+    Raises:
+        UsageError: there is no such file, or it holds no scenario that can be run.
+    """
+    if not path.is_file():
+        raise UsageError(
+            f"there is no file {path}", "Name the scenario.json of a run, as it is or edited"
+        )
+    return read_scenario(path)
 
 
 def decode_scenario(content: bytes | str) -> Scenario:
@@ -45,20 +77,39 @@ def decode_scenario(content: bytes | str) -> Scenario:
     schema = msgspec.json.decode(content, type=_Schema).schema
     if schema != SCENARIO_SCHEMA:
         message = f"it has schema {schema}, this version reads {SCENARIO_SCHEMA}"
-        raise ValueError(message)
+        raise OtherSchemaError(message)
     scenario = msgspec.json.decode(content, type=Scenario)
-    for name, number, least in (
-        ("nodes", scenario.nodes, 1),
-        ("observers", scenario.observers, 0),
-        ("load.clients", scenario.load.clients, 1),
-        ("load.timeout_us", scenario.load.timeout_us, 1),
-        ("load_us", scenario.load_us, 0),
-        ("segment_bytes", scenario.segment_bytes, 1),
-    ):
-        if number < least:
-            message = f"{name} cannot be {number}"
-            raise ValueError(message)
+    check_fields(msgspec.json.decode(content))
+    check_values(scenario)
     return scenario
+
+
+def read_recorded(folder: RunFolder) -> tuple[Scenario, SimulationRecord]:
+    """The scenario of a run folder, and what the run came to.
+
+    Raises:
+        UsageError: one of them cannot be used, or the scenario was edited since the run.
+    """
+    scenario, record = read_scenario(folder.scenario), read_simulation(folder)
+    if is_changed(folder, folder.scenario.name):
+        raise UsageError(
+            f"{folder.scenario} was changed since the run, so it is the scenario of another world",
+            f"`splitbrain sim --scenario {folder.scenario}` runs it as a run of its own",
+        )
+    return scenario, record
+
+
+@contextmanager
+def said_of(path: Path) -> Generator[None]:
+    """A context: what is refused in it is refused of this scenario.
+
+    Raises:
+        UsageError: with the file's name.
+    """
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.problem}", error.next_step) from error
 
 
 def read_simulation(folder: RunFolder) -> SimulationRecord:
@@ -75,4 +126,4 @@ def read_simulation(folder: RunFolder) -> SimulationRecord:
 
 def _unreadable(path: Path, error: Exception) -> UsageError:
     why = (error.strerror or str(error)) if isinstance(error, OSError) else in_words(error)
-    return UsageError(f"{path} cannot be read: {why}", "Replay a run made by this version")
+    return UsageError(f"{path} cannot be read: {why}", _OTHER_VERSION)

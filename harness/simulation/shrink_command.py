@@ -13,21 +13,20 @@ from typing import Final
 
 import msgspec
 from rich.console import Console
-from rich.text import Text
 
 from contracts.errors import HarnessError, UsageError
 from contracts.scenario import Scenario
 from harness import judge as judging
+from harness.console_lines import say
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import check_bugs, check_runs_folder
-from harness.plain_text import printable
 from harness.results import EXIT_UNKNOWN, EXIT_VALID
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.outcome import JudgedOutcome
 from harness.simulation.record import SimulationRecord
 from harness.simulation.saved_test import check_test_file, content_of_test, save_test
-from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.simulation.scenario_file import read_recorded, said_of
 from harness.simulation.shrink_display import ShrinkDisplay
 from harness.simulation.shrink_oracle import Failure, failure_of, finding_of, replay_for
 from harness.simulation.shrink_words import headline, story, to_be_continued
@@ -121,7 +120,7 @@ def shrink_run(
                 to_be_continued(shrinking, "FOLDER"),
             ),
         )
-        _say(console, f"test:    {options.save_test}")
+        say(console, f"test:    {options.save_test}")
     return EXIT_UNKNOWN if shrinking.cut_short == INTERRUPTED else EXIT_VALID
 
 
@@ -147,10 +146,11 @@ def _original_of(options: ShrinkOptions) -> _Original:
             "far",
             "Name a run that `splitbrain sim` has kept, or make one with --runtime simulated",
         )
-    scenario, record = read_scenario(folder.scenario), read_simulation(folder)
+    scenario, record = read_recorded(folder)
     from systems.registry import system
 
-    check_bugs(scenario.bugs, system(scenario.system))
+    with said_of(folder.scenario):
+        check_bugs(scenario.bugs, system(scenario.system))
     original = _Original(folder, scenario, record)
     if record.violation is None and record.failed_by == ():
         raise _nothing_wrong(options.run)
@@ -179,7 +179,7 @@ def _failure(original: _Original, options: ShrinkOptions, first: JudgedOutcome) 
         raise _nothing_wrong(options.run)
     recorded = Failure(
         invariant=None if record.violation is None else record.violation.invariant,
-        raised=None if found is None else found.raised,
+        kind=None if found is None else found.kind,
         checkers=record.failed_by or (),
         is_any=options.any_failure,
     )
@@ -201,15 +201,15 @@ def _keep(small: JudgedOutcome, original: _Original, options: ShrinkOptions) -> 
 def _show(
     shrinking: Shrinking, small: JudgedOutcome, folder: RunFolder, console: Console, seconds: float
 ) -> None:
-    _say(console, headline(shrinking, seconds))
+    say(console, headline(shrinking, seconds))
     how_to_go_on = to_be_continued(shrinking, shlex.quote(str(folder.root)))
     if how_to_go_on is not None:
-        _say(console, how_to_go_on)
+        say(console, how_to_go_on)
     for line in story(small, shrinking.finding.operations):
-        _say(console, line)
-    _say(console, f"report:  {folder.report}")
-    _say(console, f"folder:  {folder.root}")
-    _say(console, f"replay:  splitbrain replay {folder.root}")
+        say(console, line)
+    say(console, f"report:  {folder.report}")
+    say(console, f"folder:  {folder.root}")
+    say(console, f"replay:  splitbrain replay {folder.root}")
 
 
 def _nothing_wrong(run_folder: Path) -> UsageError:
@@ -230,7 +230,3 @@ def _not_again(
         f"{what} did not fail again when it was replayed ({was} then, {now} now)",
         "`splitbrain replay` of it says whether it was made by another version",
     )
-
-
-def _say(console: Console, sentence: str) -> None:
-    console.print(Text(printable(sentence)), soft_wrap=True)

@@ -1,10 +1,11 @@
 """Whether a smaller scenario still fails in the same way: it is run, and nothing else is believed.
 
 An invariant fails again if the same one does; what only the checkers of outcomes see, if one of the
-same checkers does. A defect (an exception) is the same only where its type is. The checkers are
-asked only where the failure is one of theirs, and a failure from the time of the faults is looked
-for in that time alone: most replays do not fail, and most of their time would be spent on the rest.
-Must never take a scenario that cannot be run for one that fails.
+same checkers does. Where an id alone does not say what went wrong, the violation's kind must be the
+same too: type and place of an exception, the class of a reason to end. The checkers are asked only
+where the failure is one of theirs, and a failure from the time of the faults is looked for in that
+time alone: most replays do not fail, and most of their time would be spent on the rest. Must never
+take a scenario that cannot be run for one that fails.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from contracts.scenario import Scenario, Violation
 from harness.simulation.judging import judged, sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.shrink_steps import Happened, Pair
-from harness.simulation.simulate import DEFECT, simulate
+from harness.simulation.simulate import simulate
 from harness.simulation.trial import run, simulated_system
 from runtimes.simulated.world import SimulatedWorld
 
@@ -30,8 +31,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Id of an invariant; None where only the checkers found something.
     invariant: str | None = None
-    #: Of a defect, the type of what was raised.
-    raised: str | None = None
+    #: ``Violation.kind`` of it.
+    kind: str | None = None
     checkers: tuple[str, ...] = ()
     #: It must fail before everything heals.
     is_early: bool = False
@@ -50,7 +51,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
             return bool(found)
         if self.invariant is None:
             return any(name in found for name in self.checkers)
-        return self.invariant in found and self.raised == _raised(outcome.outcome.violation)
+        return self.invariant in found and self.kind == _kind(outcome.outcome.violation)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +77,7 @@ def failure_of(outcome: JudgedOutcome, *, is_any: bool = False) -> Failure | Non
     violation = outcome.outcome.violation
     return Failure(
         invariant=None if violation is None else violation.invariant,
-        raised=_raised(violation),
+        kind=_kind(violation),
         is_early=not is_any and _early_us(outcome.outcome) is not None,
         checkers=outcome.failed_by if violation is None else (),
         is_any=is_any,
@@ -171,7 +172,5 @@ def performed_by(outcome: SimulationOutcome) -> tuple[Pair, ...]:
     return tuple(performed)
 
 
-def _raised(violation: Violation | None) -> str | None:
-    if violation is None or violation.invariant != DEFECT:
-        return None
-    return violation.problem.partition(":")[0]
+def _kind(violation: Violation | None) -> str | None:
+    return None if violation is None else violation.kind

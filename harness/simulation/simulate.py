@@ -32,7 +32,7 @@ from harness.simulation.load import (
     VirtualSeat,
 )
 from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.recovery import Recovery
+from harness.simulation.recovery import LIVENESS, Recovery
 from history.plan import sub_seed
 from history.timeline_records import TimelineViolation
 from nemesis.nearest import or_nearest
@@ -74,7 +74,7 @@ def simulate(
         stop_at_step: end the run after this step, with the evidence of then.
 
     Raises:
-        UsageError: the scenario names something that does not exist.
+        UsageError: the scenario names something that does not exist, or ``muted`` does.
     """
     return _Course(
         scenario,
@@ -100,6 +100,7 @@ class _Course:
         stop_at_step: int | None,
     ) -> None:
         _check_happenings(scenario, system)
+        _check_muted(muted, system)
         world = SimulatedWorld(scenario, system, muted=muted, is_recording=is_recording)
         self._scenario = scenario
         self._world = world
@@ -206,7 +207,7 @@ class _Course:
         except ViolationError as error:
             self._violated(error)
         except (Exception, NodeCrashed) as error:  # noqa: BLE001 - a defect is a finding
-            self._violated(ViolationError(DEFECT, _told(error)))
+            self._violated(ViolationError(DEFECT, _told(error), kind=_kind(error)))
 
     def _violated(self, error: ViolationError) -> None:
         if self._violation is not None:
@@ -262,8 +263,10 @@ class _Course:
             state_events=events,
             committed_logs=logs,
             unlike=self._recovery.unlike,
+            lie=cluster.lie(),
             figures={
                 **figures,
+                "believed_lies": int(cluster.lie() is not None),
                 "operations": sum(1 for event in history.events if event.type == "invoke"),
                 "acknowledged": history.ok_count,
                 "faults": len(self._faults.struck),
@@ -290,6 +293,21 @@ def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
                 )
 
 
+def _check_muted(muted: frozenset[str], system: SimulatedSystem) -> None:
+    """Refuse to mute what does not watch.
+
+    Raises:
+        UsageError: there is no such invariant, or it cannot be muted.
+    """
+    known = (*system.invariants, *LIVENESS)
+    for name in sorted(muted):
+        if name not in known:
+            raise UsageError(
+                f"there is no invariant {name!r} that could be muted",
+                or_nearest(name, known, "invariants"),
+            )
+
+
 def _stopping(
     world: SimulatedWorld,
     watch: Callable[[SimulatedWorld], None] | None,
@@ -309,7 +327,16 @@ def _stopping(
 
 def _told(error: BaseException) -> str:
     """What was raised and where, without a path of this machine."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    frame, line = frames[-1]
-    place = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}, line {line}"
-    return f"{type(error).__name__}: {error} ({place})"
+    place, line = _raised_at(error)
+    return f"{type(error).__name__}: {error} ({place}, line {line})"
+
+
+def _kind(error: BaseException) -> str:
+    """What another run must raise to fail in the same way: no message, no line."""
+    return f"{type(error).__name__} in {_raised_at(error)[0]}"
+
+
+def _raised_at(error: BaseException) -> tuple[str, int]:
+    """Module and function, and the line."""
+    frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+    return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}", line

@@ -4,22 +4,15 @@ Must never let a child outlive the sweep, nor wait for one that says nothing.
 """
 
 import contextlib
-import os
-import subprocess
 import sys
-import tempfile
 import time
-from typing import IO
 
 from contracts.errors import HarnessError
-from harness.child_environment import child_environment
-from harness.frames import frame, taken_messages
+from harness.framed_child import FramedChild
 from harness.simulation.sweep_worker import Assignment
 from harness.simulation.trial import Purpose, SeedResult
 
 _MODULE = "harness.simulation.sweep_worker"
-#: How long a child that has closed its answers gets to end, and so to say how.
-_END_PATIENCE_S = 2.0
 
 
 class SweepChild:
@@ -35,37 +28,32 @@ class SweepChild:
         #: Seeds that it has done.
         self.done = 0
         self.is_ready = False
-        self.is_gone = False
         self.purpose: Purpose | None = None
         self._seed: int | None = None
         self._since_s = time.monotonic()
-        self._buffer = bytearray()
         self._broken: str | None = None
-        # Closed with the child, which outlives any one block.
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _MODULE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=child_environment(),
-                # Ctrl-C is for the sweep; it decides what becomes of its children.
-                start_new_session=True,
-            )
+            self._child = FramedChild(_MODULE)
         except OSError as error:
-            self._errors.close()
             raise HarnessError(
                 "start a worker process",
                 sys.executable,
                 error.strerror or str(error),
                 "Ask for fewer --jobs, or make room for processes on this machine.",
             ) from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin, self.output = self._process.stdin, self._process.stdout
-        os.set_blocking(self.output.fileno(), False)
+        #: Readable when it has said something.
+        self.output = self._child.output
         self._send(assignment)
+
+    @property
+    def process_id(self) -> int:
+        """Of the child."""
+        return self._child.process_id
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing more is to be expected of it."""
+        return self._child.is_gone or self._broken is not None
 
     @property
     def is_idle(self) -> bool:
@@ -84,13 +72,10 @@ class SweepChild:
 
     def results(self) -> list[SeedResult]:
         """What it has said since the last time."""
-        while chunk := self._read():
-            self._buffer += chunk
-        if chunk == b"":
-            self.is_gone = True
+        self._child.receive()
         found: list[SeedResult] = []
         try:
-            for message in taken_messages(self._buffer):
+            for message in self._child.arrived():
                 if not self.is_ready:
                     self.is_ready = True
                     continue
@@ -99,7 +84,7 @@ class SweepChild:
                 self.done += 1
         # What a broken child writes need not be a frame of ours.
         except Exception as error:  # noqa: BLE001
-            self.is_gone, self._broken = True, f"its answer cannot be read: {error}"
+            self._broken = f"its answer cannot be read: {error}"
         return found
 
     def failed(self, how: str) -> SeedResult | None:
@@ -121,35 +106,14 @@ class SweepChild:
 
     def end(self) -> str:
         """How it ended, in a clause."""
-        if self._broken is not None:
-            return self._broken
-        try:
-            code = self._process.wait(_END_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            return "it closed its answers without ending"
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        how = f"it was ended by signal {-code}" if code < 0 else f"it ended with code {code}"
-        return f"{how} ({lines[-1].strip()})" if lines else how
+        return f"it {self._child.end()}" if self._broken is None else self._broken
 
     def close(self) -> None:
         """End the process whatever it does, and wait for its end."""
-        self._process.kill()
-        self._process.wait()
-        self.output.close()
-        # Bytes may be left for a child that is gone.
-        with contextlib.suppress(OSError):
-            self._stdin.close()
-        self._errors.close()
+        self._child.close()
 
     def _send(self, message: object) -> None:
-        # A child that is gone is noticed when its answers end.
+        # A few hundred bytes, for a child that reads all the time: they go out at once. One that
+        # is gone is noticed when its answers end.
         with contextlib.suppress(OSError):
-            self._stdin.write(frame(message))
-            self._stdin.flush()
-
-    def _read(self) -> bytes | None:
-        try:
-            return os.read(self.output.fileno(), 1 << 20)
-        except BlockingIOError:
-            return None
+            self._child.send(message)

@@ -1,31 +1,27 @@
 """Shows a sweep while it goes on: a line that lives on a terminal, plain lines elsewhere."""
 
 import shlex
-import threading
 import time
-from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from harness.console_lines import say_if_read
+from harness.live_area import LiveArea
 from harness.plain_text import printable
 from harness.results import counted
-from harness.simulation.sweep_tally import SweepTally
+from harness.simulation.sweep_tally import FailureClass, SweepTally, failure_class
 from harness.simulation.trial import SeedResult
-from harness.terminal import without_control_echo
 
-_REFRESH_PER_SECOND = 4
-#: Time between two lines of figures where the output is no terminal.
-_PLAIN_INTERVAL_S = 5.0
 _BAR_WIDTH = 24
 _US_PER_S = 1_000_000
-#: Failures that are told as they come; all stand in the summary's counts.
+#: Failures that are told as they come, and of one class; all stand in the summary's counts.
 _TOLD_MAX = 20
+_TOLD_OF_CLASS_MAX = 3
 
 
 class SweepDisplay:
@@ -40,26 +36,13 @@ class SweepDisplay:
         #: Failures that are told once their run folder is there.
         self._awaiting_folder: dict[int, SeedResult] = {}
         self._began_s = time.monotonic()
-        self._ending = threading.Event()
-        self._live: Live | None = None
-        self._thread: threading.Thread | None = None
-        self._terminal = ExitStack()
+        self._area = LiveArea(console, self._panel, self._line)
         self._told = 0
+        self._told_of: dict[FailureClass, int] = {}
 
     def __enter__(self) -> Self:
         self._print(Text(printable(self._title), style="bold"))
-        if self._console.is_terminal:
-            self._terminal.enter_context(without_control_echo())
-            self._live = Live(
-                get_renderable=self._panel,
-                console=self._console,
-                refresh_per_second=_REFRESH_PER_SECOND,
-                transient=True,
-            )
-            self._live.start()
-        else:
-            self._thread = threading.Thread(target=self._print_figures, daemon=True)
-            self._thread.start()
+        self._area.__enter__()
         return self
 
     def __exit__(
@@ -68,12 +51,7 @@ class SweepDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ending.set()
-        if self._live is not None:
-            self._live.stop()
-        if self._thread is not None:
-            self._thread.join()
-        self._terminal.close()
+        self._area.__exit__(kind, error, trace)
 
     @property
     def elapsed_s(self) -> float:
@@ -99,6 +77,13 @@ class SweepDisplay:
                 self._tell(result)
 
     def _tell(self, result: SeedResult, folder: str | None = None) -> None:
+        kind = failure_class(result)
+        told_of = self._told_of[kind] = self._told_of.get(kind, 0) + 1
+        if told_of > _TOLD_OF_CLASS_MAX:
+            if told_of == _TOLD_OF_CLASS_MAX + 1 and self._told <= _TOLD_MAX:
+                what = ", ".join(result.failed_by) or "seeds that could not be run"
+                self.say(f"further failures like this one ({what}) are only counted")
+            return
         self._told += 1
         if self._told > _TOLD_MAX:
             if self._told == _TOLD_MAX + 1:
@@ -124,13 +109,10 @@ class SweepDisplay:
         return table
 
     def _print(self, line: Text) -> None:
-        # Nobody may read any more; the sweep goes on.
-        with suppress(OSError, SystemExit):
-            self._console.print(line, soft_wrap=True)
+        say_if_read(self._console, line)
 
-    def _print_figures(self) -> None:
-        while not self._ending.wait(_PLAIN_INTERVAL_S):
-            self.say(f"{self.elapsed_s:7.1f} s  {self._figures()}")
+    def _line(self) -> str:
+        return f"{self.elapsed_s:7.1f} s  {self._figures()}"
 
 
 def replay_command(folder: str) -> str:
@@ -138,14 +120,13 @@ def replay_command(folder: str) -> str:
     return printable(shlex.join(["splitbrain", "replay", folder]))
 
 
-def failure_line(result: SeedResult) -> Text:
-    """Seed, what found it, and one sentence."""
+def failure_line(result: SeedResult, seeds: int = 1) -> Text:
+    """Seed, or of how many this is one, what found it, and one sentence."""
     if result.crash is not None:
         last = result.crash.strip().splitlines()[-1]
         line = Text("COULD NOT RUN", style="bold yellow")
         return line.append(printable(f" seed {result.seed}: {last}"), style="default")
     line = Text("FAILED", style="bold red")
     found = ", ".join(result.failed_by)
-    return line.append(
-        printable(f" seed {result.seed}, {found}: {result.sentence or ''}"), style="default"
-    )
+    who = f"seed {result.seed}" if seeds == 1 else f"{seeds:,} seeds"
+    return line.append(printable(f" {who}, {found}: {result.sentence or ''}"), style="default")

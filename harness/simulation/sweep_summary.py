@@ -12,19 +12,21 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from harness.console_lines import write_lines
 from harness.plain_text import printable
 from harness.results import counted
 from harness.simulation.sweep import SweepOrder
 from harness.simulation.sweep_display import failure_line, replay_command
-from harness.simulation.sweep_tally import CONFIDENCE, SweepTally, bound_of
+from harness.simulation.sweep_tally import CONFIDENCE, SweepTally, bound_of, failure_groups
 from harness.simulation.trial import SeedResult
 
 if TYPE_CHECKING:
     from harness.simulation.command import SimOptions
 
 _US_PER_S = 1_000_000
-#: Failures that are listed; of the others their counts are told.
+#: Classes of failures that are listed, and seeds of each; of the others their counts are told.
 _LISTED_MAX = 10
+_SEEDS_MAX = 8
 #: Below so many seeds a bound says nothing worth saying.
 _BOUND_SEEDS_MIN = 10
 #: Lines for programs and files are never wrapped.
@@ -59,7 +61,7 @@ def show_summary(
     drawn = io.StringIO()
     plain = Console(file=drawn, width=_PLAIN_WIDTH, color_system=None)
     _render(tally, options, order, plain, elapsed_s, interrupted=interrupted)
-    _write_lines(console, [line.rstrip() for line in drawn.getvalue().splitlines()])
+    write_lines(console, [line.rstrip() for line in drawn.getvalue().splitlines()])
 
 
 def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) -> tuple[str, str]:
@@ -89,7 +91,7 @@ def verdict_words(tally: SweepTally, order: SweepOrder, *, interrupted: bool) ->
 
 def show_hashes(tally: SweepTally, console: Console) -> None:
     """One line a seed, seed and trace hash, in the order of the seeds; nothing comes after them."""
-    _write_lines(console, [f"{seed} {tally.hashes[seed]}" for seed in sorted(tally.hashes)])
+    write_lines(console, [f"{seed} {tally.hashes[seed]}" for seed in sorted(tally.hashes)])
 
 
 def _render(
@@ -121,13 +123,20 @@ def _render(
 
 def _show_failures(tally: SweepTally, options: "SimOptions", console: Console) -> None:
     console.print(Text("Failures", style="bold"))
-    listed = _most_telling(tally.failures)
-    for failure in listed[:_LISTED_MAX]:
-        _show_failure(failure, tally, options, console)
-    if len(listed) > _LISTED_MAX:
-        without = len(listed) - len(tally.folders)
-        folders = f", {without:,} of all without a run folder (--keep)" if without > 0 else ""
-        console.print(Text(f"  and {len(listed) - _LISTED_MAX:,} more{folders}"))
+    groups = failure_groups(tally.failures)
+    for group in groups[:_LISTED_MAX]:
+        _show_group(group, tally, options, console)
+    if len(groups) > _LISTED_MAX:
+        others = sum(len(group) for group in groups[_LISTED_MAX:])
+        kinds = counted(len(groups) - _LISTED_MAX, "more kind")
+        console.print(Text(f"  and {kinds} of failures, of {counted(others, 'seed')}"))
+    without = [failure.seed for failure in tally.failures if failure.seed not in tally.folders]
+    if tally.folders and without:
+        told = (
+            f"  {counted(len(without), 'failure')} without a run folder (--keep); "
+            f"`{sim_command(options, min(without))}` runs the first of them again."
+        )
+        console.print(Text(told, style="dim"), soft_wrap=True)
     if tally.folders:
         hint = (
             "  `splitbrain check FOLDER` makes the report, `splitbrain replay FOLDER --trace` "
@@ -137,20 +146,18 @@ def _show_failures(tally: SweepTally, options: "SimOptions", console: Console) -
     console.print()
 
 
-def _most_telling(failures: list[SeedResult]) -> list[SeedResult]:
-    """All of them: first one for each thing that found something, then the others, by seed."""
-    by_seed = sorted(failures, key=lambda failure: failure.seed)
-    firsts: dict[tuple[str, ...], SeedResult] = {}
-    for failure in by_seed:
-        firsts.setdefault(failure.failed_by, failure)
-    chosen = {failure.seed for failure in firsts.values()}
-    return [*firsts.values(), *(failure for failure in by_seed if failure.seed not in chosen)]
-
-
-def _show_failure(
-    failure: SeedResult, tally: SweepTally, options: "SimOptions", console: Console
+def _show_group(
+    group: list[SeedResult], tally: SweepTally, options: "SimOptions", console: Console
 ) -> None:
-    console.print(Text("  ").append_text(failure_line(failure)), soft_wrap=True)
+    """Failures that say the same: one of them, how many, and which seeds."""
+    failure = next((one for one in group if one.seed in tally.folders), group[0])
+    console.print(Text("  ").append_text(failure_line(failure, len(group))), soft_wrap=True)
+    if len(group) > 1:
+        more = len(group) - _SEEDS_MAX
+        seeds = ", ".join(str(one.seed) for one in group[:_SEEDS_MAX])
+        others = f" and {more:,} more" if more > 0 else ""
+        this = "" if failure is group[0] else f"; this is seed {failure.seed}"
+        console.print(Text(f"    seeds {seeds}{others}{this}"), soft_wrap=True)
     folder = tally.folders.get(failure.seed)
     again = sim_command(options, failure.seed) if folder is None else replay_command(folder)
     console.print(Text(f"    {printable(again)}", style="dim"), soft_wrap=True)
@@ -210,13 +217,3 @@ def _table(rows: list[tuple[str, str]]) -> Table:
     for name, value in rows:
         table.add_row(Text(printable(name)), Text(printable(value)))
     return table
-
-
-def _write_lines(console: Console, lines: list[str]) -> None:
-    """As they are; a reader who stopped reading does not want the rest."""
-    try:
-        for line in lines:
-            console.file.write(line + "\n")
-        console.file.flush()
-    except BrokenPipeError:
-        console.on_broken_pipe()

@@ -4,7 +4,10 @@ Counts only: a sweep of a million seeds must fit into memory, failures apart. Mu
 seed twice, nor one that could not be run.
 """
 
+import re
 from collections import Counter
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import msgspec
 
@@ -13,6 +16,8 @@ from harness.simulation.trial import SeedResult
 
 #: How names of figures begin that say how far something went, not how often it happened.
 _HIGHEST = "highest_"
+#: A number; one that stands in a word, such as a node's name, too. Lists of them are one.
+_NUMBERS = re.compile(r"\d[\d,.]*(?<![,.])")
 #: Confidence of the bound that follows from no failure.
 CONFIDENCE = 0.95
 
@@ -33,6 +38,28 @@ class Mismatch(msgspec.Struct, frozen=True):
         else:
             what = f"{first.steps:,} steps and then {second.steps:,}, with one trace hash"
         return f"Seed {self.seed} was run twice and came out differently: {what}."
+
+
+#: What found something, and what it found, whatever nodes, offsets and moments it names.
+FailureClass: TypeAlias = tuple[tuple[str, ...], str]
+
+
+def failure_class(result: SeedResult) -> FailureClass:
+    """What a failure has in common with others of its kind; for people, nothing is judged by it."""
+    if result.violation is not None and result.violation.kind is not None:
+        return result.failed_by, result.violation.kind
+    told = result.sentence if result.crash is None else result.crash.strip().splitlines()[-1]
+    first = re.split(r"[.:;] ", told or "", maxsplit=1)[0]
+    # The words behind in brackets say where and when.
+    return result.failed_by, _NUMBERS.sub("#", first.partition(" (")[0].rstrip(".:;"))
+
+
+def failure_groups(failures: Iterable[SeedResult]) -> list[list[SeedResult]]:
+    """Failures by class, each by seed; the largest class first, then by the first seed."""
+    groups: dict[FailureClass, list[SeedResult]] = {}
+    for failure in sorted(failures, key=lambda failure: failure.seed):
+        groups.setdefault(failure_class(failure), []).append(failure)
+    return sorted(groups.values(), key=lambda group: (-len(group), group[0].seed))
 
 
 class SweepTally:

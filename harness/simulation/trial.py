@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from contracts.errors import CapabilityError, HarnessError
+from contracts.errors import HarnessError
 from contracts.scenario import Scenario, Violation
 from contracts.simulation import SimulatedSystem
 
@@ -70,20 +70,12 @@ def simulated_system(name: str) -> SimulatedSystem:
     """What makes the nodes of a system in simulated worlds.
 
     Raises:
-        UsageError: there is no such system.
-        CapabilityError: it has no simulated nodes.
+        UsageError: there is no such system, or it has no simulated nodes.
     """
+    from harness.options import check_simulated
     from systems.registry import system
 
-    simulation = system(name).simulation()
-    if simulation is None:
-        raise CapabilityError(
-            "simulate the system",
-            name,
-            f"{name} has no simulated nodes",
-            f"Run it in containers: `splitbrain test --system {name} --runtime docker`",
-        )
-    return simulation
+    return check_simulated(system(name))
 
 
 def draw(seed: int, trial: Trial) -> Scenario:

@@ -1,27 +1,49 @@
 """Faults that wait until something has happened at a node.
 
+A fault may be the sequel of another one: it begins to wait when that one has struck, maybe only at
+the nodes that were hit, or only at others. So the second blow falls in the midst of what the first
+one has begun. A sequel whose first part the scenario does not hold waits like any other fault.
+
 One watcher per kind of happening, so that a world in which nobody waits for it pays nothing. A
 fault that strikes there may end the very step in which it was called: every fault that waited for
 the same happening is told before ``NodeCrashed`` is let pass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from contracts.names import NodeName
 from contracts.scenario import Moment, NodeCrashed, SimulatedFault
 from runtimes.simulated.world import SimulatedWorld
+
+#: Options of a sequel: index of the fault that must have struck before, and where what the sequel
+#: waits for must happen: at the nodes that were hit, or at others; without it anywhere.
+AFTER: Final = "after"
+PLACE: Final = "after_place"
+SAME: Final = "same"
+OTHER: Final = "other"
 
 #: Told which fault's moment has come, and at which node.
 Strike = Callable[[SimulatedFault, NodeName], None]
 
 
 class _Waiting:
-    __slots__ = ("fault", "left")
+    __slots__ = ("_hit", "_place", "fault", "left")
 
-    def __init__(self, fault: SimulatedFault) -> None:
+    def __init__(self, fault: SimulatedFault, hit: Sequence[NodeName] = ()) -> None:
+        """``hit``: the nodes that the fault before a sequel has hit."""
         self.fault = fault
+        self._hit = hit
+        self._place = fault.options.get(PLACE) if hit else None
         #: How many happenings that fit must still come, the one that strikes included.
         self.left = max(1, fault.when.count)
+
+    def fits(self, node: NodeName) -> bool:
+        """Whether a happening at this node counts."""
+        wanted = self.fault.when.node
+        if wanted is not None and wanted != node:
+            return False
+        return self._place is None or (node in self._hit) == (self._place == SAME)
 
 
 class Triggers:
@@ -31,28 +53,45 @@ class Triggers:
         self._world = world
         self._strike = strike
         self._waiting: dict[str, list[_Waiting]] = {}
+        self._present = frozenset(fault.index for fault in world.scenario.faults)
+        #: Sequels whose first part has not struck, by its index.
+        self._sequels: dict[int, list[SimulatedFault]] = {}
 
     def wait(self, fault: SimulatedFault, happening: str) -> None:
         """Strike when what the fault's moment says has happened."""
+        first = fault.options.get(AFTER)
+        if first in self._present:
+            self._sequels.setdefault(int(first), []).append(fault)
+        else:
+            self._await(_Waiting(fault), happening)
+
+    def struck(self, index: int, hit: Sequence[NodeName]) -> None:
+        """A fault has struck these nodes: its sequels begin to wait."""
+        for sequel in self._sequels.pop(index, ()):
+            assert sequel.when.on is not None
+            self._await(_Waiting(sequel, hit), sequel.when.on)
+
+    def _await(self, one: _Waiting, happening: str) -> None:
         waiting = self._waiting.get(happening)
         if waiting is None:
             waiting = self._waiting[happening] = []
             self._world.watch(happening, self._happened)
-        waiting.append(_Waiting(fault))
+        waiting.append(one)
 
     def end(self) -> tuple[SimulatedFault, ...]:
         """Nothing strikes any more; the faults that never did."""
-        left = tuple(one.fault for waiting in self._waiting.values() for one in waiting)
+        left = [one.fault for waiting in self._waiting.values() for one in waiting]
+        left += [sequel for sequels in self._sequels.values() for sequel in sequels]
         for waiting in self._waiting.values():
             waiting.clear()
-        return left
+        self._sequels.clear()
+        return tuple(left)
 
     def _fits(self, when: Moment, node: NodeName) -> bool:
-        """Whether a happening at this node, now, counts for the moment."""
+        """Whether a happening now, at this node as it is now, counts for the moment."""
         now, cluster = self._world.now, self._world.cluster
         return (
-            (when.node is None or when.node == node)
-            and (when.from_us is None or now >= when.from_us)
+            (when.from_us is None or now >= when.from_us)
             and (when.until_us is None or now <= when.until_us)
             and (when.epoch is None or cluster.epoch(node) == when.epoch)
             and (not when.at_leader or cluster.leader().leader == node)
@@ -64,7 +103,7 @@ class Triggers:
             return
         due: list[SimulatedFault] = []
         for one in waiting:
-            if self._fits(one.fault.when, node):
+            if one.fits(node) and self._fits(one.fault.when, node):
                 one.left -= 1
                 if one.left == 0:
                     due.append(one.fault)

@@ -15,6 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from harness.console_lines import say
 from harness.plain_text import printable
 from harness.suite.definition import PlannedRun
 from harness.suite.ledger import RunEnded
@@ -59,7 +60,7 @@ class Display:
 
     def say(self, sentence: str) -> None:
         """One line about the night as a whole."""
-        self._console.print(Text(printable(sentence)), soft_wrap=True)
+        say(self._console, sentence)
 
     def started(self, run: PlannedRun) -> None:
         """A run begins; shown on a terminal only, where the line can go away again."""

@@ -59,9 +59,15 @@ def truncation_offset(log: LogPositions, diverging: tuple[Epoch, Offset]) -> Off
 
     The leader named its largest epoch not above ours and the offset where that epoch ends there;
     we keep what both may have of it. Several rounds may be needed.
+
+    Where that epoch is not one of ours the leader's offset says nothing of our batches, and may lie
+    within one: we drop our later epochs, and ask again. Source: Kafka's
+    ``ReplicatedLog.truncateToEndOffset``.
     """
     epoch, leader_end = diverging
     found, end = log.epochs.end_of(epoch, log.start_offset, log.end_offset)
     if found == NO_EPOCH:
         return log.start_offset
+    if found != epoch:
+        return max(log.start_offset, end)
     return max(log.start_offset, min(end, leader_end))

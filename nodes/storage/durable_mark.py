@@ -25,6 +25,8 @@ _MAGIC: Final = b"SBDL"
 # sequence, segment's base offset, bytes of the segment, end offset
 _BODY: Final = Struct(">qqqq")
 _CHECKSUM: Final = Struct(">I")
+#: Of a slot, so many bytes say something; the rest of its sector is padding.
+STATEMENT_BYTES: Final = len(_MAGIC) + _BODY.size + _CHECKSUM.size
 
 
 class LogPosition(NamedTuple):

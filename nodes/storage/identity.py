@@ -4,12 +4,16 @@ Formatting fixes both; starting checks them. A folder of another cluster or node
 is a missing one: a node that came up on an empty folder would have forgotten its votes. Wiping a
 folder means a new directory id, by which the voter set no longer counts the node.
 
+Kafka's file has no checksum, so ours carries one over both: a bit that rots in a directory id makes
+another voter set, or another voter, and must not pass for one. Version 1 of ours had none.
+
 Source: Kafka's MetaProperties (version 1), KIP-858 (directory ids), KIP-853 (voters).
 """
 
 from pathlib import Path
 from typing import Final
 
+import crc32c
 import msgspec
 
 from nodes.quorum.identifiers import DirectoryId, NodeId
@@ -36,6 +40,9 @@ from nodes.storage.layout import (
 )
 
 _VERSION: Final = "1"
+#: Of the voter set's file; the first without a checksum, and the present one.
+_VOTERS_VERSION_BARE: Final = 1
+_VOTERS_VERSION: Final = 2
 
 
 class StorageIdentity(msgspec.Struct, frozen=True):
@@ -59,6 +66,8 @@ class _StoredVoter(msgspec.Struct, frozen=True, rename="camel"):
 class _StoredVoters(msgspec.Struct, frozen=True, rename="camel"):
     version: int
     voters: list[_StoredVoter]
+    #: Of what both files say; version 1 has none.
+    checksum: int | None = None
 
 
 def format_storage(filesystem: FileSystem, folder: Path, identity: StorageIdentity) -> None:
@@ -74,7 +83,7 @@ def format_storage(filesystem: FileSystem, folder: Path, identity: StorageIdenti
     if filesystem.exists(folder / META_PROPERTIES) or _holds_log(filesystem, folder):
         raise AlreadyFormattedError(folder)
     properties = _properties_text(identity)
-    voters = _voters_text(identity.voters)
+    voters = _voters_text(identity)
     log = log_folder(folder)
     filesystem.make_folder(log)
     segment = filesystem.open(log / segment_name(0), create=True)
@@ -119,15 +128,21 @@ def load_identity(
         raise ForeignStorageError(path, "cluster", found_cluster, cluster_id)
     if node_id is not None and found_node != str(node_id):
         raise ForeignStorageError(path, "node", found_node, str(node_id))
+    stored = _read_voters(filesystem, folder / VOTERS)
     try:
-        return StorageIdentity(
+        identity = StorageIdentity(
             cluster_id=found_cluster,
             node_id=NodeId(int(found_node)),
             directory_id=from_kafka_text(properties["directory.id"]),
-            voters=_read_voters(filesystem, folder / VOTERS),
+            voters=tuple(_voter_of(voter) for voter in stored.voters),
         )
+        is_whole = stored.version == _VOTERS_VERSION_BARE or stored.checksum == _checksum(identity)
     except ValueError as error:
         raise CorruptStorageError(path, str(error)) from error
+    if not is_whole:
+        problem = f"its checksum does not fit what it and {META_PROPERTIES} say"
+        raise CorruptStorageError(folder / VOTERS, problem)
+    return identity
 
 
 def _holds_log(filesystem: FileSystem, folder: Path) -> bool:
@@ -171,35 +186,51 @@ def _read_properties(filesystem: FileSystem, path: Path) -> dict[str, str]:
     return properties
 
 
-def _voters_text(voters: tuple[Voter, ...]) -> bytes:
-    stored = [
+def _voters_text(identity: StorageIdentity) -> bytes:
+    fields = {
+        "version": _VOTERS_VERSION,
+        "checksum": _checksum(identity),
+        "voters": _stored_voters(identity),
+    }
+    return msgspec.json.format(msgspec.json.encode(fields), indent=2) + b"\n"
+
+
+def _stored_voters(identity: StorageIdentity) -> list[_StoredVoter]:
+    return [
         _StoredVoter(
             node_id=voter.node_id,
             directory_id=to_kafka_text(voter.directory_id),
             host=voter.host,
             port=voter.port,
         )
-        for voter in voters
+        for voter in identity.voters
     ]
-    text = msgspec.json.encode(_StoredVoters(version=1, voters=stored))
-    return msgspec.json.format(text, indent=2) + b"\n"
 
 
-def _read_voters(filesystem: FileSystem, path: Path) -> tuple[Voter, ...]:
+def _checksum(identity: StorageIdentity) -> int:
+    """Of what both files say, not of how they say it."""
+    said = _properties_text(identity) + msgspec.json.encode(_stored_voters(identity))
+    return crc32c.crc32c(said)
+
+
+def _read_voters(filesystem: FileSystem, path: Path) -> _StoredVoters:
     try:
         stored = msgspec.json.decode(filesystem.read(path), type=_StoredVoters)
-        if stored.version != 1:
-            raise ValueError(f"its version is {stored.version}, this build reads 1")
-        return tuple(
-            Voter(
-                node_id=NodeId(voter.node_id),
-                directory_id=from_kafka_text(voter.directory_id),
-                host=voter.host,
-                port=voter.port,
-            )
-            for voter in stored.voters
-        )
+        if stored.version not in (_VOTERS_VERSION_BARE, _VOTERS_VERSION):
+            raise ValueError(f"its version is {stored.version}, this build reads {_VOTERS_VERSION}")
+        for voter in stored.voters:
+            _voter_of(voter)
     except FileNotFoundError as error:
         raise CorruptStorageError(path, "the file is missing") from error
     except (msgspec.DecodeError, ValueError) as error:
         raise CorruptStorageError(path, str(error)) from error
+    return stored
+
+
+def _voter_of(stored: _StoredVoter) -> Voter:
+    return Voter(
+        node_id=NodeId(stored.node_id),
+        directory_id=from_kafka_text(stored.directory_id),
+        host=stored.host,
+        port=stored.port,
+    )

@@ -147,9 +147,11 @@ class MemoryFileSystem(FilesInMemory):
         return self._faults.done
 
     def fail_next(
-        self, action: str, error_number: int, count: int = 1, path_suffix: str | None = None
+        self, action: str, error_number: int, count: int | None = 1, path_suffix: str | None = None
     ) -> None:
         """Let the next ``count`` calls of ``action`` fail, on paths that end in ``path_suffix``.
+
+        None: all of them until ``clear_faults``.
 
         A failed write has written the first half. A failed sync makes nothing durable, nor does one
         after it: the pages count as clean. A failed sync of a folder can be repeated.
@@ -181,13 +183,17 @@ class MemoryFileSystem(FilesInMemory):
         self._faults.note("rot", str(path), position)
 
     def rot_choices(
-        self, random: RandomSource, path_suffix: str = ""
+        self, random: RandomSource, *path_suffixes: str
     ) -> tuple[Path, int, int] | None:
-        """Draw a flushed byte of a file whose path ends so, and one bit; None: there is none."""
+        """Draw a flushed byte of a file whose path ends in one of these, and one bit; None: none.
+
+        Without suffixes any file may be drawn.
+        """
         files = [
             (path, content)
             for path, content in sorted(self._names.current.items(), key=lambda item: item[0])
-            if path.endswith(path_suffix) and self._names.is_durable(path, folder_of(path))
+            if path.endswith(path_suffixes or ("",))
+            and self._names.is_durable(path, folder_of(path))
         ]
         total = sum(len(content.durable) for _, content in files)
         for _ in range(_DRAWS_MAX if total else 0):

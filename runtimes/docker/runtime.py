@@ -14,7 +14,7 @@ from typing import Any
 from docker import DockerClient
 
 from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from contracts.errors import CapabilityError, HarnessError
+from contracts.errors import HarnessError
 from contracts.fault import Link
 from contracts.image import ImageSource
 from contracts.names import NodeName
@@ -230,16 +230,6 @@ class DockerRuntime:
     def resume(self, node: NodeName) -> None:
         """Undo pause."""
         self._pod(node).resume()
-
-    def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
-        """Refused: a container's disk is the host's."""
-        del draw
-        raise CapabilityError(
-            "cut the power",
-            ", ".join(nodes),
-            "this runtime cannot make a node's disk forget",
-            "Use --runtime local",
-        )
 
     def status(self, node: NodeName) -> NodeStatus:
         """What the engine says of the node's process."""

@@ -5,7 +5,8 @@ what TCP shows is shown. A cut link stalls what is on it until it is restored, i
 both. A reset loses what is under way, so an answer can be lost after its request was executed. A
 client that closes its end and connects anew may still have its old request under way: order does
 not hold across connections. A process that dies resets its connections, or leaves the other end
-waiting, as a machine that lost power does; what comes for it later is reset by its next life.
+waiting, as a machine that lost power does; what comes for it later is reset by its next life. One
+that ends in order hangs up: what it had sent before arrives, and then the end.
 
 Draws from the stream ``network`` alone. Must never look into a message. Source: design, section 9.
 """
@@ -18,57 +19,11 @@ from contracts.names import NodeName
 from contracts.scenario import NetworkOptions
 from contracts.simulation import ClientEnd, ServerEnd, World
 from history.timeline_records import MessageFate, TimelineMessage
+from runtimes.simulated.connection import Direction, SimulatedConnection
 
 _STREAM: Final = "network"
 #: Name, detail, and whether it carries nothing new, of a message, for the story of a run.
 Describe = Callable[[Any], tuple[str, str, bool]]
-
-
-class _Direction:
-    """What travels one way on one connection."""
-
-    __slots__ = ("arrives_at", "is_stalled", "waiting")
-
-    def __init__(self) -> None:
-        #: When the last message arrives.
-        self.arrives_at = 0
-        self.is_stalled = False
-        #: Arrived at a cut or a stall, in order.
-        self.waiting: list[Callable[[], None]] = []
-
-
-class SimulatedConnection:
-    """Both ends of one connection; the opener's half is the object itself."""
-
-    __slots__ = (
-        "_network", "back", "client", "forth", "is_lost", "number", "place", "server", "source",
-        "was_sent",
-    )  # fmt: skip
-
-    def __init__(
-        self, network: "SimulatedNetwork", number: int, source: str, place: str, client: ClientEnd
-    ) -> None:
-        self._network = network
-        self.number = number
-        self.source = source
-        self.place = place
-        #: None once it has closed, died, or heard that the connection is gone.
-        self.client: ClientEnd | None = client
-        #: The life that accepted it; None before and after.
-        self.server: ServerEnd | None = None
-        self.was_sent = False
-        #: Reset: nothing arrives any more in either direction.
-        self.is_lost = False
-        self.forth = _Direction()
-        self.back = _Direction()
-
-    def send(self, message: Any) -> None:
-        """Towards the server."""
-        self._network.send(self, message)
-
-    def close(self) -> None:
-        """Nothing is reported any more; the server hears of it after all that was sent."""
-        self._network.close(self)
 
 
 class SimulatedNetwork:
@@ -87,6 +42,8 @@ class SimulatedNetwork:
         #: How many faults cut each link now.
         self._cuts: dict[tuple[str, str], int] = {}
         self._clogs: dict[tuple[str, str], int] = {}
+        #: Messages that were ever sent on a link while it was clogged.
+        self._slowed: dict[tuple[str, str], int] = {}
         #: Messages that arrived, and connections that were reset.
         self.delivered_count = 0
         self.reset_count = 0
@@ -97,10 +54,17 @@ class SimulatedNetwork:
         """A process takes connections at this place until ``crash``."""
         self._listening[place] = server
 
-    def connect(self, source: str, place: str, client: ClientEnd) -> SimulatedConnection:
+    def connect(
+        self,
+        source: str,
+        place: str,
+        client: ClientEnd,
+        *,
+        opened: Callable[[], None] | None = None,
+    ) -> SimulatedConnection:
         """Open a connection; what comes of it is seen when something is sent."""
         self._number += 1
-        connection = SimulatedConnection(self, self._number, source, place, client)
+        connection = SimulatedConnection(self, self._number, source, place, client, opened)
         self._connections[self._number] = connection
         return connection
 
@@ -120,6 +84,7 @@ class SimulatedNetwork:
                     return
                 server = connection.server = listening
                 connection.was_sent = True
+                self._tell_opened(connection)
             server.requested(connection.number, connection.source, message)
 
         self._carry(connection, message, arrive, forth=True)
@@ -157,11 +122,23 @@ class SimulatedNetwork:
                 if self._is_calm or not self._world.chance(_STREAM, self._options.half_open_chance):
                     self._turn_away(connection, refused=False)
             elif connection.source == place:
-                connection.client = None
+                self.close(connection)
+
+    def hang_up(self, place: str) -> None:
+        """The process at this place ends in order: its peers hear of it after all it had sent."""
+        self._listening.pop(place, None)
+        for connection in list(self._connections.values()):
+            if connection.place == place and connection.server is not None:
+                connection.server = None
                 if not connection.is_lost:
                     self._carry(
-                        connection, None, lambda gone=connection: self._end_server(gone), forth=True
+                        connection,
+                        None,
+                        lambda gone=connection: self._end_both(gone),
+                        forth=False,
                     )
+            elif connection.source == place:
+                self.close(connection)
 
     # What faults do.
 
@@ -186,6 +163,11 @@ class SimulatedNetwork:
         """Everything on these links takes so much longer; 0 heals."""
         for link in links:
             self._clogs[str(link.source), str(link.destination)] = delay_us
+
+    def slowed_count(self, links: Sequence[Link]) -> int:
+        """Messages that were ever sent on these links while they were clogged."""
+        ends = dict.fromkeys((str(link.source), str(link.destination)) for link in links)
+        return sum(self._slowed.get(link, 0) for link in ends)
 
     def reset(self, node: NodeName) -> int:
         """Reset every connection from or to a node; how many there were."""
@@ -247,7 +229,10 @@ class SimulatedNetwork:
         else:
             direction, link = connection.back, (connection.place, connection.source)
         sent_at = world.now
-        when = max(sent_at + self._delay() + self._clogs.get(link, 0), direction.arrives_at)
+        clog_us = self._clogs.get(link, 0)
+        if clog_us:
+            self._slowed[link] = self._slowed.get(link, 0) + 1
+        when = max(sent_at + self._delay() + clog_us, direction.arrives_at)
         direction.arrives_at = when
         told = -1 if message is None else self._tell(connection, message, forth=forth)
 
@@ -330,7 +315,7 @@ class SimulatedNetwork:
                         lambda c=connection, d=direction: self._drain(c, d),
                     )
 
-    def _drain(self, connection: SimulatedConnection, direction: _Direction) -> None:
+    def _drain(self, connection: SimulatedConnection, direction: Direction) -> None:
         """Let what waits land, unless something holds it up again."""
         ends = (connection.source, connection.place)
         link = ends if direction is connection.forth else (ends[1], ends[0])
@@ -356,12 +341,26 @@ class SimulatedNetwork:
         world = self._world
 
         def tell_client() -> None:
-            client, connection.client = connection.client, None
-            if client is not None:
-                client.lost("refused" if refused else "reset", refused=refused)
+            self._end_client(connection, "refused" if refused else "reset", refused=refused)
 
         world.after(self._delay(), tell_client)
         world.after(self._delay(), lambda: self._end_server(connection))
+
+    def _tell_opened(self, connection: SimulatedConnection) -> None:
+        """The opener's machine learns that the connection is made, before any answer."""
+        opened, connection.opened = connection.opened, None
+        if opened is not None:
+            self._carry(connection, None, opened, forth=False)
+
+    def _end_both(self, connection: SimulatedConnection) -> None:
+        """The opener hears that the server has hung up; whatever it sent since goes nowhere."""
+        self._end_server(connection)
+        self._end_client(connection, "closed", refused=False)
+
+    def _end_client(self, connection: SimulatedConnection, reason: str, *, refused: bool) -> None:
+        client, connection.client = connection.client, None
+        if client is not None:
+            client.lost(reason, refused=refused)
 
     def _end_server(self, connection: SimulatedConnection) -> None:
         self._connections.pop(connection.number, None)

@@ -79,7 +79,7 @@ class Scheduler:
             at_once += 1
             if at_once > ACTIONS_AT_ONCE_MAX:
                 raise ViolationError(
-                    SPINNING, f"more than {ACTIONS_AT_ONCE_MAX} steps at {time} us"
+                    SPINNING, f"more than {ACTIONS_AT_ONCE_MAX:,} steps at {time / 1_000:,.3f} ms"
                 )
             self.step += 1
             pending.action = None

@@ -92,4 +92,6 @@ class SimulatedWorld(Scheduler):
 
     def violation(self, error: ViolationError) -> Violation:
         """The violation as a record, as of now."""
-        return Violation(error.invariant, error.problem, self.now, self.step, error.node)
+        return Violation(
+            error.invariant, error.problem, self.now, self.step, error.node, error.kind
+        )

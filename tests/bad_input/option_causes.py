@@ -74,7 +74,7 @@ COMMANDS = Chapter(
             "missing-run",
             "nothing to be replayed",
             "replay",
-            "the RUN is missing. `splitbrain replay --help` shows what there is",
+            "the RUN is missing. Name a run folder, such as runs/latest, or a --scenario FILE",
         ),
         Cause(
             "repeated-option",

@@ -72,8 +72,8 @@ SHRINKING = Chapter(
             "a scenario that ends too early",
             SHRINK,
             (
-                "{folder}/runs/test/one/scenario.json cannot be read: it ends in the middle of a "
-                "value. Replay a run made by this version"
+                "{folder}/runs/test/one/scenario.json is no scenario that can be run: it ends in "
+                "the middle of a value. Correct that, or take the scenario of another run"
             ),
             arrange=simulated(lambda folder: folder.scenario.write_text('{"seed"')),
         ),
@@ -92,8 +92,9 @@ SHRINKING = Chapter(
             "a scenario without a client",
             SHRINK,
             (
-                "{folder}/runs/test/one/scenario.json cannot be read: load.clients cannot be 0. "
-                "Replay a run made by this version"
+                "{folder}/runs/test/one/scenario.json is no scenario that can be run: load.clients "
+                "cannot be 0: it must be between 1 and 1,000. Correct that, or take the scenario "
+                "of another run"
             ),
             arrange=scenario(load={"clients": 0}),
         ),
@@ -112,8 +113,8 @@ SHRINKING = Chapter(
             "a scenario with a bug that no longer exists",
             SHRINK,
             (
-                "the system 'kraft' has no planted bug 'votes-not-persisted'. Did you mean "
-                "'vote-not-persisted'?"
+                "{folder}/runs/test/one/scenario.json: the system 'kraft' has no planted bug "
+                "'votes-not-persisted'. Did you mean 'vote-not-persisted'?"
             ),
             arrange=scenario(bugs=["votes-not-persisted"]),
         ),
@@ -121,7 +122,10 @@ SHRINKING = Chapter(
             "shrink-unknown-system",
             "a scenario of a system that no longer exists",
             SHRINK,
-            "there is no system called 'krafts'. Choose one of: kraft, redis",
+            (
+                "{folder}/runs/test/one/scenario.json: there is no system called 'krafts'. Choose "
+                "one of: kraft, redis"
+            ),
             arrange=scenario(system="krafts"),
         ),
         Cause(

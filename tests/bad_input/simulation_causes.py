@@ -1,6 +1,7 @@
 """Sweeps that cannot be meant, simulated runs that cannot be replayed.
 
-The run folder lies there already: no simulation is run for a table.
+The run folder lies there already: no simulation is run for a table. It is longer than 400 lines
+because it is one table.
 """
 
 import json
@@ -20,6 +21,9 @@ from tests.synthetic_runs import SyntheticRun
 REPLAY = "replay runs/sim/one"
 WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
 READ_AGAIN = "Replay a run made by this version"
+SCENARIO = "{folder}/runs/sim/one/scenario.json"
+NO_SCENARIO = f"{SCENARIO} is no scenario that can be run"
+CORRECT = "Correct that, or take the scenario of another run"
 
 
 def simulated(
@@ -60,7 +64,25 @@ SWEEPS = Chapter(
             "sim-no-seeds",
             "a sweep of nothing",
             "sim",
-            "the SEEDS is missing. `splitbrain sim --help` shows what there is",
+            (
+                "--seeds is missing. Write --seeds FIRST:END, such as --seeds 0:1000, or name one "
+                "world with --scenario FILE"
+            ),
+        ),
+        Cause(
+            "sim-seeds-and-scenario",
+            "seeds and a world beside them",
+            "sim --seeds 0:5 --scenario scenario.json",
+            (
+                "--seeds does not fit --scenario, which is one world and says all of it. Leave one "
+                "of them out"
+            ),
+        ),
+        Cause(
+            "sim-no-scenario",
+            "a world that is not there",
+            "sim --scenario gone.json",
+            ("there is no file gone.json. Name the scenario.json of a run, as it is or edited"),
         ),
         Cause(
             "sim-one-number",
@@ -246,10 +268,7 @@ SIMULATED_RUNS = Chapter(
             "scenario-broken",
             "a scenario that ends too early",
             REPLAY,
-            (
-                "{folder}/runs/sim/one/scenario.json cannot be read: it ends in the middle of a "
-                f"value. {READ_AGAIN}"
-            ),
+            (f"{NO_SCENARIO}: it ends in the middle of a value. {CORRECT}"),
             arrange=simulated(lambda folder: folder.scenario.write_text('{"system"')),
         ),
         Cause(
@@ -266,17 +285,44 @@ SIMULATED_RUNS = Chapter(
             "scenario-wrong",
             "a scenario with a word for a number",
             REPLAY,
-            (
-                "{folder}/runs/sim/one/scenario.json cannot be read: nodes must be a whole "
-                f"number, not text. {READ_AGAIN}"
-            ),
+            (f"{NO_SCENARIO}: nodes must be a whole number, not text. {CORRECT}"),
             arrange=simulated(nodes="three"),
+        ),
+        Cause(
+            "scenario-unknown-field",
+            "a scenario with a misspelt field",
+            REPLAY,
+            f"{NO_SCENARIO}: load_uss is no field. Did you mean 'load_us'?",
+            arrange=simulated(load_uss=5),
+        ),
+        Cause(
+            "scenario-chance",
+            "a scenario with a chance above certainty",
+            REPLAY,
+            (
+                f"{NO_SCENARIO}: network.reset_chance cannot be 2.0: it must be between 0 and 1. "
+                f"{CORRECT}"
+            ),
+            arrange=simulated(network={"reset_chance": 2.0}),
+        ),
+        Cause(
+            "scenario-file-and-run",
+            "a run and a scenario of no run",
+            f"{REPLAY} --scenario scenario.json",
+            (
+                "--scenario names a world that belongs to no run, and is run as it is. Leave out "
+                "the run, --pinned, --runtime and --runs-folder"
+            ),
+            arrange=simulated(),
         ),
         Cause(
             "scenario-unknown-system",
             "a scenario of a system that no longer exists",
             REPLAY,
-            f"there is no system called 'krafts'. Choose one of: {', '.join(system_names())}",
+            (
+                f"{SCENARIO}: there is no system called 'krafts'. Choose one of: "
+                f"{', '.join(system_names())}"
+            ),
             arrange=simulated(system="krafts"),
         ),
         Cause(
@@ -284,8 +330,8 @@ SIMULATED_RUNS = Chapter(
             "a scenario with a bug that no longer exists",
             REPLAY,
             (
-                "the system 'kraft' has no planted bug 'votes-not-persisted'. Did you mean "
-                "'vote-not-persisted'?"
+                f"{SCENARIO}: the system 'kraft' has no planted bug 'votes-not-persisted'. Did you "
+                "mean 'vote-not-persisted'?"
             ),
             arrange=simulated(bugs=["votes-not-persisted"]),
         ),
@@ -293,7 +339,10 @@ SIMULATED_RUNS = Chapter(
             "scenario-unknown-happening",
             "a scenario that waits for what never happens",
             REPLAY,
-            "fault 0 waits for 'comits', which does not happen. Did you mean 'commits'?",
+            (
+                f"{SCENARIO}: fault 0 waits for 'comits', which does not happen. Did you mean "
+                "'commits'?"
+            ),
             arrange=simulated(faults=waiting_for("comits")),
         ),
         Cause(

@@ -60,7 +60,7 @@ class KraftCluster:
         #: Voters first, then observers.
         self.nodes: tuple[NodeName, ...] = tuple(self._hosts)
         self._disks = {
-            name: DiskFaults(host, self._oracle.excuse, DrawnStream)
+            name: DiskFaults(host, self._oracle.harmed, DrawnStream)
             for name, host in self._hosts.items()
         }
         self._client_count = 0
@@ -82,6 +82,10 @@ class KraftCluster:
     def kill(self, node: NodeName, draw: int) -> None:
         """End its process; raises NodeCrashed where it happens in its own step."""
         self._end([node], draw, lose_unsynced=False)
+
+    def terminate(self, node: NodeName, draw: int) -> None:
+        """Ask its process to end."""
+        self._hosts[node].terminate(draw)
 
     def power_off(self, nodes: Sequence[NodeName], draw: int) -> str:
         """End their processes and lose what they had not synced."""
@@ -197,6 +201,10 @@ class KraftCluster:
         start = records[0].offset if records else 0
         last = records[-1].offset + 1 if records else start
         return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
+
+    def lie(self) -> str | None:
+        """The first fault by which a disk told its node what no format can detect."""
+        return self._oracle.ghost.lie
 
     def figures(self) -> dict[str, int]:
         """Counts of what happened."""

@@ -1,7 +1,8 @@
 """What faults do to one simulated machine's disk; implements ``SimulatedDisk``.
 
-Each fault excuses the node if it stops by itself afterwards: that is what a node that cannot trust
-its disk must do. Must never decide whether a fault is within the promise: the planner asks first.
+The disk itself notes every fault that strikes, which explains that a node stops: that is what one
+that cannot trust its disk must do. Must never decide whether a fault is within the promise: the
+planner asks first.
 """
 
 import errno
@@ -9,14 +10,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from contracts.simulation import RandomSource
-from nodes.storage.layout import QUORUM_STATE
-from nodes.storage.memory import DiskSnapshot
+from contracts.random_source import RandomSource
+from nodes.storage.durable_mark import STATEMENT_BYTES
+from nodes.storage.layout import (
+    DURABLE_LENGTH,
+    EPOCH_CHECKPOINT,
+    META_PROPERTIES,
+    QUORUM_STATE,
+    SEGMENT_SUFFIX,
+    VOTERS,
+)
+from nodes.storage.memory import SECTOR_BYTES, DiskSnapshot
 from nodes.wire.batches import HEADER_BYTES, peek_batch
 from systems.kraft.simulation.host import Host
 
 #: Which files rot, by what the fault names.
-_SUFFIXES: Final = {"log": ".log", "state": QUORUM_STATE}
+_SUFFIXES: Final = {
+    "log": (SEGMENT_SUFFIX,),
+    "state": (QUORUM_STATE,),
+    "checkpoint": (EPOCH_CHECKPOINT,),
+    "mark": (DURABLE_LENGTH,),
+    "identity": (META_PROPERTIES, VOTERS),
+}
 #: Chance that rot in a log is aimed at the start of a batch: bytes of records are many more.
 _HEADER_CHANCE: Final = 0.6
 #: Low bytes of the fields before those that a batch's checksum covers: base offset, length, epoch.
@@ -30,13 +45,15 @@ class DiskFaults:
     """Faults of one host's disk."""
 
     def __init__(
-        self, host: Host, excuse: Callable[[Host, str], None], stream: Callable[[int], RandomSource]
+        self, host: Host, harmed: Callable[[Host, str], None], stream: Callable[[int], RandomSource]
     ) -> None:
-        """``excuse`` is told why the node may stop; ``stream`` makes a random source of a draw."""
+        """``harmed`` is told of bytes that change; ``stream`` makes a random source of a draw."""
         self._host = host
-        self._excuse = excuse
+        self._harmed = harmed
         self._stream = stream
         self._snapshot: DiskSnapshot | None = None
+        #: Calls that had failed when the last fault of calls began.
+        self._failed_before = 0
 
     def slow_down(self, factor: int) -> str:
         """Jobs take so many times as long; 1 heals."""
@@ -48,7 +65,6 @@ class DiskFaults:
         if count == 0:
             self._host.disk.clear_faults()
             return "syncs succeed again"
-        self._excuse(self._host, "a sync failed")
         self._host.disk.fail_next("sync", errno.EIO, count=count)
         return f"the next {count} syncs fail"
 
@@ -58,7 +74,6 @@ class DiskFaults:
         if spare_bytes < 0:
             disk.capacity_bytes = None
             return "there is room again"
-        self._excuse(self._host, "the disk was full")
         disk.capacity_bytes = disk.used_bytes + spare_bytes
         return f"{spare_bytes} bytes are left"
 
@@ -67,24 +82,39 @@ class DiskFaults:
         if not on:
             self._host.disk.clear_faults()
             return "reads succeed again"
-        self._excuse(self._host, "reads failed")
-        self._host.disk.fail_reads(".log")
+        self._host.disk.fail_reads(SEGMENT_SUFFIX)
         return "reads of the log fail"
+
+    def fail_calls(self, action: str, count: int | None) -> str:
+        """The next writes or renames fail, once each or all of them; 0 heals."""
+        if count == 0:
+            self._host.disk.clear_faults()
+            failed = self._failed_count(action) - self._failed_before
+            return f"each {action} succeeds again, {failed} had failed"
+        self._failed_before = self._failed_count(action)
+        self._host.disk.fail_next(action, errno.EIO, count=count)
+        return f"every {action} fails" if count is None else f"the next {count} {action}s fail"
+
+    def _failed_count(self, action: str) -> int:
+        return sum(note.kind == f"{action}-failed" for note in self._host.disk.faults_done)
 
     def rot(self, draw: int, what: str) -> str | None:
         """Flip bits of one flushed byte."""
         host = self._host
         stream = self._stream(draw)
-        choice = host.disk.rot_choices(stream, _SUFFIXES[what])
+        choice = host.disk.rot_choices(stream, *_SUFFIXES[what])
         if choice is None:
             return None
-        self._excuse(host, "bytes rotted")
+        self._harmed(host, "bytes rotted")
         path, position, mask = choice
         if what == "log" and stream.random() < _HEADER_CHANCE:
             position = self._in_the_header(path, position, stream)
             mask = 1 << int(stream.random() * _SMALL_BITS)
+        elif what == "mark":
+            # The rest of its sector says nothing.
+            position = position // SECTOR_BYTES * SECTOR_BYTES + position % STATEMENT_BYTES
         host.disk.rot(path, position, mask)
-        self._excuse(host, "bytes rotted")
+        self._harmed(host, "bytes rotted")
         return f"byte {position} of {path.name} changed by {mask:#04x}"
 
     def _in_the_header(self, path: Path, position: int, stream: RandomSource) -> int:
@@ -109,7 +139,7 @@ class DiskFaults:
         if self._snapshot is None or self._host.is_up:
             return None
         self._host.disk.restore(self._snapshot)
-        self._excuse(self._host, "its disk was put back")
+        self._harmed(self._host, "its disk was put back")
         return "the disk is as it was earlier"
 
     def wipe(self) -> str:

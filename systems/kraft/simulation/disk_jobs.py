@@ -1,7 +1,8 @@
 """The disk thread of one life in a simulated world: a job runs at once, and is done later.
 
 What a job has synced becomes durable when it is done; a crash before that keeps some of its steps
-(``nodes.storage.memory``). Must never run two jobs at a time, nor one after a failure.
+(``nodes.storage.memory``). A process that ends in order waits for the jobs that it has given
+(``finish``). Must never run two jobs at a time, nor one after a failure.
 """
 
 from collections import deque
@@ -76,19 +77,31 @@ class SimulatedDiskJobs:
         self._queue: deque[tuple[DiskJob, DiskJobDone]] = deque()
         self._is_busy = False
         self._is_over = False
+        #: Set once no job is taken any more: told when those that were given are done.
+        self._finished: Callable[[], None] | None = None
 
     def submit(self, job: DiskJob, done: DiskJobDone) -> None:
         """Run a job after all earlier ones."""
-        if self._is_over:
+        if self._is_over or self._finished is not None:
             return
         self._queue.append((job, done))
         if not self._is_busy:
             self._begin()
 
     def stop(self) -> None:
-        """Take no more jobs; a process that ends does not wait for its disk here."""
+        """Take no more jobs and forget those that wait: the process is no more."""
         self._is_over = True
         self._queue.clear()
+
+    def finish(self, finished: Callable[[], None]) -> None:
+        """Take no more jobs and do those that were given, without a word to who gave them.
+
+        ``finished`` is called when they are done, which is now where there are none.
+        """
+        self._finished = finished
+        if self._is_over or not self._is_busy:
+            self._is_over = True
+            finished()
 
     def _begin(self) -> None:
         self._is_busy = True
@@ -148,7 +161,11 @@ class SimulatedDiskJobs:
             self._is_busy = False
             if self._queue:
                 self._begin()
-            done(failure)
+            if self._finished is None:
+                done(failure)
+            elif not self._is_busy:
+                self._is_over = True
+                self._finished()
 
         self._enter(tell)
 

@@ -6,7 +6,7 @@ oracle whether or not an invariant watches. Must never influence a node, nor dra
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 from contracts.simulation import World
 from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
@@ -17,14 +17,12 @@ from nodes.storage.durable_mark import read_mark
 from nodes.storage.errors import StorageError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import DURABLE_LENGTH, QUORUM_STATE, log_folder
-from nodes.storage.memory import DiskFaultNote, MemoryFileSystem
+from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import decode_quorum_state
+from systems.kraft.simulation.disk_past import DiskPast
 from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.ledger import Ledger
 from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog
-
-#: Faults after which a disk holds what its node cannot have left there.
-_LASTING: Final = ("rot", "restored")
 
 
 class Machine:
@@ -32,8 +30,8 @@ class Machine:
 
     def __init__(self, host: Host, codec: Codec) -> None:
         self.host = host
-        #: Disk faults that struck.
-        self.faults: list[DiskFaultNote] = host.disk.faults_done
+        #: What befell its disk.
+        self.disk_past = DiskPast(host.disk)
         self._codec = codec
         #: While a life has begun: what its log holds.
         self.log: ShadowLog | None = None
@@ -45,6 +43,8 @@ class Machine:
         self._promised_by_first = 0
         #: What the log held when the last life ended.
         self.left: list[Entry] = []
+        #: The same with its places; None before the first life has ended.
+        self._log_left: ShadowLog | None = None
         #: The promise that the formats can keep when bytes rot: up to the durable mark.
         self.promised_below_mark = 0
         #: The latest quorum state that was durable when the node spoke.
@@ -53,12 +53,6 @@ class Machine:
         self.asked: dict[int, VoteRequest] = {}
         #: Epoch of the last record, and end of the log, when they came.
         self.when_asked: dict[int, tuple[int, int]] = {}
-        #: Why the node may end by itself.
-        self.excuse: str | None = None
-        #: Disk faults that had struck when the last life ended.
-        self._struck_before = 0
-        #: A disk fault was announced while the machine booted.
-        self.was_booting = False
         self._states: dict[bytes, QuorumState | None] = {}
         self._state_path = log_folder(host.folder) / QUORUM_STATE
         self._directory_id = host.directory_ids[-1]
@@ -69,33 +63,6 @@ class Machine:
     def key(self) -> ReplicaKey:
         """Node and disk."""
         return ReplicaKey(self.host.node_id, self.host.directory_ids[-1])
-
-    def has_rotted(self, *suffixes: str) -> bool:
-        """Whether bytes of a file whose path ends so ever rotted."""
-        if not self.faults:
-            return False
-        return any(note.kind == "rot" and note.path.endswith(suffixes) for note in self.faults)
-
-    def was(self, kind: str) -> bool:
-        """Whether a disk fault of this kind ever struck."""
-        if not self.faults:
-            return False
-        return any(note.kind == kind for note in self.faults)
-
-    @property
-    def is_excused(self) -> bool:
-        """Whether a disk fault explains that the node stops, or does not start."""
-        notes = self.faults
-        return self.excuse is not None and (
-            any(note.kind in _LASTING for note in notes)
-            or any(note.kind != "wiped" for note in notes[self._struck_before :])
-        )
-
-    @property
-    def rotted_while_booting(self) -> bool:
-        """Whether bytes may have changed under a recovery that had read them already."""
-        notes = self.faults[self._struck_before :]
-        return self.was_booting and any(note.kind == "rot" for note in notes)
 
     def quorum_state(self) -> QuorumState | None:
         """What the disk holds durably; None: nothing that can be read."""
@@ -111,7 +78,7 @@ class Machine:
 
     def durable_log(self) -> ShadowLog:
         """What the disk of a machine that is down keeps."""
-        notes = len(self.faults)
+        notes = self.disk_past.count
         if self._held is None or notes != self._held_after:
             self._held, self._held_after = self.read_log(), notes
         return self._held
@@ -157,12 +124,10 @@ class Machine:
         """A life has begun."""
         disk_is_new = self._directory_id != self.host.directory_ids[-1]
         self.log = self.read_log()
-        if self.rotted_while_booting:
-            # It has read them already: what it recovered is a part of what it had before.
-            end = int(self.host.node.replica.log_end_offset)
-            kept = min(len(self.log.entries), len(self.left), end)
-            self.log.entries[:kept] = self.left[:kept]
-            self.log.entries += self.left[len(self.log.entries) : end]
+        if self.disk_past.rotted_while_booting and self._log_left and not disk_is_new:
+            # It has read them already: what it recovered is a part of what it had before, and lies
+            # where that lay.
+            self.log = self._log_left.upto(int(self.host.node.replica.log_end_offset))
         if disk_is_new:
             self._promised_by_first = self.promised_as_voter
             self._directory_id = self.host.directory_ids[-1]
@@ -177,15 +142,19 @@ class Machine:
     def ended(self) -> None:
         """A life is over; the disk is as the end left it."""
         if self.log is not None:
-            self.left = self.log.entries
+            self.left, self._log_left = self.log.entries, self.log
             self.promised_below_mark = min(self.promised, self.mark())
         self.log = None
         self._held = None
 
+    def harmed(self) -> None:
+        """Bytes have changed: of a disk that is down the mark may say less now."""
+        if self.log is None:
+            self.promised_below_mark = min(self.promised_below_mark, self.mark())
+
     def judged(self) -> None:
-        """What has struck the disk so far explains no later end."""
-        self._struck_before = len(self.faults)
-        self.was_booting = False
+        """The end of the last life has been looked at."""
+        self.disk_past.life_ended()
 
 
 class _DurableFiles:
@@ -234,6 +203,8 @@ class Ghost:
         self.refused: dict[str, None] = {}
         #: Why committed records may be lost: a fault beyond what Raft promises to survive.
         self.broken: str | None = None
+        #: The first of them that no format can detect; None: none.
+        self.lie: str | None = None
         #: Nodes that were healed, once faults are over.
         self.healed: tuple[NodeId, ...] = ()
         self.counts = dict.fromkeys(

@@ -19,7 +19,7 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.events import LogFlushed, QuorumStatePersisted
+from nodes.quorum.events import LogFlushed, QuorumStatePersisted, Started
 from nodes.quorum.messages import FetchRequest, VoteAnswer, VoteRequest
 from nodes.quorum.replica import Replica
 
@@ -66,15 +66,17 @@ NAMES: Final[dict[type, Callable[[Any, Replica], str | None]]] = {
     SendRequest: _sent,
     AnswerFetch: lambda _effect, _replica: "answers-fetch",
     ReportState: _reported,
+    Started: lambda _event, _replica: "starts",
 }
 
 #: All of them.
 HAPPENINGS: Final = (
     "persists", "persisted", "opens-epoch", "leader-appends", "follower-appends", "truncates",
     "leader-flushes", "follower-flushes", "commits", "learns-commit", "votes", "asks-for-votes",
-    "fetches", "answers-fetch", "leads", "changes-role",
+    "fetches", "answers-fetch", "leads", "changes-role", "starts",
     # Told by the disk: a job of this name is under way.
     "disk-persist", "disk-flush", "disk-truncate", "disk-mark",
     # Once more: what is listed more often is drawn more often.
-    "disk-persist", "disk-persist", "disk-flush", "disk-truncate", "truncates", "commits", "leads",
+    "disk-persist", "disk-persist", "disk-flush", "disk-truncate", "disk-truncate", "truncates",
+    "truncates", "commits", "leads", "leads", "opens-epoch", "votes", "leader-flushes", "starts",
 )  # fmt: skip

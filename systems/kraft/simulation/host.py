@@ -1,14 +1,14 @@
 """One simulated machine: a disk that outlives processes, and the real node, life after life.
 
 The node is ``nodes.server.node.Node`` with everything that it is made of; only its surroundings
-are simulated. A life ends by a kill, by a power cut or by itself; nothing of an ended life happens
-any more. A frozen node takes nothing; what comes for it waits, in order. Must never let a watcher
-(the oracle, a fault) change what the node does, but for ending its life.
+are simulated. A life ends by a kill, by a power cut, as it was asked to, or by itself; nothing of
+an ended life happens any more. A frozen node takes nothing; what comes for it waits, in order. Must
+never let a watcher (the oracle, a fault) change what the node does, but for ending its life.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -23,8 +23,8 @@ from nodes.quorum.identifiers import ConnectionId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.quorum.settings import QuorumSettings
 from nodes.quorum.voters import ReplicaKey
+from nodes.server import exit_codes
 from nodes.server.assembling import NodeMaterials, assemble, begin_life
-from nodes.server.formatting import format_if_empty
 from nodes.server.incarnation import IncarnationError
 from nodes.server.node import Node
 from nodes.server.surroundings import Surroundings
@@ -35,7 +35,9 @@ from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from nodes.transport.kafka_codec import KafkaCodec
 from systems.kraft.simulation.disk_jobs import DiskSpeed, SimulatedDiskJobs
 from systems.kraft.simulation.drawn_stream import DrawnStream
+from systems.kraft.simulation.formatted_disk import format_where_empty
 from systems.kraft.simulation.happenings import NAMES
+from systems.kraft.simulation.life import Life
 from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
 from systems.kraft.simulation.peers import SimulatedPeers
 from systems.kraft.simulation.timers import LifeTimers, NodeClock
@@ -48,14 +50,6 @@ CLUSTER_ID: Final = "simulated-cluster-id00"
 _START_US_MIN: Final = 1_000
 _START_US_MAX: Final = 20_000
 _ENCODER: Final = msgspec.msgpack.Encoder()
-
-
-class _Life(NamedTuple):
-    """One process."""
-
-    node: Node
-    peers: SimulatedPeers
-    jobs: SimulatedDiskJobs
 
 
 class Host:
@@ -91,11 +85,13 @@ class Host:
         self.has_forgotten = False
         #: Directory ids that this machine's disk has had, newest last.
         self.directory_ids = [key.directory_id]
-        self._life: _Life | None = None
+        self._life: Life | None = None
         #: What the present life is told apart by; grows also where a life could not begin.
         self._life_number = 0
         self._is_booting = False
         self._is_paused = False
+        #: Whether the present life was asked to end.
+        self._is_asked = False
         self._is_running = 0
         #: What waits for a frozen node.
         self._backlog: list[Callable[[], None]] = []
@@ -121,7 +117,10 @@ class Host:
     @property
     def serves(self) -> bool:
         """Whether the node is at work."""
-        return self._life is not None and not self._is_booting and not self._is_paused
+        life = self._life
+        if life is None or self._is_booting or self._is_paused:
+            return False
+        return not life.node.has_ended
 
     # What faults and the world's course do.
 
@@ -131,7 +130,7 @@ class Host:
             return
         self._life_number += 1
         self.ended = None
-        self._is_paused = False
+        self._is_paused = self._is_asked = False
         self.disk.begin_job()
         try:
             self._life = self._recover(self._life_number)
@@ -170,6 +169,25 @@ class Host:
         self._tell_life("crashed", lost)
         self.watcher.ended(self)
         return lost
+
+    def terminate(self, draw: int) -> None:
+        """Ask the process to end, as SIGTERM does; ``draw`` as for ``end_life``.
+
+        Before the listeners open nobody handles the signal, and it ends the process as a kill does.
+        A frozen process takes it when it goes on.
+        """
+        number = self._life_number
+
+        def take() -> None:
+            assert self._life is not None
+            self._is_asked = True
+            if self._is_booting:
+                self.end_life(lose_unsynced=False, draw=draw)
+            else:
+                self._life.node.stop()
+
+        # In a turn of its own, as a loop hands signals on.
+        self.world.after(0, lambda: self._enter(number, take))
 
     def _lose_unsynced(self, stream: DrawnStream) -> str:
         torn = stream.random() < self.world.scenario.disk.torn_chance
@@ -233,7 +251,7 @@ class Host:
 
     # How a life goes.
 
-    def _recover(self, number: int) -> _Life:
+    def _recover(self, number: int) -> Life:
         """Recover the disk and make the node.
 
         Raises:
@@ -281,7 +299,7 @@ class Host:
             materials, life, surroundings, lambda parts, given: WatchedNode(parts, given, self)
         )
         peers.attach(node)
-        return _Life(node, peers, jobs)
+        return Life(node, peers, jobs)
 
     def _begin(self) -> None:
         """The listeners open, and the node begins."""
@@ -327,18 +345,23 @@ class Host:
         life.node.service.handle(request, reply)
 
     def _end_by_itself(self, exit_code: int, reason: str) -> None:
-        """The node has ended; its process exits in a turn of its own."""
-        self.ended = f"exit code {exit_code}: {reason}"
+        """The node has ended; its process winds up in a turn of its own."""
+        if exit_code != exit_codes.STOPPED or not self._is_asked:
+            self.ended = f"exit code {exit_code}: {reason}"
         number = self._life_number
+        self.world.after(0, lambda: self._enter(number, lambda: self._wind_up(reason)))
+
+    def _wind_up(self, reason: str) -> None:
+        """Do what a process does whose node has ended, and exit."""
+        assert self._life is not None
 
         def exit_now() -> None:
-            if self._life is not None and number == self._life_number:
-                self.disk.kill()
-                self._forget_life()
-                self._tell_life("stopped", reason)
-                self.watcher.ended(self)
+            self.disk.kill()
+            self._forget_life()
+            self._tell_life("stopped", reason)
+            self.watcher.ended(self)
 
-        self.world.after(0, exit_now)
+        self._life.wind_up(self.world.network, self.name, exit_now)
 
     def _forget_life(self) -> None:
         if self._life is not None:
@@ -351,17 +374,13 @@ class Host:
 
     def _format(self) -> None:
         """Format an empty disk; one that had a life before gets a fresh directory id."""
-        stream = self.world.stream(f"directory {self.name}")
-
-        def token_hex(size_bytes: int) -> str:
-            return "".join(f"{int(stream.random() * 256):02x}" for _ in range(size_bytes))
-
-        given = format_if_empty(
+        given = format_where_empty(
+            self.world,
+            self.name,
             self.disk,
             self.folder,
             self._identity,
             has_lived=self.incarnation >= 0,
-            token_hex=token_hex,
         )
         if given is not None and given != self.directory_ids[-1]:
             self.directory_ids.append(given)

@@ -25,9 +25,12 @@ class Invariant:
     def __init__(self, ghost: Ghost) -> None:
         self.ghost = ghost
 
-    def violated(self, problem: str, machine: Machine | None = None) -> ViolationError:
-        """The error to raise."""
-        return ViolationError(self.id, problem, None if machine is None else machine.host.name)
+    def violated(
+        self, problem: str, machine: Machine | None = None, *, kind: str | None = None
+    ) -> ViolationError:
+        """The error to raise; ``kind`` where the id alone does not say what went wrong."""
+        name = None if machine is None else machine.host.name
+        return ViolationError(self.id, problem, name, kind=kind)
 
     def started(self, machine: Machine) -> None:
         """A life begins."""

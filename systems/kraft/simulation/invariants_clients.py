@@ -15,6 +15,7 @@ from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.ledger import encoded
+from systems.kraft.simulation.wording import value_in_words
 
 _READS = ("read", "read-set")
 _WRITES = ("write", "cas", "add")
@@ -37,13 +38,13 @@ class LinearizableReads(Invariant):
             return
         if answer.offset < floor:
             raise self.violated(
-                f"n{machine.host.node_id} reads {request.key!r} as of offset {answer.offset},"
+                f"n{machine.host.node_id} reads {request.key} as of offset {answer.offset},"
                 f" though its change at {floor - 1} was known before the read began",
                 machine,
             )
         if answer.offset > len(self.ghost.committed):
             raise self.violated(
-                f"n{machine.host.node_id} reads {request.key!r} as of offset {answer.offset}, only"
+                f"n{machine.host.node_id} reads {request.key} as of offset {answer.offset}, only"
                 f" {len(self.ghost.committed)} records are committed",
                 machine,
             )
@@ -92,8 +93,14 @@ class AnswersFollowTheLog(Invariant):
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        if answer.outcome != "ok" or answer.offset is None:
+        if answer.outcome != "ok":
             return
+        if answer.offset is None:
+            raise self.violated(
+                f"n{machine.host.node_id} answers {request.kind} of {request.key} without saying"
+                " where in the log",
+                machine,
+            )
         ledger = self.ghost.ledger
         if request.kind == "read":
             expected = ledger.read(request.key, answer.offset)
@@ -105,8 +112,9 @@ class AnswersFollowTheLog(Invariant):
             return
         if encoded(answer.result) != expected:
             raise self.violated(
-                f"n{machine.host.node_id} answers {request.kind} of {request.key!r} at offset"
-                f" {answer.offset} with {answer.result!r}, which is not what the log gives",
+                f"n{machine.host.node_id} answers {request.kind} of {request.key} at offset"
+                f" {answer.offset} with {value_in_words(answer.result)}, which is not what the log"
+                " gives",
                 machine,
             )
 

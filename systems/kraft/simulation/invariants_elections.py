@@ -14,12 +14,13 @@ from nodes.quorum.effects import (
     SendAnswer,
     SendRequest,
 )
-from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
 from nodes.quorum.messages import VoteAnswer, VoteRequest
 from nodes.quorum.voters import ReplicaKey
 from nodes.storage.layout import QUORUM_STATE
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.invariants import Invariant
+from systems.kraft.simulation.wording import state_in_words
 
 _LEADER: Final = "leader"
 
@@ -168,11 +169,15 @@ class OneVote(Invariant):
 
     def _check_persisted(self, machine: Machine, effect: PersistQuorumState) -> None:
         old, new = machine.quorum_state(), effect.state
-        if old is None or machine.has_rotted(QUORUM_STATE):
+        if old is None or machine.disk_past.has_rotted(QUORUM_STATE):
             return
         keeps_vote = old.voted_id in (None, new.voted_id)
         if new.epoch < old.epoch or (new.epoch == old.epoch and not keeps_vote):
-            raise self.violated(f"n{machine.host.node_id} overwrites {old} with {new}", machine)
+            raise self.violated(
+                f"n{machine.host.node_id} overwrites {state_in_words(old)} with"
+                f" {state_in_words(new)}",
+                machine,
+            )
 
 
 class DurableBeforeSaid(Invariant):
@@ -185,18 +190,21 @@ class DurableBeforeSaid(Invariant):
     def before(self, machine: Machine, effect: SendAnswer | SendRequest | AnswerFetch) -> None:
         message = effect.request if isinstance(effect, SendRequest) else effect.answer
         state = machine.quorum_state()
-        if state is None or machine.has_rotted(QUORUM_STATE):
+        if machine.disk_past.has_rotted(QUORUM_STATE):
             return
-        epoch = getattr(message, "epoch", state.epoch)
-        if epoch > state.epoch:
+        epoch = getattr(message, "epoch", NO_EPOCH)
+        # One that no fault has harmed and that cannot be read is as good as none.
+        if state is None or epoch > state.epoch:
             raise self.violated(
-                f"n{machine.host.node_id} speaks in epoch {epoch} with {state} on disk", machine
+                f"n{machine.host.node_id} speaks in epoch {epoch}, its disk has"
+                f" {state_in_words(state)}",
+                machine,
             )
         vote = None if isinstance(effect, AnswerFetch) else cast_vote(machine, effect)
         if vote is not None and vote[0] == state.epoch and state.voted_id != vote[1].node_id:
             raise self.violated(
-                f"n{machine.host.node_id} votes for n{vote[1].node_id} in epoch {vote[0]} with"
-                f" {state} on disk",
+                f"n{machine.host.node_id} votes for n{vote[1].node_id} in epoch {vote[0]}, its disk"
+                f" has {state_in_words(state)}",
                 machine,
             )
 

@@ -20,10 +20,10 @@ from nodes.quorum.effects import (
 )
 from nodes.quorum.identifiers import NO_EPOCH
 from nodes.quorum.messages import FetchAnswer, FetchRequest
-from nodes.server.exit_codes import HALTED
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.shadow import Entry
+from systems.kraft.simulation.wording import class_of_end, record_in_words
 
 _LEADER: Final = "leader"
 
@@ -36,8 +36,8 @@ class LogMatching(Invariant):
 
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
-        #: (epoch, offset) -> (payload, epoch of the record before).
-        self._records: dict[tuple[int, int], tuple[bytes | None, int]] = {}
+        #: (epoch, offset) -> (record, epoch of the record before).
+        self._records: dict[tuple[int, int], tuple[Entry, int]] = {}
 
     def started(self, machine: Machine) -> None:
         self._check(machine, 0)
@@ -52,16 +52,16 @@ class LogMatching(Invariant):
         entries, records = machine.log.entries, self._records
         before: int = entries[base_offset - 1].epoch if base_offset else NO_EPOCH
         for offset in range(base_offset, len(entries)):
-            epoch, payload = entries[offset]
-            record = (payload, before)
-            known = records.setdefault((epoch, offset), record)
+            entry = entries[offset]
+            record = (entry, before)
+            known = records.setdefault((entry.epoch, offset), record)
             if known != record:
                 raise self.violated(
-                    f"n{machine.host.node_id} has {record} at {offset} of epoch {epoch}, not"
-                    f" {known}",
+                    f"n{machine.host.node_id} has at {offset} {_after(record)}, another log has"
+                    f" there {_after(known)}",
                     machine,
                 )
-            before = epoch
+            before = entry.epoch
 
 
 class HighWatermarkRises(Invariant):
@@ -116,7 +116,8 @@ class CommittedIsDurable(Invariant):
         # A disk that was wiped, or rots below its mark, after its node said so: that node is down
         # for ever, and elects nobody without these records.
         lost_count = sum(
-            (voter not in voting or voter.was("rot")) and voter.promised_as_voter >= offset
+            (voter not in voting or voter.disk_past.has_rotted())
+            and voter.promised_as_voter >= offset
             for node_id, voter in self.ghost.machines.items()
             if node_id in self.ghost.voters and voter not in holders
         )
@@ -183,7 +184,7 @@ class CommittedNeverChanges(Invariant):
         if agreed < min(effect.offset, len(ghost.committed)):
             raise self.violated(
                 f"n{machine.host.node_id} takes {_at(log.entries, agreed)} at {agreed} for"
-                f" committed, not {ghost.committed[agreed]}",
+                f" committed, not {record_in_words(ghost.committed[agreed])}",
                 machine,
             )
         if effect.offset > len(ghost.committed) and machine.host.node.replica.role != _LEADER:
@@ -202,14 +203,22 @@ class NobodyHalts(Invariant):
 
     def before(self, machine: Machine, effect: Halt) -> None:
         # No disk's fault explains it: a node that cannot trust its disk ends, it does not halt.
-        raise self.violated(f"n{machine.host.node_id} halts: {effect.reason}", machine)
+        raise self.violated(
+            f"n{machine.host.node_id} halts: {effect.reason}",
+            machine,
+            kind=class_of_end(effect.reason),
+        )
 
     def ended(self, machine: Machine) -> None:
         reason = machine.host.ended
         if reason is None:
             return
-        if not machine.is_excused or reason.startswith(f"exit code {HALTED}:"):
-            raise self.violated(f"n{machine.host.node_id} ended by itself, {reason}", machine)
+        if not machine.disk_past.explains(reason):
+            raise self.violated(
+                f"n{machine.host.node_id} ended by itself, {reason}",
+                machine,
+                kind=class_of_end(reason),
+            )
 
 
 class OnlyCommittedIsTold(Invariant):
@@ -230,5 +239,11 @@ class OnlyCommittedIsTold(Invariant):
             )
 
 
-def _at(entries: list[Entry], offset: int) -> object:
-    return entries[offset] if offset < len(entries) else "nothing"
+def _at(entries: list[Entry], offset: int) -> str:
+    return record_in_words(entries[offset] if offset < len(entries) else None)
+
+
+def _after(record: tuple[Entry, int]) -> str:
+    entry, before = record
+    where = "first of all" if before == NO_EPOCH else f"after one of epoch {before}"
+    return f"{record_in_words(entry)} {where}"

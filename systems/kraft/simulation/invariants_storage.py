@@ -8,6 +8,7 @@ from nodes.storage.layout import EPOCH_CHECKPOINT, QUORUM_STATE, SEGMENT_SUFFIX
 from systems.kraft.simulation.ghost import Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.shadow import segments_of
+from systems.kraft.simulation.wording import state_in_words
 
 
 class PromisedIsKept(Invariant):
@@ -22,7 +23,7 @@ class PromisedIsKept(Invariant):
     needs_promise = False
 
     def started(self, machine: Machine) -> None:
-        if machine.was("restored") or machine.rotted_while_booting:
+        if machine.disk_past.was_restored or machine.disk_past.rotted_while_booting:
             return
         self._check_log(machine)
         self._check_state(machine)
@@ -37,7 +38,7 @@ class PromisedIsKept(Invariant):
                 f" {len(log.entries)} records",
                 machine,
             )
-        rotted = machine.has_rotted(SEGMENT_SUFFIX, EPOCH_CHECKPOINT)
+        rotted = machine.disk_past.has_rotted(SEGMENT_SUFFIX, EPOCH_CHECKPOINT)
         promised = machine.promised_below_mark if rotted else machine.promised
         if log.entries[:promised] != machine.left[:promised]:
             kept = next(
@@ -52,7 +53,7 @@ class PromisedIsKept(Invariant):
             )
 
     def _check_state(self, machine: Machine) -> None:
-        if machine.has_rotted(QUORUM_STATE):
+        if machine.disk_past.has_rotted(QUORUM_STATE):
             return
         said, state = machine.said, machine.quorum_state()
         if (
@@ -61,7 +62,8 @@ class PromisedIsKept(Invariant):
             or (state.epoch == said.epoch and said.voted_id not in (None, state.voted_id))
         ):
             raise self.violated(
-                f"n{machine.host.node_id} begins with {state} on disk, and had spoken with {said}",
+                f"n{machine.host.node_id} begins with {state_in_words(state)} on disk, and had"
+                f" spoken with {state_in_words(said)}",
                 machine,
             )
 
@@ -76,17 +78,19 @@ class EqualBytes(Invariant):
         logs = [
             (machine, _committed_bytes(machine))
             for machine in machines
-            if machine.log is not None and not machine.has_rotted(SEGMENT_SUFFIX)
+            if machine.log is not None and not machine.disk_past.has_rotted(SEGMENT_SUFFIX)
         ]
-        for machine, content in logs[1:]:
-            first = logs[0]
-            size_bytes = min(len(content), len(first[1]))
-            if content[:size_bytes] != first[1][:size_bytes]:
+        if not logs:
+            return
+        # Who knows most is compared with all others, so that no byte known to two is left out.
+        most, longest = max(logs, key=lambda log: len(log[1]))
+        for machine, content in logs:
+            if not longest.startswith(content):
                 position = next(
-                    index for index in range(size_bytes) if content[index] != first[1][index]
+                    index for index, byte in enumerate(content) if byte != longest[index]
                 )
                 raise self.violated(
-                    f"the logs of {machine.host.name} and {first[0].host.name} differ at byte"
+                    f"the logs of {machine.host.name} and {most.host.name} differ at byte"
                     f" {position}",
                     machine,
                 )

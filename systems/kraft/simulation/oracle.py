@@ -123,27 +123,28 @@ class Oracle:
         """Whether the promise holds even if this machine's disk loses all that it holds now."""
         return may_forget(self.ghost, self.ghost.machines[host.node_id])
 
-    def excuse(self, host: Host, reason: str) -> None:
-        """A fault is about to harm this machine's disk, or has: its node may stop by itself.
+    def harmed(self, host: Host, reason: str) -> None:
+        """A fault is about to change what this machine's disk holds, or has.
 
-        Told before and after bytes change, and where a fault waits to strike. Where faults may go
-        beyond the promise and this one does, nothing that follows from it is a finding any more.
+        Told before and after bytes change; not of faults that only make a node stop, or slow: those
+        lose nothing that was promised. Where faults may go beyond the promise and this one does,
+        nothing that follows from it is a finding any more.
         """
         ghost = self.ghost
         machine = ghost.machines[host.node_id]
-        machine.excuse = reason
+        past = machine.disk_past
+        past.look()
+        machine.harmed()
         if host.is_up and machine.log is None:
-            machine.was_booting = True
-        if self._world.scenario.beyond_promise and ghost.broken is None:
+            past.was_booting = True
+        if self._world.scenario.beyond_promise and (ghost.broken is None or ghost.lie is None):
             # What no format can detect: an older disk, and a quorum state without a checksum.
-            is_lie = machine.was("restored") or machine.has_rotted(QUORUM_STATE)
-            if is_lie or not self.may_forget(host):
+            is_lie = past.was_restored or past.has_rotted(QUORUM_STATE)
+            if ghost.broken is None and (is_lie or not self.may_forget(host)):
                 ghost.broken = f"{host.name}: {reason}"
                 self._file_invariants()
-
-    def is_excused(self, host: Host) -> bool:
-        """Whether a disk fault explains that the node stops, or does not start."""
-        return self.ghost.machines[host.node_id].is_excused
+            if is_lie and ghost.lie is None:
+                ghost.lie = f"{host.name}: {reason}"
 
     def healed(self, among: Sequence[NodeId]) -> None:
         """No fault from now on; these nodes are up and reach each other."""

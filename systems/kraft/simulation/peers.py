@@ -91,7 +91,6 @@ class SimulatedPeerLink:
             self._write()
             return
         pause_us = back_off_us(self._failed_attempts_count, timeout_ms)
-        self._failed_attempts_count += 1
         if pause_us:
             self._opening = self._node.surroundings.timers.call_later(pause_us, self._open)
         else:
@@ -114,10 +113,22 @@ class SimulatedPeerLink:
         """A connection is gone, maybe one that was dropped since."""
         self._enter(lambda: self._fail(reason, refused=refused) if end is self._end else None)
 
+    def hear_of_opening(self, end: "_End") -> None:
+        """A connection is made, whether or not anybody behind it answers."""
+
+        def note() -> None:
+            if end is self._end:
+                self._failed_attempts_count = 0
+
+        self._enter(note)
+
     def _open(self) -> None:
         self._opening = None
-        self._end = _End(self)
-        self._connection = self._world.network.connect(self._me, self._place, self._end)
+        self._failed_attempts_count += 1
+        end = self._end = _End(self)
+        self._connection = self._world.network.connect(
+            self._me, self._place, end, opened=lambda: self.hear_of_opening(end)
+        )
         self._write()
 
     def _write(self) -> None:
@@ -151,7 +162,6 @@ class SimulatedPeerLink:
             return
         outstanding.timer.cancel()
         self._outstanding = None
-        self._failed_attempts_count = 0
         self._node.answered(self._peer, message.correlation, answer)
 
     def _is_stale(self, message: PeerAnswer) -> bool:

@@ -30,4 +30,4 @@ def may_forget(ghost: Ghost, machine: Machine) -> bool:
 
 def is_harmed(machine: Machine) -> bool:
     """Whether a fault has changed what this disk holds behind its node's back."""
-    return machine.was("rot") or machine.was("restored")
+    return machine.disk_past.has_rotted() or machine.disk_past.was_restored

@@ -92,6 +92,15 @@ class ShadowLog:
             self._bases.pop()
             self._tail = (dropped.path, dropped.start)
 
+    def upto(self, end_offset: int) -> "ShadowLog":
+        """The records below this offset, where a batch ends, in the places where they lie."""
+        log = ShadowLog(self.folder.parent, self._codec)
+        log.entries, log.agreed = self.entries[:], self.agreed
+        log._places, log._bases = self._places[:], self._bases[:]
+        log._tail, log._paths = self._tail, dict(self._paths)
+        log.truncate(end_offset)
+        return log
+
     def is_durable(self, disk: MemoryFileSystem, first: int, end: int) -> bool:
         """Whether the disk keeps the records [first, end) whatever happens from now on."""
         if first >= end:

@@ -1,11 +1,14 @@
 """Our nodes for the simulated runtime; implements ``contracts.simulation.SimulatedSystem``."""
 
+from fractions import Fraction
 from typing import Any, Final
 
-from contracts.simulation import RandomSource, World
+from contracts.random_source import RandomSource
+from contracts.simulation import World
 from systems.kraft.simulation.cluster import KraftCluster
 from systems.kraft.simulation.happenings import HAPPENINGS
 from systems.kraft.simulation.messages import describe
+from systems.kraft.simulation.oracle import INVARIANTS
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
 _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
@@ -17,6 +20,7 @@ class KraftSimulation:
     """Makes simulated machines with the real nodes on them."""
 
     happenings: tuple[str, ...] = HAPPENINGS
+    invariants: tuple[str, ...] = tuple(invariant.id for invariant in INVARIANTS)
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
         """Name and detail of a message, and whether it carries nothing new."""
@@ -26,10 +30,12 @@ class KraftSimulation:
         """Timeouts of one world: short ones give more elections in the same virtual time."""
         drawn_ms = _FETCH_TIMEOUTS_MS[int(stream.random() * len(_FETCH_TIMEOUTS_MS))]
         fetch_ms = max(drawn_ms, _ROUND_TRIPS_MIN * round_trip_us // 1_000)
-        jitter = (2, 2, 4)[int(stream.random() * 3)]
+        # Little jitter has several stand for an epoch at once, much has one win soon.
+        shortest = (Fraction(7, 8), Fraction(1, 2), Fraction(1, 2), Fraction(1, 4))
+        jitter = shortest[int(stream.random() * len(shortest))]
         settings = {
             "fetch_timeout_ms": fetch_ms,
-            "election_timeout_ms_min": fetch_ms // jitter,
+            "election_timeout_ms_min": int(fetch_ms * jitter),
             "election_timeout_ms_max": fetch_ms,
             "election_back_off_ms_max": fetch_ms,
             "request_timeout_ms": fetch_ms * 3 // 5,

@@ -71,14 +71,24 @@ def test_only_what_must_stand_counts_on_a_busy_machine() -> None:
 def test_processes_are_found_by_their_environment_and_by_their_command_line(
     tmp_path: Path,
 ) -> None:
-    program = [sys.executable, "-c", "input()"]
+    program = [sys.executable, "-c", "print(flush=True); input()"]
     marked = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def started(command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
     with (
-        subprocess.Popen(program, stdin=subprocess.PIPE, env=marked) as by_environment,
-        subprocess.Popen([*program, str(tmp_path)], stdin=subprocess.PIPE) as by_command,
-        subprocess.Popen(program, stdin=subprocess.PIPE) as stranger,
+        started(program, marked) as by_environment,
+        started([*program, str(tmp_path)], dict(os.environ)) as by_command,
+        started(program, dict(os.environ)) as stranger,
     ):
         children = (by_environment, by_command, stranger)
+        for child in children:
+            # The kernel shows a process before it has the words of its command.
+            assert child.stdout is not None
+            assert child.stdout.readline()
         found = processes(str(tmp_path))
         for child in children:
             child.kill()

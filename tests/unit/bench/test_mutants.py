@@ -151,6 +151,17 @@ def test_a_torn_last_line_of_a_ledger_is_dropped(tmp_path: Path) -> None:
     assert [one.id for one in Ledger(path).mutants] == [first.id]
 
 
+def test_a_campaign_that_was_interrupted_twice_goes_on(tmp_path: Path) -> None:
+    """What came after the torn line used to be written behind it, as one line that nobody read."""
+    path = tmp_path / "ledger.jsonl"
+    asked = drawn([VOTERS], 1)[:3]
+    Ledger(path).add(entry(asked[0], "unit", "test_x"))
+    path.write_bytes(path.read_bytes()[:-9])
+    for mutant in asked:
+        Ledger(path).add(entry(mutant, "unit", None))
+    assert [one.id for one in Ledger(path).mutants] == [one.id for one in asked]
+
+
 def test_a_later_result_counts_instead_of_an_earlier_one() -> None:
     (mutant,) = drawn([VOTERS], 1)[:1]
     ledger = Ledger()

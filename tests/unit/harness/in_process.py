@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from contracts.budget import Unlimited
-from harness.worker_process import resolve
+from harness.child_side import resolve
 from harness.workers import Part, PartOutcome
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from checker.registry import history_models
-from harness.cli import check_command, run, run_test_command
+from harness.cli import run
+from harness.run_commands import check_command, run_test_command
 from nemesis.kinds import kind_names
 from nemesis.scripted import SCRIPTED
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER

@@ -172,7 +172,8 @@ def test_a_failed_analysis_is_a_problem_and_costs_no_verdict(
     found = judge.judge(run, analyze=True, during=during)
     said = [re.sub(r"\d+\.\d", "N", line) for line in printed.getvalue().splitlines()]
     assert said == [
-        *("judging", "analysing with Spark"),
+        "judging",
+        "analysing with Spark (Spark takes its time to start; --no-analyze leaves it out)",
         *("judging took N s", "analysing with Spark took N s"),
     ]
     assert found.verdict is Verdict.VALID

@@ -51,7 +51,7 @@ def test_workers_that_cannot_be_had_leave_what_needs_none(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No process can be started: the machine is out of them, or of memory."""
-    monkeypatch.setattr("harness.workers.subprocess.Popen", no_space)
+    monkeypatch.setattr("harness.framed_child.subprocess.Popen", no_space)
     found = judge.judge(run, analyze=False)
     assert verdicts(found)["node-health"] == "valid"
     assert verdicts(found)["linearizability"] == "unknown"

@@ -240,10 +240,13 @@ def test_a_terminal_shows_all_that_is_waited_for_and_keeps_how_long_it_took() ->
     output = io.StringIO()
     waiting = Waiting(Console(file=output, force_terminal=True, width=80))
     with waiting.during("judging"), waiting.during("analysing with Spark"):
-        assert waiting._line().plain == "judging, 0 s; analysing with Spark, 0 s"
+        assert waiting._line().plain == (
+            "judging, 0 s; analysing with Spark, 0 s "
+            "(Spark takes its time to start; --no-analyze leaves it out)"
+        )
     assert "judging took 0.0 s" in output.getvalue()
     assert "analysing with Spark took 0.0 s" in output.getvalue()
-    assert waiting._live is None
+    assert waiting._drawn is None
 
 
 def test_what_failed_is_not_said_to_be_done_and_leaves_no_display() -> None:
@@ -252,7 +255,7 @@ def test_what_failed_is_not_said_to_be_done_and_leaves_no_display() -> None:
     with pytest.raises(UsageError), waiting.during("judging"):
         raise UsageError("a", "b")
     assert "took" not in output.getvalue()
-    assert waiting._live is None
+    assert waiting._drawn is None
 
 
 def test_an_older_epoch_does_not_replace_a_newer_one(progress: Progress) -> None:

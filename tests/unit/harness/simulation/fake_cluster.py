@@ -10,8 +10,9 @@ from typing import Any
 from contracts.committed import CommittedLog
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
+from contracts.random_source import RandomSource
 from contracts.scenario import NodeCrashed, Scenario
-from contracts.simulation import RandomSource, World
+from contracts.simulation import World
 from contracts.state_event import StateEvent
 from contracts.system import LeaderView, Route
 
@@ -49,6 +50,9 @@ class FakeDisk:
 
     def fail_reads(self, *, on: bool) -> str:
         return self._did(f"fail-reads {on}")
+
+    def fail_calls(self, action: str, count: int | None) -> str:
+        return self._did(f"fail-{action} {count}")
 
     def rot(self, draw: int, what: str) -> str | None:
         return self._did(f"rot {what}") if self.rots else None
@@ -119,6 +123,8 @@ class FakeCluster:
         self.forgettable = dict.fromkeys(self.nodes, True)
         self.healed_nodes: tuple[NodeName, ...] | None = None
         self.is_finished = False
+        #: Whether a node that is asked to end does.
+        self.heeds_signals = True
         #: Node whose own step is under way.
         self.stepping: NodeName | None = None
         self._leader: NodeName | None = None
@@ -185,6 +191,11 @@ class FakeCluster:
             self._up[node] = True
             self._paused[node] = False
             self.acts.append(f"{node} start")
+
+    def terminate(self, node: NodeName, draw: int) -> None:
+        self.acts.append(f"{node} terminate")
+        if self.heeds_signals:
+            self.world.after(TICK_US, lambda: self.kill(node, draw))
 
     def kill(self, node: NodeName, draw: int) -> None:
         if self._up[node]:
@@ -254,6 +265,9 @@ class FakeCluster:
     def committed_log(self, node: NodeName) -> CommittedLog | None:
         return None
 
+    def lie(self) -> str | None:
+        return None
+
     def figures(self) -> dict[str, int]:
         return {"epochs": self._epoch}
 
@@ -262,6 +276,7 @@ class FakeSystem:
     """Makes the one cluster of a test, and keeps it to be looked at."""
 
     happenings: tuple[str, ...] = ("ticks",)
+    invariants: tuple[str, ...] = ()
 
     def __init__(self, prepare: Callable[[FakeCluster], None] | None = None) -> None:
         self._prepare = prepare

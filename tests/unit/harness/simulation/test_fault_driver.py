@@ -239,3 +239,98 @@ def test_the_story_shows_each_fault_as_a_band() -> None:
     )
     (band,) = [record for record in outcome.story if isinstance(record, TimelineFault)]
     assert (band.time, band.until, band.nodes) == (300_000, 500_000, ("n1",))
+
+
+def test_a_node_that_is_asked_to_end_is_started_again_and_killed_first_if_it_has_not() -> None:
+    heeding = FakeSystem()
+    outcome = simulate(scenario(faults=(fault("stop", "n1"),)), heeding)
+    assert phases(outcome) == WHOLE
+    assert evidence(outcome, "verified") == "n1 asked to end"
+    assert evidence(outcome, "removed") == "n1 had ended; n1 runs"
+
+    def ignore(cluster: FakeCluster) -> None:
+        cluster.heeds_signals = False
+
+    deaf = FakeSystem(ignore)
+    outcome = simulate(scenario(faults=(fault("stop", "n1"),)), deaf)
+    assert evidence(outcome, "removed") == "n1 had not ended yet and was killed; n1 runs"
+    for system in (heeding, deaf):
+        acts = [act for act in system.cluster_made.acts if act.split()[1] in ("terminate", "kill")]
+        assert acts[:2] == ["n1 terminate", "n1 kill"]
+
+
+def test_a_node_that_ends_late_is_held_down_until_the_fault_heals() -> None:
+    faults = (
+        fault("stop", "n1", Moment(at_us=100_000), duration_us=400_000),
+        fault("wipe", "n1", Moment(at_us=200_000), duration_us=50_000, index=1),
+    )
+    system = FakeSystem()
+    simulate(scenario(faults=faults), system)
+    acts = system.cluster_made.acts
+    between = acts[acts.index("n1 kill") : acts.index("n1 wipe")]
+    assert "n1 start" not in between
+    assert acts.count("n1 start") == 2
+
+
+def test_a_slow_link_is_slow_in_each_direction_by_itself() -> None:
+    chosen = fault("slow-link", "n1", delay_us=900_000, back_delay_us=0)
+    outcome = simulate(scenario(faults=(chosen,)), FakeSystem())
+    (struck,) = outcome.struck
+    there = f"{struck.nodes[0]} to {struck.nodes[1]}"
+    assert evidence(outcome, "verified") == f"{there} slower by 900000 us"
+    assert evidence(outcome, "removed") == "1 links as before; 0 messages were slowed"
+
+
+def test_a_slow_link_takes_up_to_a_second_and_often_differs_by_direction() -> None:
+    delays: list[list[int]] = []
+    for draw in range(60):
+        outcome = simulate(scenario(faults=(fault("slow-link", "n1", draw=draw),)), FakeSystem())
+        words = evidence(outcome, "verified")
+        delays.append([int(part.split(" by ")[1].split()[0]) for part in words.split(", ")])
+    drawn = [delay for pair in delays for delay in pair]
+    assert 8_000 <= min(drawn) < 20_000
+    assert 500_000 < max(drawn) <= 1_000_000
+    assert {len(pair) for pair in delays} == {1, 2}
+
+
+@pytest.mark.parametrize("kind", ["write-fails", "rename-fails"])
+def test_calls_of_a_disk_fail_once_or_until_it_is_healed(kind: str) -> None:
+    action = kind.removesuffix("-fails")
+    for lasting, count in ((0, 1), (1, None)):
+        system = FakeSystem()
+        simulate(scenario(faults=(fault(kind, "n1", lasting=lasting, restart=0),)), system)
+        assert "n1 kill" not in system.cluster_made.acts
+        done = [act for act in system.cluster_made.acts if f"fail-{action}" in act]
+        assert done == [f"n1 fail-{action} {count}", f"n1 fail-{action} 0"]
+
+
+def test_a_node_is_restarted_into_the_calls_that_fail() -> None:
+    system = FakeSystem()
+    simulate(scenario(faults=(fault("rename-fails", "n1", restart=1, lasting=1),)), system)
+    acts = [act for act in system.cluster_made.acts if act.startswith("n1") and "went" not in act]
+    assert acts == [
+        "n1 start", "n1 fail-rename None", "n1 kill", "n1 start", "n1 fail-rename 0",
+    ]  # fmt: skip
+
+
+def test_the_mark_of_a_disk_that_has_rotted_before_does_not_rot_within_the_promise() -> None:
+    faults = (
+        fault("rot-log", "n1", Moment(at_us=100_000)),
+        fault("rot-mark", "n1", Moment(at_us=400_000), index=1),
+    )
+    within = scenario(faults=faults)
+    outcome = simulate(within, FakeSystem())
+    assert phases(outcome, 1) == ["not-applicable"]
+    assert "it would hide what has rotted" in evidence(outcome, "not-applicable", 1)
+    alone = simulate(msgspec.structs.replace(within, faults=faults[1:]), FakeSystem())
+    assert phases(alone, 1)[:2] == ["invoked", "verified"]
+    beyond = simulate(msgspec.structs.replace(within, beyond_promise=True), FakeSystem())
+    assert phases(beyond, 1)[:2] == ["invoked", "verified"]
+
+
+def test_the_checkpoint_rots_only_while_its_node_is_down() -> None:
+    for draw in range(8):
+        system = FakeSystem()
+        simulate(scenario(faults=(fault("rot-checkpoint", "n1", draw=draw),)), system)
+        acts = system.cluster_made.acts
+        assert acts.index("n1 kill") < acts.index("n1 rot checkpoint")

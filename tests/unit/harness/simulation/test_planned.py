@@ -4,6 +4,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -14,12 +15,20 @@ from harness.node_health import judge_nodes
 from harness.options import PlannedTest, TestOptions, plan_test
 from harness.phases import read_phases
 from harness.record_health import judge_record
-from harness.simulation.planned import check_plan, run_planned, scenario_of
+from harness.report.message_timeline_section import why_no_timeline
+from harness.simulation.planned import (
+    check_plan,
+    lines_of,
+    run_planned,
+    scenario_of,
+    why_untold,
+)
 from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import read_scenario
 from history.pairing import pair
 from history.plan import reproduce_command, sub_seeds
 from systems.registry import system
+from tests.unit.harness.simulation.small_worlds import broken
 from workloads.workload import workload
 
 SETTINGS = {
@@ -160,3 +169,37 @@ def test_a_system_without_simulated_nodes_is_a_request_that_cannot_be_carried_ou
     with pytest.raises(UsageError, match="'redis' has no simulated nodes") as refused:
         check_plan(test)
     assert refused.value.exit_code == 64
+
+
+def test_a_run_too_long_for_a_timeline_says_so_and_in_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.simulation.planned.STORY_OPERATIONS_MAX", 20)
+    text = StringIO()
+    test = planned(time_limit_s=0.5, runs_folder=tmp_path)
+    record = load_run(run_planned(test, Console(file=text)).folder.root)
+    sentence = why_untold(test)
+    assert sentence is not None
+    assert sentence.startswith("The timeline of messages is left out: the plan has 30 operations")
+    assert sentence in text.getvalue().splitlines()
+    assert not record.folder.timeline.exists()
+    assert record.damage == ()
+    assert why_no_timeline(record) == sentence
+    assert why_untold(planned(time_limit_s=0.1)) is None
+
+
+def test_a_violation_is_the_last_that_is_told_of_a_world() -> None:
+    lines = lines_of(broken())
+    assert lines[-1].endswith("; the world ends here")
+    assert not any("nodes removed" in line for line in lines)
+
+
+@pytest.mark.parametrize("options", [{"rate": 33.3333333, "time_limit_s": 1234567.5}])
+def test_the_line_that_reproduces_a_run_names_its_numbers_to_the_last_digit(
+    left: tuple[RunRecord, list[str]], options: dict[str, float]
+) -> None:
+    plan = left[0].plan
+    assert plan is not None
+    words = reproduce_command(msgspec.structs.replace(plan, **options))
+    assert " --rate 33.3333333 " in f"{words} "
+    assert " --time-limit 1234567.5 " in words

@@ -1,5 +1,6 @@
 """A simulated run is replayed exactly, or it is said that it was not."""
 
+import signal
 from io import StringIO
 from pathlib import Path
 
@@ -134,3 +135,32 @@ def test_one_world_of_a_sweep_goes_into_no_container(tmp_path: Path) -> None:
     folder = kept(calm(), tmp_path)
     with pytest.raises(UsageError, match="one world of a sweep"):
         is_exact(folder, "docker", pinned=False, runs_folder=None, options=ReplayOptions())
+
+
+def test_an_interrupted_replay_tells_what_was_seen_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[SimulationOutcome] = []
+
+    def interrupted_at(count: int, given: SimulationOutcome) -> tuple[int, list[str]]:
+        seen.clear()
+
+        def run(*_: object) -> SimulationOutcome:
+            if len(seen) == count:
+                signal.raise_signal(signal.SIGTERM if count else signal.SIGINT)
+            seen.append(given)
+            return given
+
+        monkeypatch.setattr(replaying, "_run", run)
+        return replayed(kept(given, tmp_path / str(count)), times=5)
+
+    code, lines = interrupted_at(2, broken())
+    assert code == 1, "what has failed again has failed again"
+    assert lines[-1] == "interrupted: 2 of 2 replays had the same trace; 3 replays left out."
+    code, lines = interrupted_at(1, calm())
+    assert (code, lines[-1]) == (
+        2,
+        "interrupted: 1 of 1 replay had the same trace; 4 replays left out.",
+    )
+    code, lines = interrupted_at(0, calm())
+    assert (code, lines) == (2, ["interrupted before a replay was over; 5 replays left out."])

@@ -10,6 +10,7 @@ import pytest
 
 from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault
 from harness import cli
+from harness.manifest import write_manifest
 from harness.simulation import shrink_command
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
@@ -50,6 +51,13 @@ def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
 def content(folder: RunFolder) -> dict[str, bytes]:
     paths = sorted(path for path in folder.root.rglob("*") if path.is_file())
     return {str(path): path.read_bytes() for path in paths}
+
+
+def make_healthy(folder: RunFolder) -> None:
+    """As if the run had been made without its bug."""
+    healthy = msgspec.structs.replace(read_scenario(folder.scenario), bugs=())
+    folder.scenario.write_bytes(msgspec.json.encode(healthy))
+    write_manifest(folder)
 
 
 def rewrite(folder: RunFolder, **fields: object) -> None:
@@ -182,8 +190,7 @@ def test_a_run_that_nobody_had_looked_at_is_looked_at(
 ) -> None:
     rewrite(failed, violation=None, failed_by=None)
     assert cli.run(["shrink", str(failed.root), "--replays", "3"]) == 0
-    healthy = msgspec.structs.replace(read_scenario(failed.scenario), bugs=())
-    failed.scenario.write_bytes(msgspec.json.encode(healthy))
+    make_healthy(failed)
     capsys.readouterr()
     assert cli.run(["shrink", str(failed.root)]) == 64
     assert capsys.readouterr().err.startswith("splitbrain: nothing is wrong with ")
@@ -192,7 +199,20 @@ def test_a_run_that_nobody_had_looked_at_is_looked_at(
 def test_a_run_whose_bug_is_gone_does_not_fail_again(
     failed: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    healthy = msgspec.structs.replace(read_scenario(failed.scenario), bugs=())
-    failed.scenario.write_bytes(msgspec.json.encode(healthy))
+    make_healthy(failed)
     assert cli.run(["shrink", str(failed.root)]) == 3
     assert "did not fail again when it was replayed" in capsys.readouterr().err
+
+
+def test_an_edited_scenario_is_no_longer_that_of_its_run(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edited = failed.scenario.read_bytes().replace(b'"seed": ', b'"seed": 1')
+    failed.scenario.write_bytes(edited)
+    for command in ("shrink", "replay"):
+        assert cli.run([command, str(failed.root)]) == 64
+        assert capsys.readouterr().err == (
+            f"splitbrain: {failed.scenario} was changed since the run, so it is the scenario of "
+            f"another world. `splitbrain sim --scenario {failed.scenario}` runs it as a run of its "
+            "own\n"
+        )

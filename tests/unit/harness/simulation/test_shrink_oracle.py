@@ -49,8 +49,9 @@ def judged(
     problem: str = "",
     checkers: tuple[str, ...] = (),
     time_us: int = 500,
+    kind: str | None = None,
 ) -> JudgedOutcome:
-    violation = None if invariant is None else Violation(invariant, problem, time_us, 4)
+    violation = None if invariant is None else Violation(invariant, problem, time_us, 4, kind=kind)
     checks = tuple(CheckResult(name, Verdict.INVALID, "it lied") for name in checkers)
     return JudgedOutcome(outcome=outcome(violation), checks=checks)
 
@@ -76,10 +77,20 @@ def test_one_of_the_same_checkers_is_the_same_failure() -> None:
     assert not same(was, judged("INV-04"))
 
 
-def test_a_defect_is_the_same_only_where_the_same_was_raised() -> None:
-    was = judged("INV-31", "KeyError: 5 (nodes.a.b, line 7)")
-    assert same(was, judged("INV-31", "KeyError: 6 (nodes.a.b, line 9)"))
-    assert not same(was, judged("INV-31", "TypeError: 5 (nodes.a.b, line 7)"))
+@pytest.mark.parametrize(
+    ("invariant", "kind", "other"),
+    [
+        ("INV-31", "KeyError in nodes.a.b", "KeyError in nodes.a.c"),
+        ("INV-31", "KeyError in nodes.a.b", "TypeError in nodes.a.b"),
+        ("INV-14", "exit code 74", "exit code 75"),
+    ],
+)
+def test_what_may_have_many_reasons_is_the_same_only_where_its_kind_is(
+    invariant: str, kind: str, other: str
+) -> None:
+    was = judged(invariant, "it went wrong at 5", kind=kind)
+    assert same(was, judged(invariant, "it went wrong at 6", kind=kind))
+    assert not same(was, judged(invariant, "it went wrong at 5", kind=other))
 
 
 def test_any_failure_is_any_failure() -> None:

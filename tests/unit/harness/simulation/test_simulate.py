@@ -1,5 +1,6 @@
 """The course of a simulated run: load, heal, recovery, final reads, and how it can end."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -75,6 +76,26 @@ def test_a_defect_is_told_without_a_path_of_the_machine() -> None:
     assert violation is not None
     assert violation.problem.startswith("ZeroDivisionError: a defect of the node (tests.")
     assert "/" not in violation.problem
+
+
+def test_a_defect_is_of_the_kind_of_what_was_raised_and_where() -> None:
+    violation = simulate(scenario(bugs=(RAISES,)), FakeSystem()).violation
+    assert violation is not None
+    assert violation.kind is not None
+    assert re.fullmatch(r"ZeroDivisionError in tests\.[\w.]+", violation.kind)
+
+
+@pytest.mark.parametrize(
+    ("muted", "said"),
+    [
+        ("INV-4O", "there is no invariant 'INV-4O' that could be muted. Did you mean 'INV-4"),
+        ("INV-31", "there is no invariant 'INV-31' that could be muted"),
+    ],
+)
+def test_what_does_not_watch_cannot_be_muted(muted: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        simulate(scenario(), FakeSystem(), muted=frozenset({muted, "INV-41"}))
+    assert str(caught.value).startswith(said)
 
 
 def test_nodes_need_not_agree_where_only_a_majority_heals() -> None:

@@ -5,14 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checker.verdict import Verdict
+from checker.verdict import CheckResult, Verdict
 from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.scenario import Moment, SimulatedFault
 from harness.checking import Limits
 from harness.evidence_loader import load_run
 from harness.judge import _judge_record
-from harness.manifest import damage
+from harness.manifest import damage, write_manifest
+from harness.report.message_timeline_section import why_no_timeline
 from harness.results import Results
 from harness.simulation import folder as folders
 from harness.simulation.folder import awaited, keep_sweep_run, scheduled, story
@@ -21,6 +22,7 @@ from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import INVARIANTS, invariants_result
 from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.stop import Stop
+from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
 from history.timeline_records import TimelineLife, TimelineViolation
 from tests.unit.harness.simulation.small_worlds import (
@@ -156,4 +158,47 @@ def test_faults_that_a_violation_kept_from_healing_are_no_failure_of_the_harness
     folder = kept(msgspec.structs.replace(broken(), faults=(cut, bit)), tmp_path)
     results = results_of(folder, monkeypatch)
     assert not results.harness_failed
-    assert not any("healed" in problem for problem in results.problems)
+    assert not any("was not healed" in problem for problem in results.problems)
+
+
+@pytest.mark.parametrize("cut", ["gone", "short"])
+def test_a_timeline_that_is_gone_or_cut_is_told_and_never_passes_for_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    folder = kept(calm(), tmp_path)
+    if cut == "gone":
+        folder.timeline.unlink()
+    else:
+        lines = folder.timeline.read_bytes().splitlines(keepends=True)
+        folder.timeline.write_bytes(b"".join(lines[: len(lines) // 2]))
+    results = results_of(folder, monkeypatch)
+    (record,) = (check for check in results.checkers if check.checker == "record")
+    assert record.verdict == "unknown"
+    assert record.reason.startswith("The run folder was damaged after the run: timeline.jsonl ")
+    if cut == "gone":
+        why = why_no_timeline(load_run(folder.root))
+        assert why is not None
+        assert why.startswith("timeline.jsonl is missing or empty, so no message can be shown")
+
+
+def test_a_run_that_a_violation_ended_says_so_for_every_checker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = kept(broken(), tmp_path)
+    plan = decode_plan(folder.plan.read_bytes())
+    asked = msgspec.structs.replace(plan, checkers=("lost-commits",), nemesis="none")
+    folder.plan.write_bytes(encode_plan(asked))
+    write_manifest(folder)
+    unknown = CheckResult("lost-commits", Verdict.UNKNOWN, "The nodes did not converge.")
+    monkeypatch.setattr("harness.judge.check_all", lambda *_: [unknown])
+    results = _judge_record(load_run(folder.root), Limits(1.0, 100, 1), (), Stop())
+    violated = f"where {broken().violation.invariant} was violated"  # type: ignore[union-attr]
+    reasons = {check.checker: check.reason for check in results.checkers}
+    assert reasons["lost-commits"] == (
+        f"Not decided: the world ended {violated}, before its nodes could agree."
+    )
+    assert reasons["record"].startswith("The run folder is whole")
+    assert any(
+        problem.startswith("The world ended ") and violated in problem
+        for problem in results.problems
+    )

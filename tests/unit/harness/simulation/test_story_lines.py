@@ -1,5 +1,7 @@
 """Every kind of record has a line that says what happened."""
 
+from pathlib import Path
+
 from harness.simulation.story_lines import story_lines
 from history.timeline_records import (
     TimelineDisk,
@@ -11,6 +13,7 @@ from history.timeline_records import (
     TimelineState,
     TimelineViolation,
 )
+from tests.unit.harness.simulation.small_worlds import broken, calm
 
 
 def line(record: TimelineRecord) -> str:
@@ -42,3 +45,17 @@ def test_each_record_says_what_happened() -> None:
     assert line(TimelineViolation(time=1500, name="INV-01", node="n3", detail="two\nlead")) == (
         "!!!! VIOLATION of INV-01 at n3 (two\\nlead)"
     )
+
+
+def test_the_words_of_a_story_stand_in_the_glossary() -> None:
+    glossary = (Path(__file__).parents[4] / "GLOSSARY.md").read_text(encoding="utf-8")
+    told = [line.split(" |")[0].removeprefix("| ") for line in glossary.splitlines()]
+    known = {word.strip() for words in told for word in words.split(",")}
+    kinds = {"read", "write", "cas", "add", "client answer"}
+    said: set[str] = set()
+    for record in (*calm().story, *broken().story):
+        is_message = isinstance(record, TimelineMessage)
+        if isinstance(record, TimelineDisk) or (is_message and record.name.islower()):
+            said.add(record.name)
+    assert {"knock", "greeting", "persist", "mark"} <= said
+    assert said - kinds - {"flush"} <= known

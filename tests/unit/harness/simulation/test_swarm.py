@@ -5,8 +5,11 @@ from collections import Counter
 import msgspec
 
 from contracts.scenario import Scenario
+from harness.simulation.early_heals import UNTIL
 from harness.simulation.fault_acts import act_names
-from harness.simulation.swarm import SwarmLimits, draw_scenario
+from harness.simulation.swarm import draw_scenario
+from harness.simulation.swarm_faults import SwarmLimits
+from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
 from tests.unit.harness.simulation.fake_cluster import FakeSystem
 
 SEEDS = range(300)
@@ -36,7 +39,9 @@ def test_every_choice_is_met_within_a_few_hundred_seeds() -> None:
     assert Counter(world.through_codec for world in worlds).keys() == {False, True}
     assert Counter(world.recovery.scope for world in worlds).keys() == {"all", "majority"}
     assert Counter(world.load.workload for world in worlds).keys() == {"register", "set"}
-    assert Counter(world.load.clients for world in worlds).keys() == {2, 3, 4, 5, 6}
+    clients = Counter(world.load.clients for world in worlds)
+    assert {2, 3, 4, 5, 6} <= clients.keys()
+    assert any(world.load.clients > 2 * (world.nodes + world.observers) for world in worlds)
     assert min(world.segment_bytes for world in worlds) < 1_000
     assert max(world.network.delay_us_max for world in worlds) > 10_000
     assert max(world.network.slow_us_max for world in worlds) > 500_000
@@ -54,6 +59,40 @@ def test_faults_wait_for_happenings_and_for_times() -> None:
     assert all(fault.when.at_us is not None for fault in faults if fault.when.on is None)
 
 
+def test_sequels_name_an_earlier_fault_and_wait_for_a_turning_point() -> None:
+    turning = {name for name in FakeSystem.happenings if FakeSystem.happenings.count(name) > 1}
+    places = Counter[object]()
+    for seed in SEEDS:
+        world = drawn(seed)
+        for fault in world.faults:
+            if AFTER not in fault.options:
+                continue
+            places[fault.options.get(PLACE)] += 1
+            assert fault.options[AFTER] < fault.index
+            assert fault.when.on in (turning or FakeSystem.happenings)
+    assert set(places) == {SAME, OTHER, None}
+
+
+def test_a_fault_that_heals_once_others_get_on_has_the_time_for_it() -> None:
+    met = 0
+    for seed in SEEDS:
+        world = drawn(seed)
+        for fault in world.faults:
+            if UNTIL in fault.options:
+                met += 1
+                assert fault.duration_us >= FakeSystem().failover_us(world.settings)
+    assert met > 0
+
+
+def test_in_most_seeds_the_leader_is_hit_most() -> None:
+    shares = [
+        sum(fault.target == "leader" for fault in timed) / len(timed)
+        for timed in ([f for f in drawn(seed).faults if f.when.at_us] for seed in SEEDS)
+        if len(timed) > 3
+    ]
+    assert sum(share > 0.5 for share in shares) > len(shares) // 3
+
+
 def test_only_the_promise_decides_whether_a_disk_lies() -> None:
     kinds = {fault.kind for seed in SEEDS for fault in drawn(seed, beyond_promise=True).faults}
     assert {"roll-back", "rot-state"} <= kinds
@@ -66,8 +105,9 @@ def test_a_planted_bug_changes_nothing_else_of_the_world() -> None:
 
 def test_limits_are_kept() -> None:
     limits = SwarmLimits(
-        nodes=(3, 3), clients_max=2, timed_faults_max=1, triggered_faults_max=0, kinds=("kill",)
-    )
+        nodes=(3, 3), clients_max=2, crowd_spread=0, timed_faults_max=1, triggered_faults_max=0,
+        sequels_max=0, kinds=("kill",),
+    )  # fmt: skip
     for seed in SEEDS:
         world = drawn(seed, base=limits)
         assert world.nodes == 3

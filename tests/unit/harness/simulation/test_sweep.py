@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -15,7 +16,7 @@ from harness.simulation import sweep as sweeps
 from harness.simulation.command import SimOptions, run_sweep
 from harness.simulation.sweep import Sweep, SweepOrder, is_checked
 from harness.simulation.sweep_display import SweepDisplay
-from harness.simulation.sweep_tally import SweepTally
+from harness.simulation.sweep_tally import SweepTally, failure_class
 from harness.simulation.sweep_worker import Assignment
 from harness.simulation.trial import Purpose, SeedResult
 from harness.stop import Stop
@@ -167,7 +168,7 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_leaves_no_process() -> None:
     children: set[int] = set()
 
     def told(result: SeedResult) -> None:
-        children.update(child._process.pid for child in sweep._children)
+        children.update(child.process_id for child in sweep._children)
         if result.seed > 20:
             stop.interrupt()
 
@@ -205,6 +206,36 @@ def test_a_failing_sweep_tells_seed_finder_sentence_and_replay() -> None:
     assert "splitbrain sim --seeds 7:8 --system kraft --bug some-bug" in said
     assert said.splitlines()[-1] == " FAILED  2 of 9 seeds failed."
     assert re.search(r"INV-01 +2 of 2", said)
+
+
+def test_failures_that_say_the_same_are_one_in_the_summary() -> None:
+    ways = {2: "fails", 4: "strays", **dict.fromkeys(range(10, 30), "fails")}
+    code, said = swept(order(40, ways, keep_max=2))
+    assert code == 1
+    summary = said[said.index("\nFailures\n") :]
+    assert summary.count("FAILED") == 3, "two kinds and the verdict"
+    assert "  FAILED 21 seeds, INV-01: Two leaders." in summary
+    assert "    seeds 2, 10, 11, 12, 13, 14, 15, 16 and 13 more\n" in summary
+    assert "  FAILED seed 4, INV-01: n2 forgot 4 votes" in summary
+    assert "20 failures without a run folder (--keep); `splitbrain sim --seeds 10:11" in summary
+    live = said[: said.index("Swept")]
+    assert live.count("FAILED") == 4
+    assert "further failures like this one (INV-01) are only counted" in live
+
+
+def test_what_differs_in_numbers_only_is_one_kind_of_failure() -> None:
+    def failed(sentence: str) -> SeedResult:
+        return msgspec.structs.replace(tried({1: "fails"}, 1, "first"), sentence=sentence)
+
+    same = {
+        failure_class(failed(sentence))
+        for sentence in (
+            "n3 fetches from 2, not all of it on disk (n3, 236.6 ms into the run, step 361).",
+            "n1 fetches from 1,017, not all of it on disk (n1, 37.3 ms into the run, step 36).",
+        )
+    }
+    assert len(same) == 1
+    assert failure_class(failed("n3 fetches too late.")) not in same
 
 
 def test_hashes_are_the_last_lines_in_the_order_of_the_seeds() -> None:

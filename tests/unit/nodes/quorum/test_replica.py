@@ -1,11 +1,8 @@
-import random
-
 import msgspec
 import pytest
 
 from nodes.quorum.effects import (
     AbandonRequest,
-    Effect,
     Halt,
     RejectProposal,
     ReportState,
@@ -19,73 +16,19 @@ from nodes.quorum.events import (
     QuorumStatePersisted,
     RecordsProposed,
     RequestFailed,
-    RequestReceived,
     ResignRequested,
     Started,
     TimerElapsed,
 )
 from nodes.quorum.identifiers import (
-    ConnectionId,
-    CorrelationId,
-    DirectoryId,
     Epoch,
     Incarnation,
-    Microseconds,
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import BeginQuorumEpochRequest
-from nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
+from nodes.quorum.persistent import EpochStart, LogShape
 from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.voters import ReplicaKey
-
-MS = 1_000
-#: What the times of the tests are written for.
-SETTINGS = QuorumSettings(
-    fetch_timeout_ms=300,
-    election_timeout_ms_min=200,
-    election_timeout_ms_max=400,
-    request_timeout_ms=200,
-)
-
-
-def directory(number: int) -> DirectoryId:
-    return DirectoryId(f"{number:032x}")
-
-
-def replica_of(
-    me: int = 1,
-    *,
-    voter_count: int = 3,
-    epoch: int = 0,
-    leader: int | None = None,
-    log: LogShape | None = None,
-) -> Replica:
-    return Replica(
-        settings=SETTINGS,
-        voters=tuple(Voter(NodeId(n), directory(n), "host", 1) for n in range(1, voter_count + 1)),
-        me=ReplicaKey(NodeId(me), directory(me)),
-        cluster_id="cluster",
-        incarnation=Incarnation(7),
-        state=QuorumState(Epoch(epoch), None if leader is None else NodeId(leader), None, None),
-        log=log or LogShape(Offset(0), Offset(0), ()),
-        random=random.Random(1),
-        now=Microseconds(0),
-    )
-
-
-def step(replica: Replica, event: Event, at_ms: float = 0) -> tuple[Effect, ...]:
-    effects = replica.step(Microseconds(int(at_ms * MS)), event)
-    replica.validate()
-    return effects
-
-
-def begin(leader: int, epoch: int, me: int = 1) -> RequestReceived:
-    request = BeginQuorumEpochRequest(
-        "cluster", NodeId(me), directory(me), NodeId(leader), Epoch(epoch)
-    )
-    return RequestReceived(ConnectionId(1), CorrelationId(1), request)
+from tests.unit.nodes.quorum.replicas import MS, begin, replica_of, step
 
 
 def test_a_log_of_a_later_epoch_than_the_quorum_state_is_refused() -> None:

@@ -1,30 +1,13 @@
-import random
-
-from nodes.quorum.identifiers import DirectoryId, Epoch, Incarnation, Microseconds, NodeId, Offset
-from nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
-from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
+from nodes.quorum.identifiers import Epoch, NodeId, Offset
+from nodes.quorum.persistent import EpochStart, LogShape
 from nodes.quorum.vote_round import VoteRound
-from nodes.quorum.voters import ReplicaKey
+from tests.unit.nodes.quorum.replicas import replica_of
 
 
 def vote_round(voter_count: int = 5) -> VoteRound:
     """A round of node 1."""
-    directories = [DirectoryId(f"{number:032x}") for number in range(voter_count + 1)]
-    replica = Replica(
-        settings=QuorumSettings(),
-        voters=tuple(
-            Voter(NodeId(number), directories[number], "host", 1)
-            for number in range(1, voter_count + 1)
-        ),
-        me=ReplicaKey(NodeId(1), directories[1]),
-        cluster_id="cluster",
-        incarnation=Incarnation(1),
-        state=QuorumState(Epoch(1), None, None, None),
-        log=LogShape(Offset(0), Offset(2), (EpochStart(Epoch(1), Offset(0)),)),
-        random=random.Random(1),
-        now=Microseconds(0),
-    )
+    log = LogShape(Offset(0), Offset(2), (EpochStart(Epoch(1), Offset(0)),))
+    replica = replica_of(voter_count=voter_count, epoch=1, log=log)
     return VoteRound(replica._context, pre_vote=False)
 
 

@@ -13,6 +13,7 @@ from nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, format_storage
 from nodes.storage.memory import MemoryFileSystem
+from tests.unit.nodes.storage.one_file_disks import one_file_disk
 
 
 @pytest.fixture
@@ -60,3 +61,9 @@ def memory_folder(memory: MemoryFileSystem, identity: StorageIdentity) -> Path:
     data = Path("/node/data")
     format_storage(memory, data, identity)
     return data
+
+
+@pytest.fixture
+def disk() -> MemoryFileSystem:
+    """With one durable file."""
+    return one_file_disk()

@@ -18,7 +18,8 @@ def test_a_new_folder_holds_these_bytes(
     memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
 ) -> None:
     voters = memory.read(memory_folder / "voters.json").decode()
-    assert voters.startswith('{\n  "version": 1,\n  "voters": [\n    {\n      "nodeId": 1,')
+    start = '{\n  "version": 2,\n  "checksum": 232585840,\n  "voters": [\n    {\n      "nodeId": 1,'
+    assert voters.startswith(start)
     assert voters.endswith('"port": 9093\n    }\n  ]\n}\n')
     assert memory.read(memory_folder / "meta.properties") == (
         b"cluster.id=test-cluster_1\ndirectory.id=AQEBAQEBAQEBAQEBAQEBAQ\nnode.id=1\nversion=1\n"

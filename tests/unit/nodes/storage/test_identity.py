@@ -1,6 +1,7 @@
 """A folder says whose it is, and a node takes no other."""
 
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,39 @@ def test_lost_or_damaged_voters_are_corrupt(memory: MemoryFileSystem, memory_fol
     memory.remove(memory_folder / "voters.json")
     with pytest.raises(CorruptStorageError, match="missing"):
         load_identity(memory, memory_folder)
+
+
+def test_no_rotten_bit_of_an_identity_passes_for_another_one(
+    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
+) -> None:
+    """Directory ids are what the voter set counts by: a changed one must not vote, nor be one."""
+    changed = 0
+    for name in ("meta.properties", "voters.json"):
+        path = memory_folder / name
+        for position in range(len(memory.read(path))):
+            for bit in range(8):
+                memory.rot(path, position, 1 << bit)
+                try:
+                    assert load_identity(memory, memory_folder) == identity, (name, position, bit)
+                except CorruptStorageError:
+                    changed += 1
+                memory.rot(path, position, 1 << bit)
+    assert changed > 1_000
+
+
+def test_a_folder_of_an_older_build_has_no_checksum_and_is_read(
+    memory: MemoryFileSystem, memory_folder: Path, identity: StorageIdentity
+) -> None:
+    path = memory_folder / "voters.json"
+    content = re.sub(rb'"checksum": \d+,', b"", memory.read(path))
+    file = memory.open(path)
+    file.truncate(0)
+    file.write_at(0, content)
+    with pytest.raises(CorruptStorageError, match="checksum does not fit"):
+        load_identity(memory, memory_folder)
+    file.truncate(0)
+    file.write_at(0, content.replace(b'"version": 2', b'"version": 1'))
+    assert load_identity(memory, memory_folder) == identity
 
 
 @pytest.mark.parametrize("cluster_id", ["", "a b", "a=b", "ä", "a\n"])

@@ -1,31 +1,13 @@
 """The simulated disk's faults, clause by clause."""
 
 import errno
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from nodes.storage.filesystem import replace_file
 from nodes.storage.memory import SECTOR_BYTES, DiskFaultNote, MemoryFileSystem
-from nodes.storage.memory_files import MemoryFile
-
-ROOT = Path("/")
-A = ROOT / "a"
-OLD, NEW = b"o" * 900, b"n" * 900
-
-
-@pytest.fixture
-def disk() -> MemoryFileSystem:
-    """With one durable file."""
-    filesystem = MemoryFileSystem(journals=False)
-    replace_file(filesystem, A, OLD)
-    return filesystem
-
-
-def durable_file(disk: MemoryFileSystem, path: Path, content: bytes) -> MemoryFile:
-    replace_file(disk, path, content)
-    return disk.open(path)
+from tests.unit.nodes.storage.one_file_disks import NEW, OLD, ROOT, A, durable_file
 
 
 def test_armed_failure_strikes_as_often_as_told_where_told(disk: MemoryFileSystem) -> None:

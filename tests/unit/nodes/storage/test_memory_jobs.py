@@ -1,7 +1,6 @@
 """The simulated disk's jobs, ends of processes and durability oracle, clause by clause."""
 
 import errno
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -9,24 +8,7 @@ import pytest
 from nodes.storage.filesystem import replace_file
 from nodes.storage.memory import SECTOR_BYTES, MemoryFileSystem
 from nodes.storage.memory_content import Content, Patch
-from nodes.storage.memory_files import MemoryFile
-
-ROOT = Path("/")
-A = ROOT / "a"
-OLD, NEW = b"o" * 900, b"n" * 900
-
-
-@pytest.fixture
-def disk() -> MemoryFileSystem:
-    """With one durable file."""
-    filesystem = MemoryFileSystem(journals=False)
-    replace_file(filesystem, A, OLD)
-    return filesystem
-
-
-def durable_file(disk: MemoryFileSystem, path: Path, content: bytes) -> MemoryFile:
-    replace_file(disk, path, content)
-    return disk.open(path)
+from tests.unit.nodes.storage.one_file_disks import NEW, OLD, ROOT, A, durable_file, one_file_disk
 
 
 def test_job_is_durable_once_complete_and_not_before(disk: MemoryFileSystem) -> None:
@@ -62,8 +44,7 @@ def test_crash_in_flight_keeps_the_steps_that_it_is_told(
 def test_rename_never_survives_without_the_sync_before_it() -> None:
     kept: set[int] = set()
     for seed in range(200):
-        filesystem = MemoryFileSystem(journals=False)
-        replace_file(filesystem, A, OLD)
+        filesystem = one_file_disk()
         filesystem.begin_job()
         replace_file(filesystem, A, NEW)
         filesystem.end_job()

@@ -5,6 +5,7 @@ from typing import Any
 from contracts.fault import Link
 from contracts.names import NodeName
 from contracts.scenario import NetworkOptions, Scenario
+from contracts.simulation import Connection
 from runtimes.simulated.world import SimulatedWorld
 
 #: Every message takes exactly so long, unless a test says otherwise.
@@ -26,6 +27,7 @@ class NoSystem:
     """A system without nodes."""
 
     happenings = ("strikes",)
+    invariants: tuple[str, ...] = ()
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
         return str(message), "", False
@@ -89,3 +91,11 @@ class Listener:
     @property
     def messages(self) -> list[Any]:
         return [message for _, _, message in self.requests]
+
+
+def connected(
+    world: SimulatedWorld, *, echoes: bool = False
+) -> tuple[Listener, Opener, Connection]:
+    """A server at n1, a client at c1, and the client's connection to it."""
+    server, client = Listener(world, "n1", echoes=echoes), Opener(world)
+    return server, client, world.network.connect("c1", "n1", client)

@@ -6,6 +6,7 @@ from tests.unit.runtimes.simulated.empty_worlds import (
     LATER_US,
     Listener,
     Opener,
+    connected,
     empty_world,
     link,
     steady,
@@ -14,8 +15,8 @@ from tests.unit.runtimes.simulated.empty_worlds import (
 
 def test_a_message_and_its_answer_take_a_delay_each() -> None:
     world = empty_world()
-    server, client = Listener(world, "n1", echoes=True), Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    server, client, connection = connected(world, echoes=True)
+    connection.send("a")
     world.run(LATER_US)
     assert server.times == [DELAY_US]
     assert client.answers == [(2 * DELAY_US, "re a")]
@@ -23,8 +24,7 @@ def test_a_message_and_its_answer_take_a_delay_each() -> None:
 
 def test_each_direction_of_a_connection_is_first_in_first_out() -> None:
     world = empty_world(steady(delay_us_min=1, delay_us_max=100_000))
-    server, client = Listener(world, "n1", echoes=True), Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    server, client, connection = connected(world, echoes=True)
     for number in range(40):
         connection.send(number)
     world.run(LATER_US)
@@ -45,8 +45,7 @@ def test_order_does_not_hold_across_connections() -> None:
 
 def test_slow_messages_hold_up_those_behind_them() -> None:
     world = empty_world(steady(slow_chance=1.0, slow_us_max=50_000))
-    server = Listener(world, "n1")
-    connection = world.network.connect("c1", "n1", Opener(world))
+    server, _, connection = connected(world)
     for number in range(10):
         connection.send(number)
     world.run(LATER_US)
@@ -57,8 +56,7 @@ def test_slow_messages_hold_up_those_behind_them() -> None:
 
 def test_a_reset_loses_what_is_under_way_and_both_ends_hear_of_it_once() -> None:
     world = empty_world()
-    server, client = Listener(world, "n1"), Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    server, client, connection = connected(world)
     connection.send("before")
     world.run(DELAY_US)
     connection.send("under way")
@@ -87,8 +85,8 @@ def test_a_reset_hits_connections_from_and_to_the_node_only() -> None:
 
 def test_chance_resets_a_connection_instead_of_carrying_a_message() -> None:
     world = empty_world(steady(reset_chance=1.0))
-    server, client = Listener(world, "n1"), Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    server, client, connection = connected(world)
+    connection.send("a")
     world.run(LATER_US)
     assert server.messages == []
     assert [loss[1:] for loss in client.losses] == [("reset", False)]
@@ -96,8 +94,8 @@ def test_chance_resets_a_connection_instead_of_carrying_a_message() -> None:
 
 def test_an_answer_is_lost_after_its_request_was_executed() -> None:
     world = empty_world(steady(lost_answer_chance=1.0))
-    server, client = Listener(world, "n1", echoes=True), Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    server, client, connection = connected(world, echoes=True)
+    connection.send("a")
     world.run(LATER_US)
     assert server.messages == ["a"]
     assert client.messages == []
@@ -122,9 +120,8 @@ def test_reconnected_while_the_old_request_is_under_way_the_old_one_may_come_lat
 
 def test_a_request_under_way_to_a_dead_process_may_reach_its_next_life() -> None:
     world = empty_world()
-    Listener(world, "n1")
-    client = Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    _, client, connection = connected(world)
+    connection.send("a")
     world.network.crash("n1")
     second = Listener(world, "n1")
     world.run(LATER_US)
@@ -142,8 +139,7 @@ def test_refused_where_nobody_listens() -> None:
 
 def test_the_server_hears_of_a_close_after_all_that_was_sent() -> None:
     world = empty_world(steady(delay_us_min=1, delay_us_max=1_000))
-    server, client = Listener(world, "n1", echoes=True), Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    server, client, connection = connected(world, echoes=True)
     for number in range(10):
         connection.send(number)
     connection.close()
@@ -169,9 +165,8 @@ def test_the_opener_s_crash_is_heard_after_all_that_it_sent() -> None:
 
 def test_an_answer_to_a_connection_of_another_place_is_dropped() -> None:
     world = empty_world()
-    Listener(world, "n1")
-    client = Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    _, client, connection = connected(world)
+    connection.send("a")
     world.run(DELAY_US)
     world.network.answer("n2", 1, "forged")
     world.network.answer("n1", 77, "to nobody")
@@ -181,8 +176,7 @@ def test_an_answer_to_a_connection_of_another_place_is_dropped() -> None:
 
 def test_the_story_tells_of_each_message_whether_it_arrived() -> None:
     world = empty_world(is_recording=True)
-    Listener(world, "n1", echoes=True)
-    connection = world.network.connect("c1", "n1", Opener(world))
+    _, _, connection = connected(world, echoes=True)
     connection.send("a")
     world.run(1_000)
     connection.send("b")

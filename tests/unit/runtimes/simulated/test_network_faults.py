@@ -5,6 +5,7 @@ from tests.unit.runtimes.simulated.empty_worlds import (
     LATER_US,
     Listener,
     Opener,
+    connected,
     empty_world,
     link,
     steady,
@@ -13,8 +14,7 @@ from tests.unit.runtimes.simulated.empty_worlds import (
 
 def test_a_one_way_cut_stalls_that_way_and_what_it_held_comes_in_order() -> None:
     world = empty_world()
-    server, client = Listener(world, "n1", echoes=True), Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    server, client, connection = connected(world, echoes=True)
     world.network.cut([link("n1", "c1")])
     for number in range(5):
         connection.send(number)
@@ -31,8 +31,7 @@ def test_a_one_way_cut_stalls_that_way_and_what_it_held_comes_in_order() -> None
 
 def test_what_is_sent_between_the_heal_and_the_release_stays_behind_what_waited() -> None:
     world = empty_world(steady(delay_us_min=1, delay_us_max=1_000))
-    server = Listener(world, "n1")
-    connection = world.network.connect("c1", "n1", Opener(world))
+    server, _, connection = connected(world)
     world.network.cut([link("c1", "n1")])
     for number in range(30):
         connection.send(number)
@@ -86,8 +85,7 @@ def test_a_partial_partition_leaves_the_third_in_reach_of_both() -> None:
 
 def test_a_cut_that_heals_again_and_again_keeps_order() -> None:
     world = empty_world(steady(delay_us_min=10, delay_us_max=300))
-    server = Listener(world, "n1")
-    connection = world.network.connect("c1", "n1", Opener(world))
+    server, _, connection = connected(world)
     there = [link("c1", "n1")]
     for number in range(100):
         connection.send(number)
@@ -104,8 +102,7 @@ def test_a_cut_that_heals_again_and_again_keeps_order() -> None:
 
 def test_a_clog_delays_one_way_until_it_is_healed() -> None:
     world = empty_world()
-    server, client = Listener(world, "n1", echoes=True), Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    server, client, connection = connected(world, echoes=True)
     world.network.clog([link("c1", "n1")], 5_000)
     connection.send("a")
     world.run(6_000)
@@ -134,8 +131,8 @@ def test_a_stall_holds_up_one_connection_and_one_direction_only() -> None:
 
 def test_after_a_crash_the_other_end_hears_a_reset() -> None:
     world = empty_world()
-    server, client = Listener(world, "n1"), Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    server, client, connection = connected(world)
+    connection.send("a")
     world.run(1_000)
     world.network.crash("n1")
     world.run(LATER_US)
@@ -145,9 +142,7 @@ def test_after_a_crash_the_other_end_hears_a_reset() -> None:
 
 def test_half_open_the_other_end_waits_and_the_next_life_resets_it() -> None:
     world = empty_world(steady(half_open_chance=1.0))
-    Listener(world, "n1")
-    client = Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    _, client, connection = connected(world)
     connection.send("a")
     world.run(1_000)
     world.network.crash("n1")
@@ -162,9 +157,7 @@ def test_half_open_the_other_end_waits_and_the_next_life_resets_it() -> None:
 
 def test_half_open_towards_a_machine_without_a_process_is_reset_not_refused() -> None:
     world = empty_world(steady(half_open_chance=1.0))
-    Listener(world, "n1")
-    client = Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    _, client, connection = connected(world)
     connection.send("a")
     world.run(1_000)
     world.network.crash("n1")
@@ -175,9 +168,7 @@ def test_half_open_towards_a_machine_without_a_process_is_reset_not_refused() ->
 
 def test_the_reset_of_a_dead_process_does_not_pass_a_cut() -> None:
     world = empty_world()
-    Listener(world, "n1")
-    client = Opener(world)
-    connection = world.network.connect("c1", "n1", client)
+    _, client, connection = connected(world)
     connection.send("a")
     world.run(1_000)
     back = [link("n1", "c1")]
@@ -211,9 +202,8 @@ def test_a_refusal_does_not_pass_a_cut() -> None:
 
 def test_answers_of_a_dead_process_that_were_under_way_still_arrive_half_open() -> None:
     world = empty_world(steady(half_open_chance=1.0))
-    Listener(world, "n1", echoes=True)
-    client = Opener(world)
-    world.network.connect("c1", "n1", client).send("a")
+    _, client, connection = connected(world, echoes=True)
+    connection.send("a")
     world.run(DELAY_US)
     world.network.crash("n1")
     world.run(LATER_US)
@@ -222,8 +212,7 @@ def test_answers_of_a_dead_process_that_were_under_way_still_arrive_half_open() 
 
 def test_a_close_waits_at_a_cut() -> None:
     world = empty_world()
-    server = Listener(world, "n1")
-    connection = world.network.connect("c1", "n1", Opener(world))
+    server, _, connection = connected(world)
     connection.send("a")
     world.run(DELAY_US)
     world.network.cut([link("c1", "n1")])
@@ -264,3 +253,78 @@ def test_calm_all_chances_are_over() -> None:
     world.network.connect("c1", "n1", client).send("a")
     world.run(LATER_US)
     assert client.answers == [(2 * DELAY_US, "re a")]
+
+
+def test_who_hangs_up_is_heard_after_all_that_it_had_sent() -> None:
+    world = empty_world(steady(delay_us_min=1, delay_us_max=1_000))
+    Listener(world, "n1", echoes=True)
+    client = Opener(world)
+    connection = world.network.connect("c1", "n1", client)
+    for number in range(20):
+        connection.send(number)
+    world.run(2_000)
+    world.network.hang_up("n1")
+    world.run(LATER_US)
+    assert client.messages == [f"re {number}" for number in range(20)]
+    assert [(reason, refused) for _, reason, refused in client.losses] == [("closed", False)]
+    late = Opener(world)
+    world.network.connect("c1", "n1", late).send("late")
+    world.run(2 * LATER_US)
+    assert [refused for _, _, refused in late.losses] == [True]
+
+
+def test_who_hangs_up_behind_a_cut_is_heard_when_it_is_restored() -> None:
+    world = empty_world()
+    Listener(world, "n1", echoes=True)
+    client = Opener(world)
+    world.network.connect("c1", "n1", client).send("a")
+    world.run(1_000)
+    world.network.cut([link("n1", "c1")])
+    world.network.hang_up("n1")
+    world.run(LATER_US)
+    assert client.losses == []
+    world.network.restore([link("n1", "c1")])
+    world.run(2 * LATER_US)
+    assert [reason for _, reason, _ in client.losses] == ["closed"]
+
+
+def test_who_hangs_up_closes_its_own_connections_too() -> None:
+    world = empty_world()
+    server, client = Listener(world, "n2"), Opener(world)
+    connection = world.network.connect("n1", "n2", client)
+    connection.send("a")
+    world.run(1_000)
+    world.network.hang_up("n1")
+    world.run(LATER_US)
+    assert server.gone == [1]
+    assert client.losses == []
+
+
+def test_messages_on_a_clogged_link_are_counted_and_late() -> None:
+    world = empty_world()
+    server, there = Listener(world, "n1", echoes=True), [link("c1", "n1")]
+    connection = world.network.connect("c1", "n1", Opener(world))
+    connection.send("before")
+    world.run(1_000)
+    assert world.network.slowed_count(there) == 0
+    world.network.clog(there, 1_000_000)
+    connection.send("slow")
+    world.run(LATER_US)
+    assert server.times[1] == 1_000 + 1_000_000 + DELAY_US
+    assert world.network.slowed_count(there) == 1
+    assert world.network.slowed_count([link("n1", "c1")]) == 0
+
+
+def test_the_opener_is_told_once_that_its_connection_is_made_before_any_answer() -> None:
+    world = empty_world()
+    client = Opener(world)
+    heard: list[tuple[int, int]] = []
+    opened = world.network.connect(
+        "c1", "n1", client, opened=lambda: heard.append((world.now, len(client.answers)))
+    )
+    Listener(world, "n1", echoes=True)
+    opened.send("a")
+    opened.send("b")
+    world.run(LATER_US)
+    assert heard == [(2 * DELAY_US, 0)]
+    assert client.messages == ["re a", "re b"]

@@ -1,3 +1,4 @@
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,37 @@ def test_stopped_with_a_job_in_flight_nothing_more_happens() -> None:
     assert machine.told == []
     assert [name for _, name in machine.ran] == ["in flight"]
     assert machine.durable == b"", "the crash settles what is left of it"
+
+
+def test_finishing_it_does_the_jobs_that_were_given_and_tells_nobody() -> None:
+    machine = Machine()
+    finished: list[int] = []
+    machine.submit("in flight")
+    machine.submit("waits")
+    machine.run(LATENCY_US // 2)
+    machine.jobs.finish(lambda: finished.append(machine.world.now))
+    machine.submit("late")
+    machine.run()
+    assert [name for _, name in machine.ran] == ["in flight", "waits"]
+    assert machine.durable == b"xx"
+    assert machine.told == []
+    assert finished == [2 * LATENCY_US]
+
+
+def test_with_nothing_to_do_and_after_a_failure_it_has_finished_at_once() -> None:
+    machine = Machine()
+    finished: list[int] = []
+    machine.jobs.finish(lambda: finished.append(machine.world.now))
+    assert finished == [0]
+    failing = Machine()
+    failing.disk.fail_next("sync", errno.EIO)
+    failing.submit("fails")
+    failing.submit("waits")
+    failing.run(LATENCY_US // 2)
+    failing.jobs.finish(lambda: finished.append(failing.world.now))
+    failing.run()
+    assert finished == [0, LATENCY_US]
+    assert [name for _, name in failing.ran] == ["fails"]
 
 
 def test_stopped_before_the_job_s_turn_it_does_not_run() -> None:

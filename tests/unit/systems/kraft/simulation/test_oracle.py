@@ -42,7 +42,7 @@ def test_a_run_is_the_same_whoever_watches() -> None:
 def flip(quorum: Quorum, position: int) -> str:
     """A follower's first batch rots at this byte, below its durable mark, and it starts again."""
     host = quorum.followers[0].host
-    quorum.oracle.excuse(host, "bytes rotted")
+    quorum.oracle.harmed(host, "bytes rotted")
     host.disk.rot(log_folder(host.folder) / segment_name(0), position)
     quorum.restart(host.name)
     return host.ended or "started"

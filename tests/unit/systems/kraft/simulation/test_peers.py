@@ -211,7 +211,55 @@ def test_after_failures_the_next_connection_waits_longer_and_longer_up_to_a_boun
     pair.run(10_000)
     pair.send(15)
     pair.run(DELAY_US)
-    assert len(pair.received) == 2, "an answer forgives"
+    assert len(pair.received) == 2, "a connection forgives"
+
+
+def after_refusals() -> Pair:
+    """A pair whose next connection waits for long; the peer has begun to listen."""
+    pair = Pair(listens=False)
+    for correlation in range(1, 10):
+        pair.send(correlation, timeout_ms=10_000)
+        pair.run()
+    pair.world.network.listen("n2", pair)
+    return pair
+
+
+def attempt(pair: Pair, correlation: int) -> int:
+    """How long a request that nobody answers takes to arrive."""
+    began, count = pair.world.now, len(pair.received)
+    pair.send(correlation)
+    while len(pair.received) == count:
+        pair.run(10)
+    took_us = pair.world.now - began
+    pair.run()
+    return took_us
+
+
+def test_a_connection_that_was_made_forgives_also_where_no_answer_came() -> None:
+    pair = after_refusals()
+    assert attempt(pair, 20) > 10_000
+    assert attempt(pair, 21) == DELAY_US, "as a frozen process's kernel still accepts"
+
+
+def test_a_connection_of_which_nothing_is_heard_forgives_nothing() -> None:
+    pair = after_refusals()
+    pair.world.network.cut([Link(NodeName("n2"), NodeName("n1"))])
+    assert attempt(pair, 20) > 10_000
+    assert attempt(pair, 21) > 10_000
+
+
+def test_a_request_that_is_given_up_before_it_connects_is_no_attempt() -> None:
+    pair = Pair(listens=False)
+    pair.send(1, timeout_ms=10_000)
+    pair.run()
+    for correlation in range(2, 9):
+        pair.send(correlation, timeout_ms=10_000)
+        pair.links.abandon(PEER, CorrelationId(correlation))
+    began = pair.world.now
+    pair.send(9, timeout_ms=10_000)
+    while len(pair.told) < 2:
+        pair.run(10)
+    assert pair.world.now - began < 12_000, "the pause after one failure"
 
 
 def test_a_request_that_is_abandoned_while_it_waits_to_connect_never_leaves() -> None:

@@ -1,7 +1,13 @@
 """Before a disk is harmed the ghost state says whether Raft's promise covers it."""
 
+from collections.abc import Callable
+
+import pytest
+
 from contracts.names import NodeName
+from contracts.scenario import ViolationError
 from nodes.storage.layout import log_folder, segment_name
+from systems.kraft.simulation.disk_faults import DiskFaults
 from tests.unit.systems.kraft.simulation.small_quorum import Quorum
 
 N1, N2, N3, N4, N5 = (NodeName(f"n{number}") for number in range(1, 6))
@@ -80,3 +86,25 @@ def test_a_lie_beyond_the_promise_silences_what_follows_from_it() -> None:
     # Nobody demands of n2 any more what only the promise gives it.
     quorum.cluster.hosts[N2].ended = "exit code 5: halted"
     oracle.ended(quorum.cluster.hosts[N2])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda disk: disk.fail_sync(1),
+        lambda disk: disk.fill(0),
+        lambda disk: disk.fail_reads(on=True),
+        lambda disk: disk.slow_down(8),
+    ],
+    ids=["fsync-fails", "disk-full", "read-errors", "slow-disk"],
+)
+def test_a_fault_that_forgets_nothing_silences_nobody(fault: Callable[[DiskFaults], str]) -> None:
+    quorum = Quorum(beyond_promise=True)
+    quorum.wipe(N3)
+    assert not quorum.cluster.may_forget(N1)
+    fault(quorum.cluster.disk(N1))
+    assert quorum.cluster.oracle.ghost.broken is None
+    halted = quorum.cluster.hosts[N2]
+    halted.ended = "exit code 71: two leaders"
+    with pytest.raises(ViolationError):
+        quorum.cluster.oracle.ended(halted)

@@ -58,7 +58,7 @@ def test_what_is_appended_is_durable_once_it_is_synced() -> None:
     disk = disk_with((0, A))
     log = log_on(disk)
     file = disk.open(log_folder(FOLDER) / segment_name(0))
-    file.write_at(len(A), B)
+    file.write_at(len(A), bytes(len(B)))
     log.append_raw(B, 0, len(A) + len(B))
     assert log.entries == ENTRIES[:3]
     assert log.is_durable(disk, 0, 1)
@@ -100,3 +100,18 @@ def test_an_append_after_a_truncation_lies_where_the_dropped_batch_lay() -> None
 def test_raft_s_own_records_have_no_payload() -> None:
     raw = encode_payloads(Offset(0), Epoch(1), 0, [(b"k", b"v")], is_control=True)
     assert log_on(disk_with((0, raw))).entries == [Entry(1, None)]
+
+
+def test_a_part_of_a_log_knows_its_places_and_leaves_the_whole_as_it_was() -> None:
+    disk = disk_with((0, A + B), (3, C))
+    whole = log_on(disk)
+    part = whole.upto(3)
+    assert part.entries == ENTRIES[:3]
+    assert whole.entries == ENTRIES
+    assert part.position_of(3) == len(A + B)
+    assert part.is_durable(disk, 0, 3)
+    file = disk.open(log_folder(FOLDER) / segment_name(0))
+    file.write_at(len(A), bytes(len(B)))
+    assert not part.is_durable(disk, 0, 3), "it asks the disk, at the place of each batch"
+    part.append_raw(C, 3, len(C))
+    assert part.position_of(4) == len(A + B + C)

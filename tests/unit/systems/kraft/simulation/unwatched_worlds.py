@@ -70,6 +70,7 @@ class _Unwatched:
     """Implements as much of ``SimulatedSystem`` as a world needs."""
 
     happenings: tuple[str, ...] = ()
+    invariants: tuple[str, ...] = ()
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
         return describe(message)

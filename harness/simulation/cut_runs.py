@@ -1,0 +1,44 @@
+"""What is said of a simulated run whose world ended where an invariant did not hold; pure.
+
+Nothing was healed after it, nothing came to agree and nothing was read back. The checkers of
+outcomes judge such a run all the same, as it was at that moment; what they miss in it is the
+world's end and no doing of the system. Must never change a verdict.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from checker.registry import COMMITTED_LOGS, checker_names, evidence_needed
+from checker.verdict import CheckResult, Verdict
+from contracts.scenario import Violation
+
+_US_PER_MS = 1_000
+
+
+def how_the_world_ended(violation: Violation) -> str:
+    """Where the run was cut, and what that means for all other checkers; one sentence."""
+    return (
+        f"The world ended {violation.time_us / _US_PER_MS:,.3f} ms into the run, in step "
+        f"{violation.step:,}, where {violation.invariant} was violated: nothing was healed or read "
+        "back after that, and all other checkers judged the run as cut there."
+    )
+
+
+def with_reasons_of_a_cut_run(
+    checks: Iterable[CheckResult], violation: Violation
+) -> list[CheckResult]:
+    """The results; what could not be decided blames the cut instead of what never came."""
+    return [
+        check if check.verdict is not Verdict.UNKNOWN else _excused(check, violation)
+        for check in checks
+    ]
+
+
+def _excused(check: CheckResult, violation: Violation) -> CheckResult:
+    reason = f"Not decided: the world ended where {violation.invariant} was violated"
+    if check.checker in checker_names() and COMMITTED_LOGS in evidence_needed(check.checker):
+        told = f"{reason}, before its nodes could agree."
+    else:
+        told = f"{reason} ({check.reason.rstrip('.')})."
+    return msgspec.structs.replace(check, reason=told)

@@ -1,0 +1,48 @@
+"""Drawn worlds of the correct code raise no alarm, and are worth something.
+
+``splitbrain sim --seeds A:B`` looks at as many more as there is time for.
+"""
+
+import pytest
+
+from harness.simulation.judging import judged
+from harness.simulation.outcome import SimulationOutcome
+from harness.simulation.trial import Trial, draw, run
+from systems.registry import DEFAULT_SYSTEM
+
+pytestmark = pytest.mark.slow
+
+#: Seeds of one test; those below 20 are run by ``test_planted_bugs_are_found``.
+SLICES = [range(20, 40), range(40, 60)]
+
+
+def alarms(seeds: range, trial: Trial) -> tuple[list[str], list[SimulationOutcome]]:
+    """What is said against these worlds, and how they went."""
+    found: list[str] = []
+    outcomes: list[SimulationOutcome] = []
+    for seed in seeds:
+        seen = judged(run(draw(seed, trial)))
+        outcomes.append(seen.outcome)
+        if seen.failed_by:
+            found.append(f"seed {seed}: {seen.failed_by} {seen.outcome.violation}")
+    return found, outcomes
+
+
+@pytest.mark.parametrize("seeds", SLICES, ids=str)
+def test_the_correct_code_raises_no_alarm_under_drawn_faults(seeds: range) -> None:
+    found, outcomes = alarms(seeds, Trial(system=DEFAULT_SYSTEM))
+    assert found == []
+
+    def sum_of(figure: str) -> int:
+        return sum(outcome.figures[figure] for outcome in outcomes)
+
+    # The worlds are worth something: leaders change, logs are cut, work is done.
+    assert sum_of("epochs") > 2 * len(outcomes)
+    assert sum_of("truncations") > 0
+    assert sum_of("commits") > 20 * len(outcomes)
+    assert sum_of("acknowledged") > 20 * len(outcomes)
+
+
+def test_beyond_the_promise_nothing_is_demanded_that_cannot_be_kept() -> None:
+    found, _ = alarms(range(20), Trial(system=DEFAULT_SYSTEM, beyond_promise=True))
+    assert found == []

@@ -1,0 +1,72 @@
+"""One replica of a small quorum, stepped by hand."""
+
+import random
+
+from nodes.quorum.effects import Effect
+from nodes.quorum.events import Event, RequestReceived
+from nodes.quorum.identifiers import (
+    ConnectionId,
+    CorrelationId,
+    DirectoryId,
+    Epoch,
+    Incarnation,
+    Microseconds,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.messages import BeginQuorumEpochRequest
+from nodes.quorum.persistent import LogShape, QuorumState, Voter
+from nodes.quorum.replica import Replica
+from nodes.quorum.settings import QuorumSettings
+from nodes.quorum.voters import ReplicaKey
+
+MS = 1_000
+LIFE = Incarnation(7)
+#: What the times of the tests are written for; the retry back-off is 20 ms.
+SETTINGS = QuorumSettings(
+    fetch_timeout_ms=300,
+    election_timeout_ms_min=200,
+    election_timeout_ms_max=400,
+    request_timeout_ms=200,
+)
+
+
+def directory(number: int) -> DirectoryId:
+    return DirectoryId(f"{number:032x}")
+
+
+def replica_of(
+    me: int = 1,
+    *,
+    voter_count: int = 3,
+    epoch: int = 0,
+    leader: int | None = None,
+    log: LogShape | None = None,
+    settings: QuorumSettings = SETTINGS,
+) -> Replica:
+    return Replica(
+        settings=settings,
+        voters=tuple(Voter(NodeId(n), directory(n), "host", 1) for n in range(1, voter_count + 1)),
+        me=ReplicaKey(NodeId(me), directory(me)),
+        cluster_id="cluster",
+        incarnation=LIFE,
+        state=QuorumState(Epoch(epoch), None if leader is None else NodeId(leader), None, None),
+        log=log or LogShape(Offset(0), Offset(0), ()),
+        random=random.Random(1),
+        now=Microseconds(0),
+    )
+
+
+def step(replica: Replica, event: Event, at_ms: float = 0) -> tuple[Effect, ...]:
+    """The effects of an event, at this time."""
+    effects = replica.step(Microseconds(int(at_ms * MS)), event)
+    replica.validate()
+    return effects
+
+
+def begin(leader: int, epoch: int, me: int = 1, *, correlation: int = 1) -> RequestReceived:
+    """A leader tells ``me`` that it leads."""
+    request = BeginQuorumEpochRequest(
+        "cluster", NodeId(me), directory(me), NodeId(leader), Epoch(epoch)
+    )
+    return RequestReceived(ConnectionId(1), CorrelationId(correlation), request)
