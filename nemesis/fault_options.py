@@ -22,7 +22,7 @@ Times = Annotated[int, Meta(ge=1, le=1000)]
 #: Option of every fault: it may go beyond what a system can promise to survive.
 BEYOND_PROMISE = "beyond_promise"
 #: Options that only scenarios of the simulation carry; the simulation reads them.
-_SIMULATED = ("until", "until_count", "until_delay_us")
+_SIMULATED = ("after", "after_place", "until", "until_count", "until_delay_us")
 
 _WORDS = (
     (r"`(?:int|float)`", "a number"),

@@ -78,5 +78,6 @@ HAPPENINGS: Final = (
     "disk-persist", "disk-flush", "disk-truncate", "disk-mark",
     # Once more: what is listed more often is drawn more often.
     "disk-persist", "disk-persist", "disk-flush", "disk-truncate", "disk-truncate", "truncates",
-    "truncates", "commits", "leads", "leads", "opens-epoch", "votes", "leader-flushes", "starts",
+    "truncates", "commits", "commits", "leads", "leads", "leads", "leads", "opens-epoch", "votes",
+    "leader-flushes", "starts",
 )  # fmt: skip

@@ -13,6 +13,7 @@ from harness.simulation.record import SIMULATED
 from harness.simulation.simulate import simulate
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind, kind_names
+from systems.kraft.simulation.system import KraftSimulation
 from systems.registry import system
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
 
@@ -60,8 +61,9 @@ def test_a_kind_that_no_world_has_is_refused_before_the_run(kind: str) -> None:
 def test_sweeps_draw_from_the_same_kinds_as_ever() -> None:
     assert act_names() == (
         "clock-jump", "clog", "disk-full", "flap", "fsync-fails", "kill", "one-way", "partial",
-        "partition", "pause", "power", "read-errors", "reset", "roll-back", "rot-log",
-        "rot-state", "slow-disk", "wipe",
+        "partition", "pause", "power", "read-errors", "rename-fails", "reset", "roll-back",
+        "rot-checkpoint", "rot-identity", "rot-log", "rot-mark", "rot-state", "slow-disk",
+        "slow-link", "stop", "wipe", "write-fails",
     )  # fmt: skip
     assert act_of("partition").targets == ("leader", "follower", "random:1", "halves")
     assert act_of("power").targets == ("leader", "follower", "random:1", "all")
@@ -78,7 +80,9 @@ def test_a_moment_of_a_plan_becomes_a_moment_of_the_world() -> None:
     assert (named.node, named.at_leader) == ("n2", False)
 
 
-def test_what_no_simulated_node_tells_is_refused() -> None:
+def test_what_no_simulated_node_tells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KraftSimulation, "happenings", ("leads",))
+    check_plan(planned(fault("kill", when=Awaited("leads"))))
     with pytest.raises(CapabilityError, match="wait for 'starts'"):
         check_plan(planned(fault("kill", when=Awaited("starts"))))
 

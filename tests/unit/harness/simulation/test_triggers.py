@@ -22,9 +22,12 @@ class _Scenario:
 
 
 class _World:
+    now = 0
+
     def __init__(self, *faults: SimulatedFault) -> None:
         self.scenario = _Scenario(faults)
         self.watchers: list[Callable[[NodeName, str], None]] = []
+        self.cluster = None
 
     def watch(self, name: str, watcher: Callable[[NodeName, str], None]) -> None:
         assert name == "leads"
