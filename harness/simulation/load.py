@@ -27,6 +27,8 @@ from workloads.workload import Workload
 
 #: Operations per 1,000 seconds that stand for "as many as there can be".
 _RATE_MILLI_MAX: Final = 1_000_000_000
+#: How soon after an operation the next one follows where progress is demanded, at the least.
+_DEMANDED_EVERY_US: Final = 20_000
 _NS_PER_US: Final = 1_000
 _US_PER_KILOSECOND: Final = 1_000_000_000
 
@@ -268,6 +270,11 @@ class SimulatedLoad:
             if limit is not None and slot.n >= limit:
                 return
         slot.is_busy = True
+        if slot.is_unlimited:
+            # At a pace of its own: of some kinds of operations only one in many is.
+            due_us = max(self._world.now, slot.last_us + _DEMANDED_EVERY_US)
+            self._world.after(due_us - self._world.now, lambda: self._invoke(slot))
+            return
         place = slot.n * len(self._slots) + slot.number
         due_us = max(
             slot.offset_us + place * _US_PER_KILOSECOND // self._rate_milli,

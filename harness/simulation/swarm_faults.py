@@ -57,11 +57,11 @@ class SwarmLimits(msgspec.Struct, frozen=True, kw_only=True):
     clients_max: int = 6
     #: A crowd has up to so many clients more than it takes for some slots to only read; 0: none.
     crowd_spread: int = 4
-    timed_faults_max: int = 10
-    triggered_faults_max: int = 12
-    sequels_max: int = 8
-    load_us_min: int = 1_000_000
-    load_us_max: int = 5_000_000
+    timed_faults_max: int = 14
+    triggered_faults_max: int = 18
+    sequels_max: int = 12
+    load_us_min: int = 2_000_000
+    load_us_max: int = 8_000_000
     #: Kinds of faults; None: all that the promise allows.
     kinds: tuple[str, ...] | None = None
     workloads: tuple[str, ...] = ("register", "register", "register", "set")
