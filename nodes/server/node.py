@@ -173,13 +173,9 @@ class Node:
         except InvariantViolation as error:
             self.surroundings.log_lines.write("error", "story", lines=list(error.story))
             self.end(exit_codes.HALTED, f"{error.invariant} violated: {error.problem}")
-        except StorageFailed as error:
-            self._disk_failed(error)
-        except CorruptStorageError as error:
-            self.end(exit_codes.CORRUPT, str(error))
         except UnknownCommandError as error:
             self.end(exit_codes.CORRUPT, f"a committed record cannot be applied: {error}")
-        except OSError as error:
+        except (StorageFailed, CorruptStorageError, OSError) as error:
             self._disk_failed(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
             self.surroundings.defect(error)
@@ -348,6 +344,10 @@ class Node:
         self.end(exit_codes.HALTED, effect.reason)
 
     def _disk_failed(self, error: Exception) -> None:
+        if isinstance(error, CorruptStorageError):
+            # The disk's thread meets rot too: whoever restores the folder must know which it was.
+            self.end(exit_codes.CORRUPT, str(error))
+            return
         self.end(exit_codes.DISK_FAILED, f"disk failed: {error}")
 
     # The timer: armed lazily, since deadlines mostly move away and an early event is harmless.

@@ -14,6 +14,7 @@ from nodes.server import exit_codes
 from nodes.server.disk import Disk
 from nodes.server.node import RESIGNATION_US_MAX, Node, NodeParts
 from nodes.server.surroundings import Surroundings
+from nodes.storage.errors import CorruptStorageError
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import QuorumStateFile
 from nodes.transport.client_protocol import ClientRequest
@@ -151,6 +152,24 @@ def test_a_failed_disk_ends_the_node_once() -> None:
     node.close()
     assert [answer.outcome for answer in world.answers] == ["unknown"]
     assert world.events[-1][0] == "closed"
+
+
+def test_rot_that_a_job_of_the_disk_meets_ends_the_node_as_corrupt() -> None:
+    world = World()
+    node = world.assemble()
+    world.lead(node)
+    node.service.handle(write(1), world.answers.append)
+    world.until(lambda: bool(world.jobs))
+
+    def meet_rot() -> None:
+        raise CorruptStorageError(FOLDER / "log", "the batches do not follow each other")
+
+    world.jobs[0] = (meet_rot, world.jobs[0][1])
+    world.until(lambda: node.has_ended)
+    ((code, reason),) = world.ends
+    assert code == exit_codes.CORRUPT
+    assert "the batches do not follow each other" in reason
+    assert "disk failed" not in reason
 
 
 def test_an_unexpected_exception_is_a_defect_and_ends_the_node() -> None:
