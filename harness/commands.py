@@ -22,6 +22,13 @@ from harness.cleaning import salvage
 from harness.log_collection import DATA_FOLDER
 from harness.options import TestOptions, plan_test, prepare
 from harness.replay import is_exact, replay_options
+from harness.replay_verdicts import (
+    INTERRUPTED,
+    ReplayVerdict,
+    recorded_verdict,
+    replay_lines,
+    verdict_of,
+)
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results
 from harness.runner import RunOutcome, run_test
 from harness.session import Session, judging_session
@@ -45,6 +52,8 @@ class Judged(msgspec.Struct, frozen=True):
     verdict: Verdict
     #: The user ended it early.
     interrupted: bool = False
+    #: What it is compared by where it is a replay.
+    came_to: ReplayVerdict = INTERRUPTED
 
 
 def run_and_judge(options: TestOptions, console: Console, *, analyze: bool | None = None) -> int:
@@ -93,7 +102,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
                 session.say(_left_out(outcome.folder))
         show(results, console)
     drop_data(outcome.folder, results, keep=options.keep_data)
-    return Judged(results.exit_code, results.verdict, results.interrupted)
+    return Judged(results.exit_code, results.verdict, results.interrupted, verdict_of(results))
 
 
 def _ready_run(
@@ -248,7 +257,7 @@ def replay(
     exact: ReplayOptions,
     scenario: Path | None = None,
 ) -> int:
-    """Run a recorded plan again, and say how often it came out invalid.
+    """Run a recorded plan again, and say how often it failed with the same verdict.
 
     A simulated run is replayed exactly unless another runtime is asked for; so is a ``scenario``
     that belongs to no run.
@@ -274,17 +283,17 @@ def replay(
 
         return replay_scenario(folder, console, exact)
     options = replay_options(run, pinned=pinned, runs_folder=runs_folder, runtime=runtime)
+    recorded = recorded_verdict(folder)
     codes: list[int] = []
-    invalid = 0
+    verdicts: list[ReplayVerdict] = []
     for _ in range(times):
         judged = run_once(options, console, analyze=analyze)
         codes.append(judged.exit_code)
-        invalid += judged.verdict is Verdict.INVALID
+        verdicts.append(judged.came_to)
         if judged.interrupted:
             break
-    replays = "replay" if len(codes) == 1 else "replays"
-    left = "" if len(codes) == times else f" {times - len(codes)} were left out."
-    console.print(Text(f"{invalid} of {len(codes)} {replays} came out invalid.{left}"))
+    for line in replay_lines(recorded, verdicts, times):
+        console.print(Text(line), soft_wrap=True)
     return next(code for code in (1, 3, 2, 0) if code in codes)
 
 

@@ -23,6 +23,7 @@ from harness.ballast import Ballast
 from harness.checking import Limits, check_all
 from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
+from harness.fault_coverage import coverage_of
 from harness.fault_results import fault_results
 from harness.judging_lock import exclusive
 from harness.publishing import publish, write_verdict
@@ -254,6 +255,7 @@ def _assemble(
     )
     acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
     epochs = {epoch for epoch, _ in led} | acknowledged
+    coverage = made("What the faults met", lambda: coverage_of(record), None)
     counts = made(
         "The outcomes", lambda: outcome_counts(record.operations), dict[str, OutcomeCounts]()
     )
@@ -277,6 +279,7 @@ def _assemble(
         longest_unavailability_ms=None if gap is None else gap // _NS_PER_MS,
         run_folder=str(root),
         reproduce=_reproduce(record),
+        coverage=coverage,
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from checker.verdict import CheckResult, Verdict
 from harness.atomic_file import write_atomically
+from harness.coverage_cells import CoverageCell
 
 #: Version of ``results.json``.
 RESULTS_SCHEMA = 1
@@ -112,6 +113,8 @@ class Results(msgspec.Struct, frozen=True):
     bare_history: bool = False
     #: ``elections`` were not told by the nodes but seen from outside, once a second.
     elections_from_outside: bool = False
+    #: Which fault met which role, epoch phase and workload; None in results of earlier versions.
+    coverage: tuple[CoverageCell, ...] | None = None
 
     @property
     def is_vacuous(self) -> bool:

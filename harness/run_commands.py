@@ -195,7 +195,7 @@ def replay_command(
     pinned
         Hit the nodes that were hit, instead of whoever leads this time.
     times
-        How often; the number of invalid ones is reported.
+        How often; the number that failed with the same verdict is reported.
     runtime
         Another runtime than the recorded one.
     runs_folder

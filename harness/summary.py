@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.verdict import Verdict
+from harness.coverage_tables import HEADER, coverage_rows
 from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import markdown, printable
 from harness.results import FaultResult, Results, leading_sentence
@@ -153,6 +154,10 @@ def to_markdown(results: Results) -> str:
         )
         if _hit_a_leader(results.faults):
             lines += ["", markdown(_LEADER_NOTE)]
+        if results.coverage is not None:
+            kinds = sorted({fault.kind for fault in results.faults})
+            rows = coverage_rows(results.coverage, kinds)
+            lines += _markdown_table("Fault coverage", HEADER, rows)
     lines += _markdown_table(
         "Checkers",
         ("checker", "verdict", "reason"),

@@ -14,11 +14,12 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from harness.coverage_tables import HEADER, NOTE, coverage_rows
 from harness.evidence_loader import RunRecord
 from harness.fault_results import fault_windows
 from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import printable, value_text
-from harness.report.analysis_tables import analysis_tables
+from harness.report.analysis_tables import AnalysisTable, analysis_tables
 from harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
 from harness.report.embedding import (
     content_security_policy,
@@ -45,6 +46,7 @@ VENDOR = _FOLDER / "vendor"
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200
 _FAULT_ROWS_MAX = 500
+_COVERAGE_ROWS_MAX = 200
 _FROM_OUTSIDE = (
     "There are no state events of the nodes: this is who was seen to lead from outside, once a "
     "second. A leader that is cut off and still believes to lead is not shown."
@@ -112,6 +114,7 @@ def report_page(
         all_points=sum(series.count for series in charts.latency),
         reigns=charts.reigns[:_REIGN_ROWS_MAX],
         faults=results.faults[:_FAULT_ROWS_MAX],
+        coverage=_coverage(results),
         violations=show_violations(record.operations, results.checkers),
         observations=_observations(results),
         analysis=analysis_tables(
@@ -183,6 +186,21 @@ def _observations(results: Results) -> list[tuple[str, str]]:
         for observation in result.observations
     ]
     return told[:_OBSERVATIONS_MAX]
+
+
+def _coverage(results: Results) -> AnalysisTable | None:
+    """What the faults met; None where there were none, or nobody has counted."""
+    if results.coverage is None or not results.faults:
+        return None
+    rows = coverage_rows(results.coverage, sorted({fault.kind for fault in results.faults}))
+    return AnalysisTable(
+        "Fault coverage",
+        f"{NOTE} The workload was {results.workload}.",
+        header=list(HEADER),
+        rows=[list(row) for row in rows[:_COVERAGE_ROWS_MAX]],
+        text_columns=2,
+        more=max(0, len(rows) - _COVERAGE_ROWS_MAX),
+    )
 
 
 def _overlap_note(shown: Sequence[ShownReign]) -> str | None:

@@ -23,7 +23,7 @@ from harness.suite.ledger import Ledger, Line
 from harness.suite.night import Night, NightFolder, OpenNight
 from harness.suite.night_junit import to_junit
 from harness.suite.reading import SuiteFile, check_cells, plan, read_suite
-from harness.suite.summary import sums_text, to_markdown, to_text
+from harness.suite.summary import coverage_text, sums_text, to_markdown, to_text
 from harness.suite.tally import NightTally, nights_of, tally_night
 
 #: Below the folder of runs.
@@ -79,7 +79,8 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
     ledger = Ledger(ledger_path(options))
     lines = ledger.lines()
     if path is None:
-        _print(console, sums_text(nights_of(lines)))
+        nights_there = nights_of(lines)
+        _print(console, f"{sums_text(nights_there)}\n\n{coverage_text(nights_there)}")
         return 0
     suite = read_suite(path).suite.name
     found = nights_of(lines, suite)
@@ -88,7 +89,7 @@ def report(path: Path | None, options: SuiteOptions, console: Console) -> int:
             f"the ledger {ledger.path} holds no night of the suite {suite!r}",
             "Run it first, or name another ledger with --ledger",
         )
-    _print(console, to_text(found[-1], found))
+    _print(console, to_text(found[-1], found, with_coverage=True))
     return found[-1].exit_code
 
 

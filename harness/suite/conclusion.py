@@ -18,6 +18,7 @@ import msgspec
 
 from checker.verdict import Verdict as RunVerdict
 from harness import results as results_file
+from harness.coverage_cells import CoverageCell
 from harness.phases import read_phases
 from harness.results import Results, leading_sentence
 from harness.suite import ledger
@@ -59,6 +60,8 @@ class Conclusion(msgspec.Struct, frozen=True):
     tool_commit: str | None = None
     #: Program: its last line, where that is JSON.
     output: Any = None
+    #: Which faults met what; None where nothing tells.
+    coverage: tuple[CoverageCell, ...] | None = None
 
 
 def conclude_run(
@@ -198,6 +201,7 @@ def _from_results(results: Results, folder: RunFolder | None, exit_code: int | N
         ),
         run_folder=None if folder is None else str(folder.root),
         reproduce=results.reproduce,
+        coverage=results.coverage,
         system_versions={} if plan is None else plan.system_versions,
         tool_commit=None if plan is None else plan.tool_commit,
     )

@@ -287,6 +287,7 @@ class Conductor:
             as_expected=conclusions.as_expected(run, conclusion),
             attempt=attempt,
             output=conclusion.output,
+            coverage=conclusion.coverage,
         )
 
     def _attempts(self, run: PlannedRun) -> list[Attempt]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from contracts.errors import HarnessError
+from harness.coverage_cells import CoverageCell
 from harness.suite.definition import Expectation
 
 #: Version of the ledger's lines.
@@ -93,6 +94,8 @@ class RunEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="run", kw_only
     attempt: int = 1
     #: Program: its last line, where that is JSON.
     output: Any = None
+    #: Which faults met what; None where nothing tells, as in lines of earlier versions.
+    coverage: tuple[CoverageCell, ...] | None = None
 
 
 class NightEnded(msgspec.Struct, frozen=True, tag_field="kind", tag="night-ended", kw_only=True):

@@ -6,10 +6,19 @@ decides nothing, and it never leaves out a violation or a failure, however many 
 
 from collections.abc import Iterable, Sequence
 
+from harness.coverage_tables import HEADER, coverage_rows, never_tried, workload_rows
 from harness.plain_text import markdown, printable
 from harness.results import counted
 from harness.suite.ledger import VERDICTS, RunEnded
-from harness.suite.tally import CellTally, CommitSum, NightTally, sum_by_commit, sum_programs
+from harness.suite.tally import (
+    CellTally,
+    CommitSum,
+    NightTally,
+    sum_all_coverage,
+    sum_by_commit,
+    sum_programs,
+)
+from nemesis.kinds import kind_names
 
 Rows = list[tuple[str, ...]]
 
@@ -17,6 +26,7 @@ _WHY_VOID = (
     "The valid runs of this night prove nothing: what hid a planted bug would have hidden a real "
     "one as well. Find out why it was not seen before believing anything else here."
 )
+_COVERAGE = "What the faults of all nights have met"
 _CODES = {
     0: "all as expected",
     1: "a violation that nobody expected",
@@ -25,13 +35,17 @@ _CODES = {
 }
 
 
-def to_text(night: NightTally, all_nights: Sequence[NightTally]) -> str:
-    """The summary for a terminal: plain lines, no colour."""
+def to_text(
+    night: NightTally, all_nights: Sequence[NightTally], *, with_coverage: bool = False
+) -> str:
+    """The summary for a terminal: plain lines, no colour; on demand with what faults have met."""
     blocks = [headline(night), _about(night)]
     for title, lines in _findings(night):
         blocks.append("\n".join([title, *(f"  {line}" for line in lines)]))
     blocks.append(_columns(_cell_rows(night)))
     blocks.append(sums_text(all_nights))
+    if with_coverage:
+        blocks.append(coverage_text(all_nights))
     blocks.append(_last(night))
     return "\n\n".join(blocks)
 
@@ -47,6 +61,9 @@ def to_markdown(night: NightTally, all_nights: Sequence[NightTally]) -> str:
     programs = _program_lines(all_nights)
     if programs:
         blocks += ["## Programs of all nights", "\n".join(map(_item, programs))]
+    lines, matrix, by_workload = _coverage(all_nights)
+    blocks += [f"## {_COVERAGE}", "\n".join(map(_item, lines))]
+    blocks += [_table(rows) for rows in (matrix, by_workload) if rows]
     blocks.append(markdown(_last(night)))
     return "\n\n".join(blocks) + "\n"
 
@@ -79,6 +96,38 @@ def sums_text(nights: Sequence[NightTally]) -> str:
     if programs:
         text += "\n\n" + "\n".join(["Programs of all nights", *(f"  {line}" for line in programs)])
     return text
+
+
+def coverage_text(nights: Sequence[NightTally]) -> str:
+    """What the faults of all nights have met; what was never tried comes first."""
+    lines, matrix, by_workload = _coverage(nights)
+    blocks = ["\n".join([_COVERAGE, *(f"  {line}" for line in lines)])]
+    if matrix:
+        blocks += [_columns(matrix, text_columns=2), _columns(by_workload)]
+    return "\n\n".join(blocks)
+
+
+def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
+    """Sentences, kinds by role and phase, kinds by workload; no rows where nothing was tried.
+
+    A kind without a row was never tried, and a sentence says so.
+    """
+    coverage = sum_all_coverage(nights)
+    more = f" {counted(coverage.untold, 'more run')} told nothing." if coverage.untold else ""
+    lines = [
+        f"Counted over {counted(coverage.told, 'run')} without a planted bug.{more}",
+        *(f"Never tried {line}" for line in never_tried(coverage.cells, kind_names())),
+    ]
+    matrix: Rows = []
+    by_workload: Rows = []
+    if coverage.cells:
+        matrix = [HEADER, *coverage_rows(coverage.cells, ())]
+        by_workload = workload_rows(coverage.cells, ())
+    return [printable(line) for line in lines], _printable(matrix), _printable(by_workload)
+
+
+def _printable(rows: Rows) -> Rows:
+    return [tuple(map(printable, row)) for row in rows]
 
 
 def _about(night: NightTally) -> str:
@@ -196,12 +245,12 @@ def _last(night: NightTally) -> str:
     return f"Exit code {night.exit_code}: {_CODES[night.exit_code]}."
 
 
-def _columns(rows: Rows) -> str:
-    """A table for a terminal: the first column to the left, figures to the right."""
+def _columns(rows: Rows, text_columns: int = 1) -> str:
+    """A table for a terminal: the first columns to the left, figures to the right."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return "\n".join(
         "  ".join(
-            text.ljust(width) if place == 0 else text.rjust(width)
+            text.ljust(width) if place < text_columns else text.rjust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

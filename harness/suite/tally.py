@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from harness.coverage_cells import CoverageCell, sum_coverage
 from harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
 from harness.suite.ledger import (
     VERDICTS,
@@ -198,6 +199,27 @@ def sum_by_commit(nights: Iterable[NightTally]) -> list[CommitSum]:
             else:
                 entry.counts[run.verdict] += 1
     return list(sums.values())
+
+
+class CoverageSum(msgspec.Struct, frozen=True):
+    """What the faults of all nights have met."""
+
+    cells: tuple[CoverageCell, ...]
+    #: Runs whose faults are counted, and those of which nothing is known.
+    told: int
+    untold: int
+
+
+def sum_all_coverage(nights: Iterable[NightTally]) -> CoverageSum:
+    """All runs that should be valid; one with a planted bug tries nothing of the real code."""
+    runs = [
+        run
+        for night in nights
+        for run in night.runs
+        if run.expect == "valid" and not run.is_program
+    ]
+    told = [run.coverage for run in runs if run.coverage is not None]
+    return CoverageSum(sum_coverage(told), len(told), len(runs) - len(told))
 
 
 class ProgramSum(msgspec.Struct):

@@ -13,6 +13,7 @@ from checker.verdict import Verdict
 from contracts.names import NodeName
 from harness import cleaning, cli, commands, systems_list
 from harness.options import TestOptions
+from harness.replay_verdicts import ReplayVerdict
 from harness.store import create_run
 from history.run_folder import RunFolder
 from tests.unit.harness.run_fake import FakeRun
@@ -129,7 +130,8 @@ def test_replays_report_how_many_came_out_invalid_and_the_worst_code(
         assert options.replay_of == str(folder.root)
         code = codes.pop(0)
         verdict = {0: Verdict.VALID, 1: Verdict.INVALID, 2: Verdict.UNKNOWN}[code]
-        return SimpleNamespace(exit_code=code, verdict=verdict, interrupted=False)
+        came_to = ReplayVerdict(verdict.value.upper())
+        return SimpleNamespace(exit_code=code, interrupted=False, came_to=came_to)
 
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(tmp_path / "latest"), "--times", "3"]) == 1

@@ -123,6 +123,10 @@ def test() -> int:
         return 1
     verdict, code = {"invalid": ("invalid", 1), "loses": ("invalid", 1)}.get(does, ("valid", 0))
     more: dict[str, object] = {}
+    covers = setting("covers", "")
+    if covers:
+        met = {"kind": covers, "role": "leader", "phase": "settled", "workload": "w"}
+        more["coverage"] = [{**met, "faults": 2, "bitten": 1}]
     if does == "unknown":
         verdict, code = "unknown", 2
     if does == "vacuous":
