@@ -97,6 +97,10 @@ class DeploymentSpec(msgspec.Struct, frozen=True):
     disks: Literal["plain", "own"] = "plain"
     #: Of each such disk.
     disk_mib: int = 256
+    #: ``own``: each node's program sees a wall clock of its own, so that clock faults can be had.
+    clocks: Literal["true", "own"] = "true"
+    #: ``own``: processor and memory of each node can be limited, where that must be prepared.
+    limits: Literal["none", "own"] = "none"
 
 
 class Address(msgspec.Struct, frozen=True):

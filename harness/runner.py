@@ -222,8 +222,13 @@ class _Run:
             self._test.system_options,
             self._runtime.place,
         )
-        if needs(self._test.schedule) & DISK_CAPABILITIES:
+        needed = needs(self._test.schedule)
+        if needed & DISK_CAPABILITIES:
             spec = msgspec.structs.replace(spec, disks="own")
+        if "clock" in needed:
+            spec = msgspec.structs.replace(spec, clocks="own")
+        if needed & {"cpu", "memory"}:
+            spec = msgspec.structs.replace(spec, limits="own")
         self._start_tailer()
         self._node_specs = spec.nodes
         self._runtime.deploy(spec)

@@ -72,6 +72,10 @@ class RunMark(msgspec.Struct, frozen=True, order=True):
         """Name of the volume with a node's data."""
         return f"{self.network()}-{node}-data"
 
+    def clock(self, node: NodeName) -> str:
+        """Name of the volume with a node's clock."""
+        return f"{self.network()}-{node}-clock"
+
     def disks(self) -> str:
         """Name of the container that holds the nodes' disks, and of the volume with their images.
 

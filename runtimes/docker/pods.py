@@ -17,9 +17,13 @@ from contracts.errors import HarnessError
 from contracts.runtime import Address, NodeSpec, NodeStatus
 from runtimes.docker.engine import engine_action
 from runtimes.docker.names import Role, RunMark
+from runtimes.wall_clocks import LIBRARY, clock_environment
 
 #: Where the pause container has them.
 TOOLS = "/opt/splitbrain"
+#: Where the volume with a node's clock is seen, by the pause container and by the node.
+CLOCK_IN_POD = f"{TOOLS}/clock"
+CLOCK_IN_NODE = "/splitbrain-clock"
 _BYTES_PER_MIB = 1024 * 1024
 
 _STATUS: Mapping[str, NodeStatus] = {
@@ -50,6 +54,8 @@ class Pod:
         self.address = address
         #: What the engine mounts for the node's data; empty: a plain volume of its own.
         self.device = ""
+        #: Whether the node's program has a wall clock of its own; to be set before it is created.
+        self.has_clock = False
         self.ports: dict[str, Address] = {}
         self._pause: Container | None = None
         self._node: Container | None = None
@@ -80,6 +86,12 @@ class Pod:
     def _create_pause(self, network: str, image_id: str, hosts: Mapping[str, str]) -> Container:
         spec = self.spec
         client: Any = self._client
+        volumes: dict[str, dict[str, str]] = {}
+        if self.has_clock:
+            # Empty as it is, the engine fills it with what the image has there.
+            name = self._mark.clock(spec.name)
+            client.volumes.create(name=name, labels=self._labels("pod"))
+            volumes[name] = {"bind": CLOCK_IN_POD, "mode": "rw"}
         container: Container = client.containers.create(
             image_id,
             name=self._mark.pod(spec.name),
@@ -93,6 +105,7 @@ class Pod:
             extra_hosts={name: address for name, address in hosts.items() if name != spec.name},
             ports={f"{port}/tcp": ("127.0.0.1", None) for port in spec.ports.values()},
             cap_add=["NET_ADMIN"],
+            volumes=volumes,
             log_config=LogConfig(type="json-file"),
         )
         return container
@@ -108,6 +121,11 @@ class Pod:
                 "bind": mount.node_path,
                 "mode": "ro" if mount.read_only else "rw",
             }
+        environment = spec.environment
+        if self.has_clock:
+            volumes[self._mark.clock(spec.name)] = {"bind": CLOCK_IN_NODE, "mode": "ro"}
+            library, file = f"{CLOCK_IN_NODE}/{LIBRARY}", f"{CLOCK_IN_NODE}/now"
+            environment = environment | clock_environment(library, file, environment)
         memory = spec.memory_limit_mib
         limit = memory * _BYTES_PER_MIB if memory is not None else None
         assert self._pause is not None
@@ -117,7 +135,7 @@ class Pod:
             entrypoint=list(spec.command),
             name=self._mark.node(spec.name),
             labels=self._labels("node"),
-            environment=spec.environment,
+            environment=environment,
             network_mode=f"container:{self._pause.id}",
             volumes=volumes,
             log_config=LogConfig(type="json-file"),

@@ -28,6 +28,7 @@ from contracts.runtime import (
 )
 from history.run_folder import RunFolder
 from runtimes.docker import archives, names, sampling, sweep
+from runtimes.docker.clocks import DockerClocks
 from runtimes.docker.disk_probe import disk_capabilities
 from runtimes.docker.disks import DockerDisks
 from runtimes.docker.engine import connect, engine_action
@@ -35,12 +36,15 @@ from runtimes.docker.images import POD, Images
 from runtimes.docker.links import ENGINE_MEANS, PodLinks, on_all
 from runtimes.docker.network import create_network, pod_address
 from runtimes.docker.pods import Pod
-from runtimes.lacking import LackingClocks, LackingProcesses
+from runtimes.docker.processes import DockerProcesses
 from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from runtimes.owners import this_process
 from runtimes.watchdog import Watchdog
 
-_LATER = "Leave this fault out of the plan"
+#: What every engine can do.
+_ALWAYS: frozenset[Capability] = frozenset(
+    {"partition", "kill", "pause", "terminate", "cpu", "memory", "clock"}
+)
 
 
 class DockerRuntime:
@@ -69,15 +73,17 @@ class DockerRuntime:
         self._pod_links = PodLinks(self._pods, self._pod)
         self._network_links = NetworkLinks(self._pod_links, self._link_means)
         self.links: LinkArm = self._network_links
-        self.processes: ProcessArm = LackingProcesses(self.name, _LATER)
+        self._node_processes = DockerProcesses(self._client, self._pod, self.kill)
+        self.processes: ProcessArm = self._node_processes
         self._own_disks = DockerDisks(self._pod)
         self.disks: DiskArm = self._own_disks
         #: Where the engine finds the disks of nodes that have their own.
         self._devices: Mapping[NodeName, str] = {}
-        self.clocks: ClockArm = LackingClocks(self.name, _LATER)
+        self._own_clocks = DockerClocks(self._pod)
+        self.clocks: ClockArm = self._own_clocks
 
     def capabilities(self) -> frozenset[Capability]:
-        """Partitions, kills and pauses wherever an engine runs; links as its kernel lets them be.
+        """Cuts, processes and clocks wherever an engine runs; other links and disks as it can.
 
         Raises:
             HarnessError: the engine does not answer.
@@ -85,7 +91,7 @@ class DockerRuntime:
         tag = Images(self._client).tags(())[POD.name]
         disks = disk_capabilities(self._client)
         links = link_capabilities(ENGINE_MEANS.of(self._client, tag))
-        return frozenset({"partition", "kill", "pause", *links, *disks})
+        return frozenset({*_ALWAYS, *links, *disks})
 
     def _link_means(self) -> Means:
         return Means(ENGINE_MEANS.of(self._client, self._images[POD.name]), self.name)
@@ -145,6 +151,8 @@ class DockerRuntime:
                 )
             network, subnet = create_network(self._client, mark)
             self._make_pods(spec, mark, str(network.name), subnet)
+            if spec.clocks == "own":
+                self._own_clocks.check(self._pods.values())
         except BaseException:
             # What it cannot remove now is left to a second teardown, or to the watchdog.
             with suppress(HarnessError):
@@ -172,6 +180,7 @@ class DockerRuntime:
             address = pod_address(subnet, position)
             self._pods[node.name] = Pod(self._client, mark, node, address)
             self._pods[node.name].device = self._devices.get(node.name, "")
+            self._pods[node.name].has_clock = spec.clocks == "own"
         hosts = {str(name): pod.address for name, pod in self._pods.items()}
         on_all(
             self._pods.values(),
@@ -263,13 +272,15 @@ class DockerRuntime:
         return self._pod_links.cut()
 
     def heal_all(self) -> None:
-        """Remove every rule, resume every node; does not start exited ones."""
+        """Remove every rule and limit, resume every node; does not start exited ones."""
 
         def heal(pod: Pod) -> None:
             pod.firewall("heal")
             pod.resume()
 
         self._own_disks.heal_all()
+        self._node_processes.heal_all()
+        self._own_clocks.heal_all()
         on_all(self._pods.values(), heal)
         self._network_links.forget()
 

@@ -5,12 +5,14 @@ are readable where the engine runs on this machine; elsewhere the engine is aske
 second of waiting where it is new enough.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from docker.models.containers import Container
 
-_CGROUPS = Path("/sys/fs/cgroup")
+#: Where the kernel shows control groups.
+CGROUPS = Path("/sys/fs/cgroup")
 _NANOSECONDS_PER_S = 1e9
 _MICROSECONDS_PER_S = 1e6
 
@@ -24,7 +26,7 @@ class Gauge:
         cgroups: where it shows control groups, another folder in tests.
     """
 
-    def __init__(self, process: int, proc: Path = Path("/proc"), cgroups: Path = _CGROUPS) -> None:
+    def __init__(self, process: int, proc: Path = Path("/proc"), cgroups: Path = CGROUPS) -> None:
         self.process = process
         self._cpu: Path | None = None
         self._memory: Path | None = None
@@ -57,6 +59,25 @@ class Gauge:
         if legacy.is_file():
             return int(legacy.read_text()) - statistics.get("total_inactive_file", 0)
         return int((group / "memory.current").read_text()) - statistics.get("inactive_file", 0)
+
+
+def control_group(
+    process: int,
+    controller: str,
+    files: Sequence[str],
+    proc: Path = Path("/proc"),
+    cgroups: Path = CGROUPS,
+) -> Path | None:
+    """The folder of a process's control group that has one of these files; None: not here."""
+    groups = _groups(proc / str(process) / "cgroup") if process else {}
+    for file in files:
+        unified = cgroups / groups.get("", "/").lstrip("/")
+        if "" in groups and (unified / file).is_file():
+            return unified
+        found = _existing(cgroups, controller, groups, file) if controller in groups else None
+        if found is not None:
+            return found
+    return None
 
 
 def ask_engine(container: Container) -> tuple[float, int] | None:

@@ -20,6 +20,7 @@ from history.run_folder import RunFolder
 from runtimes.docker.disk_keeper import release_run
 from runtimes.docker.engine import connect, engine_action
 from runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
+from runtimes.docker.pods import CLOCK_IN_POD, TOOLS
 
 _AT_ONCE = 16
 #: What the dead harness had asked for may still be under way in the engine: looks go on until
@@ -91,4 +92,6 @@ def _kill(node: Container) -> None:
 def _heal(pod: Container) -> None:
     engine: Any = pod
     with suppress(docker.errors.APIError):
-        engine.exec_run(["/opt/splitbrain/firewall.sh", "heal"])
+        engine.exec_run([f"{TOOLS}/firewall.sh", "heal"])
+        # Ends what keeps a clock drifting; nothing where the node had no clock of its own.
+        engine.exec_run([f"{TOOLS}/clock.py", "set", f"{CLOCK_IN_POD}/now", "0", "0"])

@@ -45,6 +45,7 @@ class Cluster:
             "status": partial(self._look, NodeProcess.status),
             "exit_code": partial(self._look, NodeProcess.exit_code),
             "use": partial(self._look, NodeProcess.use),
+            "program": self._program,
             "signal": self._signal,
             "firewall": self._firewall,
             "cut": self._cut,
@@ -80,6 +81,9 @@ class Cluster:
 
     def _signal(self, node: str, number: int) -> None:
         self._nodes[node].signal(number)
+
+    def _program(self, node: str, library: str) -> tuple[bool, bytes] | None:
+        return self._nodes[node].program(library)
 
     def _firewall(self) -> str:
         return "" if self._network is None else self._network.firewall

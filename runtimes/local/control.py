@@ -38,6 +38,8 @@ class PlannedNode(msgspec.Struct, frozen=True):
     output: str
     #: Descriptor of a listening socket on this machine, to the number of the node's own port.
     relays: dict[int, int] = {}
+    #: Folders of the control groups that its processes enter.
+    groups: tuple[str, ...] = ()
 
 
 class HostPlan(msgspec.Struct, frozen=True):

@@ -4,9 +4,10 @@ It puts the program into its namespaces where there are some, tells its exit cod
 ends whatever else of the node still runs when the program ends: a node is one thing. It dies with
 the host above it, and takes the node along. It must never outlive its node.
 
-Usage: ``python -m runtimes.local.keeper REPORT HOST_NAME HOSTS_FILE NETWORK PROGRAM...``.
+Usage: ``python -m runtimes.local.keeper REPORT GROUPS HOST_NAME HOSTS_FILE NETWORK PROGRAM...``.
 ``REPORT`` is a descriptor to which it writes nothing if the program was started, and else one line
-that says why not; it is closed then. ``NETWORK`` is the descriptor of a network namespace, or
+that says why not; it is closed then. ``GROUPS`` are the folders of the control groups that the
+program enters, one per line, or ``-``. ``NETWORK`` is the descriptor of a network namespace, or
 ``-``: then the program gets no namespace at all. The exit code is the program's, 128 and the
 signal's number where a signal ended it, as shells have it.
 """
@@ -30,8 +31,10 @@ _NOT_STARTED = 127
 def main(arguments: Sequence[str]) -> int:
     """Start, wait, clear up."""
     match arguments:
-        case [report, host_name, hosts, network, *command] if report.isdecimal() and command:
-            pass
+        case [report, groups, host_name, hosts, network, *command] if (
+            report.isdecimal() and command
+        ):
+            entered = [] if groups == "-" else groups.splitlines()
         case _:
             sys.stderr.write(__doc__ or "")
             return 64
@@ -46,7 +49,8 @@ def main(arguments: Sequence[str]) -> int:
             _isolate(int(network), host_name)
         child = os.fork()
         if child == 0:
-            _become(list(command), pipe, Path(hosts) if network != "-" else None)
+            own_hosts = Path(hosts) if network != "-" else None
+            _become(list(command), pipe, own_hosts, entered)
     except OSError as error:
         os.write(pipe, f"{error}\n".encode())
         return _NOT_STARTED
@@ -63,10 +67,12 @@ def _isolate(network: int, host_name: str) -> None:
     socket.sethostname(host_name)
 
 
-def _become(command: list[str], pipe: int, hosts: Path | None) -> NoReturn:
+def _become(command: list[str], pipe: int, hosts: Path | None, groups: list[str]) -> NoReturn:
     """In the child: the program itself."""
     try:
         os.setsid()
+        for group in groups:
+            (Path(group) / "cgroup.procs").write_text("0")
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         kernel.die_with_parent(signal.SIGKILL)
         if hosts is not None:
@@ -75,6 +81,7 @@ def _become(command: list[str], pipe: int, hosts: Path | None) -> NoReturn:
             kernel.keep_mounts_private()
             kernel.bind(hosts, Path("/etc/hosts"))
             kernel.mount_processes()
+            kernel.mount_shared_memory()
         os.execvp(command[0], command)  # noqa: S606 - the node's own command, no shell
     except OSError as error:
         os.write(pipe, f"{command[0]}: {error.strerror}\n".encode())

@@ -53,6 +53,12 @@ def mount_processes() -> None:
     _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
+def mount_shared_memory() -> None:
+    """Show shared memory that no other node has; nothing where the machine has none."""
+    if Path("/dev/shm").is_dir():  # noqa: S108 - a mount point of the kernel's, no temporary file
+        _mount("shm", "/dev/shm", "tmpfs", _MS_NOSUID | _MS_NODEV)  # noqa: S108 - the same
+
+
 def bind(source: Path, target: Path) -> None:
     """Show one file in the place of another."""
     _mount(str(source), str(target), None, _MS_BIND)

@@ -32,9 +32,13 @@ _BACKLOG: Final = 1024
 #: Where each node lives, and its folder in the run folder.
 Places = Mapping[NodeName, tuple[Placement, Path]]
 Endpoints = dict[tuple[NodeName, str], Address]
+#: Control groups that the processes of a node enter; none of a node that is not there.
+Groups = Mapping[NodeName, tuple[str, ...]]
 
 
-def start_host(way: Way, spec: DeploymentSpec, places: Places) -> tuple[HostLink, Endpoints]:
+def start_host(
+    way: Way, spec: DeploymentSpec, places: Places, groups: Groups
+) -> tuple[HostLink, Endpoints]:
     """Start it; the link to it, and where clients reach each port of each node.
 
     Raises:
@@ -60,7 +64,10 @@ def start_host(way: Way, spec: DeploymentSpec, places: Places) -> tuple[HostLink
             mine.enter_context(theirs)
             descriptors = [each.fileno() for each in (theirs, *listeners.values())]
             link = HostLink(_spawn(way, spec, folder, descriptors), ours)
-            nodes = tuple(_planned(node, places[node.name][1], listeners) for node in spec.nodes)
+            nodes = tuple(
+                _planned(node, places[node.name][1], listeners, groups.get(node.name, ()))
+                for node in spec.nodes
+            )
             link.send(HostPlan(way == "namespaces", str(folder), nodes))
             return link, endpoints
     except OSError as error:
@@ -99,7 +106,10 @@ def _spawn(
 
 
 def _planned(
-    node: NodeSpec, folder: Path, listeners: Mapping[tuple[NodeName, str], socket.socket]
+    node: NodeSpec,
+    folder: Path,
+    listeners: Mapping[tuple[NodeName, str], socket.socket],
+    groups: tuple[str, ...],
 ) -> PlannedNode:
     path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
     return PlannedNode(
@@ -113,4 +123,5 @@ def _planned(
             for (name, port), listener in listeners.items()
             if name == node.name
         },
+        groups=groups,
     )

@@ -19,6 +19,7 @@ from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay
 from contracts.runtime import NodeStatus
 from runtimes.local.control import PlannedNode
 from runtimes.local.process_table import ENDED, STOPPED, Process, descendants, process
+from runtimes.wall_clocks import HEAD_BYTES
 
 _PATIENCE_S: Final = 30.0
 _INTERVAL_S: Final = 0.002
@@ -74,7 +75,8 @@ class NodeProcess:
                 with Path(plan.output).open("ab") as output:
                     keeper = subprocess.Popen(
                         [
-                            *(sys.executable, "-S", "-P", "-m", _KEEPER, str(writing), plan.name),
+                            *(sys.executable, "-S", "-P", "-m", _KEEPER, str(writing)),
+                            *("\n".join(plan.groups) or "-", plan.name),
                             *(("-", "-") if around is None else map(str, reversed(around))),
                             *plan.command,
                         ],
@@ -157,6 +159,14 @@ class NodeProcess:
     def numbers(self) -> list[int]:
         """Its processes, by number."""
         return [member.number for member in self._members()]
+
+    def program(self, library: str) -> tuple[bool, bytes] | None:
+        """Whether its first process has loaded the library, and its file's first bytes."""
+        for member in self._members()[:1]:
+            folder = Path("/proc") / str(member.number)
+            with suppress(OSError), (folder / "exe").open("rb") as file:
+                return library in (folder / "maps").read_text(), file.read(HEAD_BYTES)
+        return None
 
     def use(self) -> tuple[float, int] | None:
         """CPU seconds since the start and bytes in RAM, None while it does not run."""

@@ -1,17 +1,19 @@
 """The runtime ``local``: a deployed cluster of processes of this machine.
 
 It acts on one run's nodes only, and does what it is asked. All of a cluster lives below one host
-process, which dies with this one; so nothing is left behind, and no watchdog is needed. Memory
-limits of nodes are not enforced: an ordinary user has no control groups.
+process, which dies with this one; so nothing but empty control groups can be left behind, and
+no watchdog is needed. Memory limits of nodes are enforced as faults only: an ordinary user has no
+control groups.
 """
 
 import platform
 import shutil
-import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from contracts.errors import CapabilityError, HarnessError
@@ -27,21 +29,25 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from runtimes.lacking import LackingClocks, LackingLinks, LackingProcesses
+from runtimes.lacking import LackingLinks
 from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 from runtimes.local import sweep
 from runtimes.local.addresses import TakenAddress, take_address
+from runtimes.local.clocks import LocalClocks, clocks_of
 from runtimes.local.control import HostLink
+from runtimes.local.control_groups import possible_bases
 from runtimes.local.disks import LocalDisks
 from runtimes.local.launch import OUTPUT, start_host
 from runtimes.local.links import HostLinks
 from runtimes.local.mode import Mode, Way, wanted_mode
+from runtimes.local.processes import LocalProcesses
 from runtimes.local.programs import refuse_missing
 
 _DATA: Final = "data"
 #: What needs neither namespaces nor root.
-_ALWAYS: Final[frozenset[Capability]] = frozenset({"kill", "pause", "power", "file-change", "wipe"})
-_LEAVE_OUT: Final = "Leave this fault out of the plan"
+_ALWAYS: Final[frozenset[Capability]] = frozenset(
+    {"kill", "pause", "terminate", "power", "file-change", "wipe"}
+)
 #: Datagrams that see one direction of a link go to this port of the destination.
 _ONE_WAY_PORT: Final = 47_999
 
@@ -68,9 +74,11 @@ class LocalRuntime:
         self._host: HostLink | None = None
         self._network_links: NetworkLinks | None = None
         self.links: LinkArm = self._make_links()
-        self.processes: ProcessArm = LackingProcesses(self.name, _LEAVE_OUT)
+        self._node_processes = LocalProcesses(self._ask)
+        self.processes: ProcessArm = self._node_processes
         self.disks: DiskArm = LocalDisks(self._spec, self.status, self._kill_all)
-        self.clocks: ClockArm = LackingClocks(self.name, _LEAVE_OUT)
+        self.clocks: ClockArm = clocks_of(self._mode, self._folder, self._ask)
+        self._own_clocks = self.clocks if isinstance(self.clocks, LocalClocks) else None
 
     def _make_links(self) -> LinkArm:
         if self._mode.way == "processes":
@@ -91,11 +99,13 @@ class LocalRuntime:
         return self._link().process_id
 
     def capabilities(self) -> frozenset[Capability]:
-        """Kills, pauses and power cuts everywhere; links only where there are namespaces."""
+        """What needs nothing everywhere; links and clocks where there are namespaces."""
+        able: set[Capability] = {*_ALWAYS, *possible_bases()}
+        if self._own_clocks is not None:
+            able.add("clock")
         if self._mode.way == "namespaces":
-            links = link_capabilities(self._mode.links)
-            return frozenset({"partition", *_ALWAYS, *links})
-        return _ALWAYS
+            able |= {"partition", *link_capabilities(self._mode.links)}
+        return frozenset(able)
 
     # --- deployment ---------------------------------------------------------------------------
 
@@ -141,12 +151,25 @@ class LocalRuntime:
                 self._specs[node.name] = node
                 self._folder(node.name).mkdir(parents=True, exist_ok=True)
                 Path(node.data_path).mkdir(parents=True, exist_ok=True)
-            self._host, self._endpoints = start_host(self._mode.way, spec, self._places)
-            for node in spec.nodes:
-                self.start(node.name)
+            spec = self._equipped(spec)
+            names = [node.name for node in spec.nodes]
+            groups = self._node_processes.make_groups(names if spec.limits == "own" else ())
+            self._host, self._endpoints = start_host(self._mode.way, spec, self._places, groups)
+            for name in names:
+                self.start(name)
+            if self._own_clocks is not None:
+                self._own_clocks.check_all()
         except BaseException:
             self.teardown()
             raise
+
+    def _equipped(self, spec: DeploymentSpec) -> DeploymentSpec:
+        clocks = self._own_clocks
+        if spec.clocks != "own" or clocks is None:
+            return spec
+        nodes = tuple(clocks.equip(node) for node in spec.nodes)
+        self._specs |= {node.name: node for node in nodes}
+        return msgspec.structs.replace(spec, nodes=nodes)
 
     def _check(self, node: NodeSpec) -> None:
         placed = self._places.get(node.name)
@@ -166,8 +189,11 @@ class LocalRuntime:
     def teardown(self) -> None:
         """End all that deploy made. Safe to call twice and after a failed deploy."""
         host, self._host = self._host, None
+        if self._own_clocks is not None:
+            self._own_clocks.forget()
         if host is not None:
             host.close()
+        self._node_processes.remove_groups()
         self._specs.clear()
         while self._taken:
             self._taken.pop().release()
@@ -198,10 +224,6 @@ class LocalRuntime:
     def kill(self, node: NodeName) -> None:
         """SIGKILL; returns when all of the node's processes are gone. A paused node dies too."""
         self._ask(f"kill {node}", node, "kill")
-
-    def terminate(self, node: NodeName) -> None:
-        """SIGTERM for the node's first process, as an operator stops a node."""
-        self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
 
     def _kill_all(self, nodes: Sequence[NodeName]) -> None:
         self._link().call("cut the power", ", ".join(nodes), "kill_all", list(nodes))
@@ -241,6 +263,7 @@ class LocalRuntime:
         return self._host
 
     def _folder(self, node: NodeName) -> Path:
+        self._spec(node)
         return self._places[node][1]
 
     # --- links --------------------------------------------------------------------------------
@@ -277,7 +300,10 @@ class LocalRuntime:
         return frozenset(Link(NodeName(source), NodeName(to)) for source, to in pairs)
 
     def heal_all(self) -> None:
-        """Remove every rule, resume every node; does not start exited ones."""
+        """Remove every rule and limit, resume every node; does not start exited ones."""
+        self._node_processes.heal_all()
+        if self._own_clocks is not None:
+            self._own_clocks.heal_all()
         self._link().call("heal all", "the cluster", "heal")
         if self._network_links is not None:
             self._network_links.forget()

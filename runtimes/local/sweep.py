@@ -16,6 +16,7 @@ from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.names import RunId
 from runtimes.dead_runs import Swept, claimed, is_living
+from runtimes.local.control_groups import possible_bases, sweep_groups
 from runtimes.local.process_table import ENDED, all_processes, environment, process
 
 #: Marks in the environment of a run's processes.
@@ -35,6 +36,7 @@ def sweep_machine(only: Path | None = None) -> list[Swept]:
     Args:
         only: lock of the only run to be swept; None: all that are dead.
     """
+    sweep_groups(possible_bases())
     swept: list[Swept] = []
     for run_id, word, owner in sorted(_marked()):
         lock = Path(word)

@@ -32,14 +32,9 @@ class Cluster:
 
     def terminate(self, node: NodeName) -> int:
         """SIGTERM, as an operator stops a node; its exit code."""
-        self.runtime.terminate(node)
-
-        def ended() -> int:
-            code = self.runtime.exit_code(node)
-            assert code is not None, "it runs on"
-            return code
-
-        return awaited(ended)
+        code = self.runtime.processes.terminate(node, PATIENCE_S)
+        assert code is not None, "it runs on"
+        return code
 
     def await_ready(self) -> None:
         """All three follow one leader."""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.docker.processes import enforced_share
 from runtimes.docker.sampling import Gauge
 
 MIB = 1024 * 1024
@@ -58,3 +59,37 @@ def test_a_group_that_went_away_with_its_process_is_no_error(proc: Path, cgroups
     gauge = Gauge(7, proc, cgroups)
     (cgroups / "abc" / "cpu.stat").unlink()
     assert gauge.read() is None
+
+
+@pytest.mark.parametrize(
+    ("groups", "folder", "files", "share"),
+    [
+        ("0::/abc\n", "abc", {"cpu.max": "25000 100000\n"}, 0.25),
+        ("0::/abc\n", "abc", {"cpu.max": "max 100000\n"}, 0.0),
+        (
+            "1:cpu:/docker/abc\n0::/\n",
+            "cpu/docker/abc",
+            {"cpu.cfs_quota_us": "5000\n", "cpu.cfs_period_us": "100000\n"},
+            0.05,
+        ),
+        (
+            "1:cpu,cpuacct:/docker/abc\n",
+            "cpu,cpuacct/docker/abc",
+            {"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"},
+            0.0,
+        ),
+        ("0::/elsewhere\n", "abc", {"cpu.max": "25000 100000\n"}, None),
+    ],
+)
+def test_an_enforced_share_is_read_in_every_layout(
+    proc: Path,
+    cgroups: Path,
+    groups: str,
+    folder: str,
+    files: dict[str, str],
+    share: float | None,
+) -> None:
+    write(proc / "7" / "cgroup", groups)
+    for name, content in files.items():
+        write(cgroups / folder / name, content)
+    assert enforced_share(7, proc, cgroups) == share

@@ -1,0 +1,148 @@
+"""Wrong wall clocks of nodes in containers: libfaketime from the pause container's image.
+
+A volume of the pod holds the library and the file with the offset; the node sees it read-only, so
+nothing is asked of the node's image but a C library that can load ours. The pause container writes.
+Nodes that were deployed without clocks of their own are refused.
+"""
+
+import shlex
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
+
+from contracts.arms import ClockWarp
+from contracts.errors import CapabilityError, HarnessError
+from contracts.names import NodeName
+from runtimes.docker.engine import engine_action
+from runtimes.docker.links import on_all
+from runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
+from runtimes.wall_clocks import (
+    HEAD_BYTES,
+    LIBRARY,
+    READING,
+    clock_environment,
+    offset_of_reading,
+    why_no_clock,
+)
+
+_RIGHT = ClockWarp()
+#: A program that was just started has yet to load its libraries.
+_LOADING_PATIENCE_S = 5.0
+_LOADING_INTERVAL_S = 0.05
+
+
+class DockerClocks:
+    """Implements :class:`contracts.arms.ClockArm` for pods.
+
+    Args:
+        pod: gives the pod of a deployed node; raises HarnessError for any other.
+    """
+
+    def __init__(self, pod: Callable[[NodeName], Pod]) -> None:
+        self._pod = pod
+        self._warped: set[NodeName] = set()
+
+    def warp(self, node: NodeName, warp: ClockWarp) -> None:
+        """Have the node's clock go so from now on.
+
+        Raises:
+            CapabilityError: the node's program goes by the true time whatever is done; says why.
+        """
+        pod = self._clocked(f"set wrong the clock of {node}", node)
+        if pod.status() == "running":
+            _refuse_timeless(pod)
+        self._warped.add(node)
+        _set(pod, warp)
+
+    def unwarp(self, node: NodeName) -> None:
+        """Let the node have the true time."""
+        _set(self._clocked(f"set right the clock of {node}", node), _RIGHT)
+        self._warped.discard(node)
+
+    def offset_ms(self, node: NodeName) -> int:
+        """How far ahead the clock is, read in the node's container beside the true one.
+
+        Where the node does not run, it is the clock that it will see.
+        """
+        pod = self._clocked(f"read the clock of {node}", node)
+        runs = pod.status() == "running"
+        folder = CLOCK_IN_NODE if runs else CLOCK_IN_POD
+        environment = clock_environment(f"{folder}/{LIBRARY}", f"{folder}/now", {})
+        container: Any = pod.node_container if runs else pod.pause_container
+        with engine_action(f"read the clock of {node}", str(container.name)):
+            done = container.exec_run(["sh", "-c", READING], environment=environment)
+        printed = bytes(done.output).decode(errors="replace").strip()
+        offset = offset_of_reading(printed)
+        if offset is None:
+            said = shlex.quote(printed.replace("\n", " | "))
+            raise HarnessError(
+                f"read the clock of {node}",
+                str(container.name),
+                f"its date program said {said}",
+                "The node's image needs sh, env and date for clock faults",
+            )
+        return offset
+
+    def check(self, pods: Iterable[Pod]) -> None:
+        """After the deployment: refuse programs that would go by the true time all the same.
+
+        Raises:
+            CapabilityError: one does; says why.
+        """
+        on_all(pods, lambda pod: _refuse_timeless(pod) if pod.status() == "running" else None)
+
+    def heal_all(self) -> None:
+        """Let all nodes have the true time."""
+        for node in sorted(self._warped):
+            self.unwarp(node)
+
+    def _clocked(self, action: str, node: NodeName) -> Pod:
+        pod = self._pod(node)
+        if not pod.has_clock:
+            raise CapabilityError(
+                action,
+                "runtime docker",
+                "these nodes were deployed without clocks of their own",
+                "Plans with clock faults deploy them so (DeploymentSpec.clocks)",
+            )
+        return pod
+
+
+def _set(pod: Pod, warp: ClockWarp) -> None:
+    words = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_ms), str(warp.drift_ppm)]
+    code, output = pod.execute(words)
+    if code != 0:
+        raise HarnessError(
+            f"set the clock of {pod.spec.name}",
+            str(pod.pause_container.name),
+            output.strip().replace("\n", " | ") or f"exit code {code}",
+            "Make room on the engine's disk",
+        )
+
+
+def _refuse_timeless(pod: Pod) -> None:
+    container: Any = pod.node_container
+    script = f"grep -c {LIBRARY} /proc/1/maps; head -c {HEAD_BYTES} /proc/1/exe"
+    problems: list[str | None] = [None]
+
+    def is_loaded() -> bool:
+        with engine_action(f"look at the program of {pod.spec.name}", str(container.name)):
+            done = container.exec_run(["sh", "-c", script], environment={"LD_PRELOAD": ""})
+        count, _, head = bytes(done.output).partition(b"\n")
+        problems[0] = why_no_clock(head, count.strip() not in (b"", b"0"))
+        return problems[0] is None or pod.status() != "running"
+
+    try:
+        Retrying(
+            retry=retry_if_not_result(bool),
+            stop=stop_after_delay(_LOADING_PATIENCE_S),
+            wait=wait_fixed(_LOADING_INTERVAL_S),
+        )(is_loaded)
+    except RetryError:
+        raise CapabilityError(
+            f"give {pod.spec.name} a clock of its own",
+            "runtime docker",
+            str(problems[0]),
+            "Leave clock faults out of the plan",
+        ) from None

@@ -1,0 +1,163 @@
+"""Processes of nodes in containers: ended in order, starved of processor and memory.
+
+Limits are those of the container's control group, set and read back through the engine, and read
+in the kernel where its files can be seen. They outlast a kill and a start of the node.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+import requests.exceptions
+from docker import DockerClient
+
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from runtimes.docker.engine import engine_action
+from runtimes.docker.pods import Pod
+from runtimes.docker.sampling import CGROUPS, control_group
+
+_PERIOD_US = 100_000
+_NO_QUOTA = -1
+_BYTES_PER_MIB = 1 << 20
+#: What the engine's words hold where the kernel cannot take away what is in use.
+_IN_USE = ("current usage", "resource busy")
+
+
+class DockerProcesses:
+    """Implements :class:`contracts.arms.ProcessArm` for pods.
+
+    Args:
+        client: of the engine.
+        pod: gives the pod of a deployed node; raises HarnessError for any other.
+        kill: kills a node, whatever it waits for.
+    """
+
+    def __init__(
+        self,
+        client: DockerClient,
+        pod: Callable[[NodeName], Pod],
+        kill: Callable[[NodeName], None],
+    ) -> None:
+        self._client = client
+        self._pod = pod
+        self._kill = kill
+        self._throttled: set[NodeName] = set()
+        self._limited: set[NodeName] = set()
+
+    def terminate(self, node: NodeName, patience_s: float) -> int | None:
+        """SIGTERM for the node's first process; its exit code, None where it did not end in time.
+
+        It is left alone then. One that has ended before tells how.
+        """
+        pod = self._pod(node)
+        container: Any = pod.node_container
+        with engine_action(f"terminate {node}", str(container.name)):
+            try:
+                container.kill("SIGTERM")
+            except docker.errors.APIError as error:
+                if "is not running" not in str(error):
+                    raise
+            try:
+                return int(container.wait(timeout=patience_s)["StatusCode"])
+            except (requests.exceptions.ReadTimeout, requests.exceptions.ConnectionError):
+                # The wait's own time is over, or the engine is gone: that the next line tells.
+                return pod.exit_code()
+
+    # --- processor ----------------------------------------------------------------------------
+
+    def throttle(self, node: NodeName, cpu_share: float) -> None:
+        """Let all of the node's processes have this share of one processor; also once restarted."""
+        self._throttled.add(node)
+        self._update(
+            f"throttle {node}", node, cpu_period=_PERIOD_US, cpu_quota=round(cpu_share * _PERIOD_US)
+        )
+
+    def unthrottle(self, node: NodeName) -> None:
+        """Let the node have what it can get."""
+        self._update(
+            f"end the throttle of {node}", node, cpu_period=_PERIOD_US, cpu_quota=_NO_QUOTA
+        )
+        self._throttled.discard(node)
+
+    def throttled(self, node: NodeName) -> float | None:
+        """The share that the kernel enforces now; where its files are not here, by the engine."""
+        pod = self._pod(node)
+        state = pod.status()
+        attributes: Any = pod.node_container.attrs
+        if state in ("running", "paused"):
+            seen = enforced_share(int(attributes["State"]["Pid"]))
+            if seen is not None:
+                return seen or None
+        quota = int(attributes["HostConfig"].get("CpuQuota") or 0)
+        period = int(attributes["HostConfig"].get("CpuPeriod") or 0) or _PERIOD_US
+        return quota / period if quota > 0 else None
+
+    # --- memory -------------------------------------------------------------------------------
+
+    def limit_memory(self, node: NodeName, limit_mib: int) -> None:
+        """Let the node have so much memory and no swap; also once restarted.
+
+        The kernel takes no memory away that is in use: a node that uses more already is killed
+        here, as the kernel kills one that asks for more.
+        """
+        self._limited.add(node)
+        action, size = f"limit the memory of {node}", limit_mib * _BYTES_PER_MIB
+        try:
+            self._update(action, node, mem_limit=size, memswap_limit=size)
+        except HarnessError as error:
+            if not any(words in str(error) for words in _IN_USE):
+                raise
+            self._kill(node)
+            self._update(action, node, mem_limit=size, memswap_limit=size)
+
+    def unlimit_memory(self, node: NodeName) -> None:
+        """Let it have what it was deployed with; without a limit, all that this machine has."""
+        spec_mib = self._pod(node).spec.memory_limit_mib
+        with engine_action(f"end the memory limit of {node}", node):
+            engine: Any = self._client.info()
+        size = int(engine["MemTotal"]) if spec_mib is None else spec_mib * _BYTES_PER_MIB
+        self._update(f"end the memory limit of {node}", node, mem_limit=size, memswap_limit=size)
+        self._limited.discard(node)
+
+    def was_out_of_memory(self, node: NodeName) -> bool:
+        """Whether the kernel ended the node's last life, or a part of it, for want of memory."""
+        pod = self._pod(node)
+        pod.status()
+        attributes: Any = pod.node_container.attrs
+        return bool(attributes["State"]["OOMKilled"])
+
+    def heal_all(self) -> None:
+        """Undo all limits."""
+        for node in sorted(self._throttled):
+            self.unthrottle(node)
+        for node in sorted(self._limited):
+            self.unlimit_memory(node)
+
+    def _update(self, action: str, node: NodeName, **limits: int) -> None:
+        container = self._pod(node).node_container
+        api: Any = self._client.api
+        with engine_action(action, str(container.name)):
+            api.update_container(container.id, **limits)
+
+
+def enforced_share(
+    process: int, proc: Path = Path("/proc"), cgroups: Path = CGROUPS
+) -> float | None:
+    """The share of one processor that a process's control group may have.
+
+    0: no limit; None: the kernel's files are not to be seen here.
+    """
+    group = control_group(process, "cpu", ("cpu.max", "cpu.cfs_quota_us"), proc, cgroups)
+    if group is None:
+        return None
+    try:
+        if (group / "cpu.max").is_file():
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota = (group / "cpu.cfs_quota_us").read_text()
+            period = (group / "cpu.cfs_period_us").read_text()
+    except OSError:
+        return None  # the group went away with its process
+    return 0.0 if quota == "max" or int(quota) < 0 else int(quota) / int(period)

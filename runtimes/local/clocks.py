@@ -1,0 +1,256 @@
+"""Wrong wall clocks of nodes on this machine: libfaketime from where the machine has it.
+
+Only nodes with namespaces have them: the library keeps a piece of shared memory by process number,
+which plain processes would leave behind, and nodes with numbers of their own would share. A clock
+is a file in the node's folder; a drift is made by a thread that rewrites it, so it does not depend
+on when a program was started, nor changes how long its timeouts are.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
+
+from contracts.arms import ClockWarp
+from contracts.errors import CapabilityError, HarnessError
+from contracts.names import NodeName
+from contracts.runtime import NodeSpec
+from runtimes.lacking import LackingClocks
+from runtimes.local.mode import Mode
+from runtimes.wall_clocks import (
+    LIBRARY,
+    READING,
+    TRUE_TIME,
+    clock_environment,
+    offset_line,
+    offset_of_reading,
+    why_no_clock,
+)
+
+_FILE: Final = "clock"
+_TICK_S: Final = 0.01
+_READING_PATIENCE_S: Final = 30.0
+#: A program that was just started has yet to load its libraries.
+_LOADING_PATIENCE_S: Final = 5.0
+_LOADING_INTERVAL_S: Final = 0.02
+
+
+@functools.cache
+def clock_library() -> Path | None:
+    """Where this machine has libfaketime, None where it has none."""
+    for folder in ("/usr/lib", "/usr/lib64", "/lib", "/usr/local/lib"):
+        for pattern in (f"faketime/{LIBRARY}", f"*/faketime/{LIBRARY}"):
+            for found in sorted(Path(folder).glob(pattern)):
+                return found
+    return None
+
+
+def clocks_of(
+    mode: Mode, folder: Callable[[NodeName], Path], ask: Callable[..., Any]
+) -> "LocalClocks | LackingClocks":
+    """The clocks of a runtime's nodes, or what refuses them with the reason."""
+    library = clock_library()
+    if mode.way == "processes":
+        problem = f"a node has a clock of its own only in namespaces ({mode.words()})"
+        return LackingClocks("local", "Leave this fault out of the plan", problem)
+    if library is None:
+        next_step = "Install libfaketime (Debian: apt-get install libfaketime)"
+        problem = "this machine has no libfaketime to give a node a clock of its own"
+        return LackingClocks("local", next_step, problem)
+    return LocalClocks(folder, ask, library)
+
+
+class LocalClocks:
+    """Implements :class:`contracts.arms.ClockArm` for nodes with namespaces.
+
+    Args:
+        folder: of a deployed node; raises HarnessError for any other.
+        ask: of the host.
+        library: as the machine has it.
+    """
+
+    def __init__(
+        self,
+        folder: Callable[[NodeName], Path],
+        ask: Callable[..., Any],
+        library: Path,
+    ) -> None:
+        self._folder = folder
+        self._ask = ask
+        self._library = library
+        self._tickers: dict[NodeName, _Ticker] = {}
+        self._clocked: set[NodeName] = set()
+
+    def equip(self, node: NodeSpec) -> NodeSpec:
+        """The node with a program that reads its own clock."""
+        file = self._folder(node.name) / _FILE
+        _write(file, TRUE_TIME)
+        self._clocked.add(node.name)
+        preload = self._environment(file, node.environment)
+        words = (f"{name}={value}" for name, value in preload.items())
+        # Only the program: what stands above it keeps the true time.
+        return msgspec.structs.replace(node, command=("env", *words, *node.command))
+
+    def check_all(self) -> None:
+        """After the deployment: refuse programs that would go by the true time all the same.
+
+        Raises:
+            CapabilityError: one does; says why.
+        """
+        for node in sorted(self._clocked):
+            self.check(node)
+
+    def check(self, node: NodeName) -> None:
+        """Refuse a running program that would go by the true time all the same.
+
+        Raises:
+            CapabilityError: it does; says why.
+        """
+        problems: list[str | None] = [None]
+
+        def is_loaded() -> bool:
+            seen = self._ask(f"look at the program of {node}", node, "program", LIBRARY)
+            if seen is None:
+                return True
+            problems[0] = why_no_clock(bytes(seen[1]), bool(seen[0]))
+            return problems[0] is None
+
+        try:
+            Retrying(
+                retry=retry_if_not_result(bool),
+                stop=stop_after_delay(_LOADING_PATIENCE_S),
+                wait=wait_fixed(_LOADING_INTERVAL_S),
+            )(is_loaded)
+        except RetryError:
+            raise CapabilityError(
+                f"give {node} a clock of its own",
+                "runtime local",
+                str(problems[0]),
+                "Leave clock faults out of the plan",
+            ) from None
+
+    def warp(self, node: NodeName, warp: ClockWarp) -> None:
+        """Have the node's clock go so from now on.
+
+        Raises:
+            CapabilityError: the node's program goes by the true time whatever is done; says why.
+        """
+        file = self._file(f"set wrong the clock of {node}", node)
+        self.check(node)
+        self._stop(node)
+        self._write(node, file, offset_line(warp, 0))
+        if warp.drift_ppm:
+            self._tickers[node] = _Ticker(file, warp)
+
+    def unwarp(self, node: NodeName) -> None:
+        """Let the node have the true time."""
+        file = self._file(f"set right the clock of {node}", node)
+        self._stop(node)
+        self._write(node, file, TRUE_TIME)
+
+    def offset_ms(self, node: NodeName) -> int:
+        """How far ahead the clock is, read by the node's means beside the true one."""
+        file = self._file(f"read the clock of {node}", node)
+        environment = {**os.environ, **self._environment(file, os.environ)}
+        shell = shutil.which("sh") or "/bin/sh"
+        try:
+            done = subprocess.run(
+                [shell, "-c", READING],
+                env=environment,
+                capture_output=True,
+                check=False,
+                timeout=_READING_PATIENCE_S,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise _unreadable(node, str(error)) from error
+        offset = offset_of_reading(done.stdout.decode(errors="replace"))
+        if offset is None:
+            said = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
+            raise _unreadable(node, said or "the date program printed no numbers")
+        return offset
+
+    def heal_all(self) -> None:
+        """Let all nodes have the true time."""
+        for node in sorted(self._clocked):
+            self.unwarp(node)
+
+    def forget(self) -> None:
+        """The nodes are gone: write nothing more. Safe to call twice."""
+        for node in sorted(self._clocked):
+            self._stop(node)
+        self._clocked.clear()
+
+    def _environment(self, file: Path, own: Any) -> dict[str, str]:
+        return clock_environment(str(self._library), str(file), own)
+
+    def _stop(self, node: NodeName) -> None:
+        ticker = self._tickers.pop(node, None)
+        if ticker is not None:
+            ticker.stop()
+
+    def _write(self, node: NodeName, file: Path, content: str) -> None:
+        try:
+            _write(file, content)
+        except OSError as error:
+            raise HarnessError(
+                f"set the clock of {node}",
+                str(file),
+                error.strerror or str(error),
+                "Make room on that disk",
+            ) from error
+
+    def _file(self, action: str, node: NodeName) -> Path:
+        folder = self._folder(node)
+        if node not in self._clocked:
+            raise CapabilityError(
+                action,
+                "runtime local",
+                "these nodes were deployed without clocks of their own",
+                "Plans with clock faults deploy them so (DeploymentSpec.clocks)",
+            )
+        return folder / _FILE
+
+
+class _Ticker:
+    """Rewrites a clock's file until it is stopped."""
+
+    def __init__(self, file: Path, warp: ClockWarp) -> None:
+        self._file = file
+        self._warp = warp
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="clock", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when nothing more is written."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        began = time.monotonic_ns()
+        while not self._is_over.wait(_TICK_S):
+            try:
+                _write(self._file, offset_line(self._warp, time.monotonic_ns() - began))
+            except OSError:
+                return  # a full disk: the clock stays as it is, and the next act says so
+
+
+def _write(file: Path, content: str) -> None:
+    """Replace the file at once: a reader sees the old or the new one, whole."""
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.write_text(content)
+    fresh.replace(file)
+
+
+def _unreadable(node: NodeName, problem: str) -> HarnessError:
+    return HarnessError(
+        f"read the clock of {node}", "sh, env and date", problem, "Look at these programs"
+    )

@@ -1,0 +1,156 @@
+"""Processes of nodes on this machine: ended in order, starved of processor and memory.
+
+Limits take a control group for each node, which an ordinary user hardly ever may make: they are
+refused then, with the reason.
+"""
+
+import errno
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from contracts.errors import CapabilityError, HarnessError
+from contracts.names import NodeName
+from runtimes.local.control_groups import Controller, NodeGroups, possible_bases
+
+_INTERVAL_S: Final = 0.02
+_BYTES_PER_MIB: Final = 1 << 20
+#: Asks the host: action for the error, node, method, further arguments.
+Ask = Callable[..., Any]
+
+
+class LocalProcesses:
+    """Implements :class:`contracts.arms.ProcessArm` for processes below one host process.
+
+    Args:
+        ask: of the host.
+        bases: where control groups can be made, asked when needed.
+    """
+
+    def __init__(
+        self, ask: Ask, bases: Callable[[], Mapping[Controller, Path]] = possible_bases
+    ) -> None:
+        self._ask = ask
+        self._bases = bases
+        self._groups: NodeGroups | None = None
+        self._nodes: tuple[NodeName, ...] = ()
+
+    def make_groups(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, tuple[str, ...]]:
+        """Prepare limits of these nodes; what each node's processes must enter.
+
+        Raises:
+            HarnessError: the kernel refuses.
+        """
+        bases = self._bases()
+        self._nodes = tuple(nodes)
+        if not bases or not nodes:
+            return {}
+        try:
+            self._groups = NodeGroups(nodes, bases)
+        except OSError as error:
+            raise HarnessError(
+                "make the nodes' control groups",
+                str(error.filename),
+                error.strerror or str(error),
+                "Make room for control groups",
+            ) from error
+        return {node: self.folders(node) for node in nodes}
+
+    def folders(self, node: NodeName) -> tuple[str, ...]:
+        """The control groups of a node that was prepared; none where there are none."""
+        return () if self._groups is None else self._groups.folders(node)
+
+    def remove_groups(self) -> None:
+        """Once the nodes' processes are gone. Safe to call twice."""
+        groups, self._groups = self._groups, None
+        if groups is not None:
+            groups.remove()
+
+    def terminate(self, node: NodeName, patience_s: float) -> int | None:
+        """SIGTERM for the node's first process; its exit code, None where it did not end in time.
+
+        It is left alone then. One that has ended before tells how.
+        """
+        self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
+        waiting: Retrying = Retrying(
+            retry=retry_if_result(lambda code: code is None),
+            stop=stop_after_delay(patience_s),
+            wait=wait_fixed(_INTERVAL_S),
+        )
+        try:
+            return waiting(lambda: self._ask(f"look at {node}", node, "exit_code"))
+        except RetryError:
+            return None
+
+    def throttle(self, node: NodeName, cpu_share: float) -> None:
+        """Let all of the node's processes have this share of one processor; also once restarted."""
+        action = f"throttle {node}"
+        groups = self._limited(action, "cpu")
+        self._do(action, node, lambda: groups.limit_cpu(node, cpu_share))
+
+    def unthrottle(self, node: NodeName) -> None:
+        """Let the node have what it can get."""
+        action = f"end the throttle of {node}"
+        groups = self._limited(action, "cpu")
+        self._do(action, node, lambda: groups.limit_cpu(node, None))
+
+    def throttled(self, node: NodeName) -> float | None:
+        """The share that the kernel enforces now; None: no limit, or no control group."""
+        groups = self._groups
+        if groups is None or "cpu" not in self._bases():
+            return None
+        return self._do(f"look at {node}", node, lambda: groups.cpu_share(node))
+
+    def limit_memory(self, node: NodeName, limit_mib: int) -> None:
+        """Let the node have so much memory and no swap; also once restarted.
+
+        Cgroup v1 takes no memory away that is in use: a node that uses more already is killed
+        here, as the kernel kills one that asks for more.
+        """
+        action, size = f"limit the memory of {node}", limit_mib * _BYTES_PER_MIB
+        groups = self._limited(action, "memory")
+        try:
+            groups.limit_memory(node, size)
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                self._ask(action, node, "kill")
+            self._do(action, node, lambda: groups.limit_memory(node, size))
+
+    def unlimit_memory(self, node: NodeName) -> None:
+        """Let the node have what it can get."""
+        action = f"end the memory limit of {node}"
+        groups = self._limited(action, "memory")
+        self._do(action, node, lambda: groups.limit_memory(node, None))
+
+    def heal_all(self) -> None:
+        """Undo all limits."""
+        if self._groups is None:
+            return
+        for node in self._nodes:
+            for controller in self._bases():
+                (self.unthrottle if controller == "cpu" else self.unlimit_memory)(node)
+
+    def _limited(self, action: str, controller: Controller) -> NodeGroups:
+        if controller not in self._bases():
+            problem = f"this user cannot make a control group for {controller} on this machine"
+            next_step = "Run it as root, use --runtime docker, or leave this fault out of the plan"
+        elif self._groups is None:
+            problem = "these nodes were deployed without control groups of their own"
+            next_step = "Plans with cpu and memory faults deploy them so (DeploymentSpec.limits)"
+        else:
+            return self._groups
+        raise CapabilityError(action, "runtime local", problem, next_step)
+
+    def _do(self, action: str, node: NodeName, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except OSError as error:
+            raise HarnessError(
+                action,
+                node,
+                f"{error.filename}: {error.strerror}",
+                "`splitbrain doctor` says what works here",
+            ) from error

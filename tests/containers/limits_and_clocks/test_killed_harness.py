@@ -1,0 +1,85 @@
+"""A harness that dies amid a drift leaves nobody who rewrites a clock, and no volume."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import DockerClient
+
+from contracts.names import RunId
+from history.run_folder import RunFolder
+from runtimes.docker import sweep
+from runtimes.docker.engine import connect
+from runtimes.docker.names import ROLE_LABEL, RUN_LABEL
+from runtimes.watchdog import LOG_NAME
+from tests.containers.web_servers import await_true, resources
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
+
+PROJECT = Path(__file__).parents[3]
+
+#: Deploys one node, lets its clock drift and its processor be scarce, says so and stays.
+HARNESS = """
+import fcntl, pathlib, signal, sys
+import msgspec
+from contracts.arms import ClockWarp
+from contracts.names import NodeName
+from history.run_folder import RunFolder
+from runtimes.docker.runtime import DockerRuntime
+from tests.containers.web_servers import specification
+
+folder, node = pathlib.Path(sys.argv[1]), NodeName("n1")
+lock = RunFolder(folder).lock.open("w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+runtime = DockerRuntime()
+runtime.prepare([])
+spec = msgspec.structs.replace(specification(folder, node), clocks="own", limits="own")
+runtime.deploy(spec)
+runtime.clocks.warp(node, ClockWarp(drift_ppm=100_000))
+runtime.processes.throttle(node, 0.5)
+print(spec.run_id, flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def engine() -> Iterator[DockerClient]:
+    client = connect()
+    yield client
+    client.close()
+
+
+def programs(engine: DockerClient, run_id: RunId) -> str:
+    """What runs in the node's pause container."""
+    containers: Any = engine.containers
+    labels = [f"{RUN_LABEL}={run_id}", f"{ROLE_LABEL}=pod"]
+    (pod,) = containers.list(filters={"label": labels})
+    return " ".join(" ".join(words) for words in pod.top()["Processes"])
+
+
+def test_the_watchdog_ends_the_drift_and_a_sweep_removes_the_clock(
+    tmp_path: Path, engine: DockerClient
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(tmp_path)],
+        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
+    ) as harness:  # fmt: skip
+        assert harness.stdout is not None
+        run_id = RunId(harness.stdout.readline().strip())
+        assert run_id
+        before = programs(engine, run_id)
+        volumes = resources(engine, run_id)["volumes"]
+        harness.send_signal(signal.SIGKILL)
+    try:
+        assert "clock.py tick" in before
+        assert len(volumes) == 2
+        await_true(lambda: "its nodes are stopped" in (tmp_path / LOG_NAME).read_text(), 60)
+        assert "clock.py" not in programs(engine, run_id)
+    finally:
+        (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)
+    assert swept.problem is None
+    assert resources(engine, run_id) == {}

@@ -1,0 +1,182 @@
+"""Nodes with wall clocks of their own: what their programs see, and what they do not."""
+
+import platform
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from contracts.arms import ClockWarp
+from contracts.errors import CapabilityError
+from contracts.runtime import Mount
+from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
+from tests.runtimes.node_programs import (
+    N1,
+    N2,
+    NAMES,
+    PROGRAM,
+    RUNTIMES,
+    ObservableRuntime,
+    ask,
+    await_serving,
+    await_true,
+    link,
+    living,
+    specification,
+)
+
+PORT = "client"
+#: Tells both of its clocks at one moment.
+CLOCKS = PROGRAM.replace(
+    'return f"{time.monotonic()}"', 'return f"{time.time()} {time.monotonic()}"'
+)
+AN_HOUR_MS = 3_600_000
+#: What asking may take on a machine under load.
+SLACK_MS = 500
+
+
+@pytest.fixture(scope="module", params=[DOCKER, NAMESPACES])
+def deployed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObservableRuntime]:
+    """As everywhere here, with clocks of their own."""
+    runtime = RUNTIMES[request.param]()
+    with living(tmp_path_factory.mktemp("run")) as folder:
+        spec = specification(runtime, Path(folder))
+        nodes = tuple(
+            msgspec.structs.replace(
+                node,
+                command=tuple(CLOCKS if word == PROGRAM else word for word in node.command),
+            )
+            for node in spec.nodes
+        )
+        runtime.deploy(msgspec.structs.replace(spec, nodes=nodes, clocks="own"))
+        try:
+            await_serving(runtime)
+            yield runtime
+        finally:
+            runtime.teardown()
+
+
+def clocks(cluster: ObservableRuntime) -> tuple[float, float]:
+    wall, monotonic = ask(cluster, N1, "beat").split()
+    return float(wall), float(monotonic)
+
+
+def is_ahead(cluster: ObservableRuntime, offset_ms: int) -> bool:
+    return abs(cluster.clocks.offset_ms(N1) - offset_ms) < SLACK_MS
+
+
+def test_a_clock_that_nobody_touched_is_right(cluster: ObservableRuntime) -> None:
+    assert "clock" in cluster.capabilities()
+    assert all(abs(cluster.clocks.offset_ms(node)) < SLACK_MS for node in NAMES)
+
+
+@pytest.mark.parametrize("offset_ms", [AN_HOUR_MS, -AN_HOUR_MS, -1_500])
+def test_a_jump_is_seen_by_the_program_at_once_and_its_monotonic_clock_goes_on(
+    cluster: ObservableRuntime, offset_ms: int
+) -> None:
+    wall, monotonic = clocks(cluster)
+    cluster.clocks.warp(N1, ClockWarp(offset_ms=offset_ms))
+    cluster.clocks.warp(N1, ClockWarp(offset_ms=offset_ms))
+    later, on = clocks(cluster)
+    assert abs((later - wall) - (on - monotonic) - offset_ms / 1000) < SLACK_MS / 1000
+    assert is_ahead(cluster, offset_ms)
+    assert abs(cluster.clocks.offset_ms(N2)) < SLACK_MS
+    cluster.clocks.unwarp(N1)
+    cluster.clocks.unwarp(N1)
+    right, at = clocks(cluster)
+    assert abs((right - wall) - (at - monotonic)) < SLACK_MS / 1000
+    assert is_ahead(cluster, 0)
+
+
+@pytest.mark.parametrize("drift_ppm", [500_000, -500_000])
+def test_a_drift_grows_and_is_gone_when_undone(cluster: ObservableRuntime, drift_ppm: int) -> None:
+    wall, monotonic = clocks(cluster)
+    cluster.clocks.warp(N1, ClockWarp(drift_ppm=drift_ppm))
+
+    def is_far_off() -> bool:
+        return abs(cluster.clocks.offset_ms(N1)) > SLACK_MS
+
+    await_true(is_far_off)
+    assert (cluster.clocks.offset_ms(N1) > 0) == (drift_ppm > 0)
+    later, on = clocks(cluster)
+    rate = (later - wall) / (on - monotonic)
+    assert (rate > 1.05) if drift_ppm > 0 else (rate < 0.95)
+    cluster.clocks.unwarp(N1)
+    assert is_ahead(cluster, 0)
+
+
+def test_a_wrong_clock_outlasts_the_nodes_life_and_can_be_read_meanwhile(
+    cluster: ObservableRuntime,
+) -> None:
+    cluster.clocks.warp(N1, ClockWarp(offset_ms=AN_HOUR_MS))
+    cluster.kill(N1)
+    assert is_ahead(cluster, AN_HOUR_MS)
+    cluster.start(N1)
+    await_true(lambda: cluster.reachable(link(N1, N1), PORT, 1.0))
+    assert is_ahead(cluster, AN_HOUR_MS)
+    wall, _ = clocks(cluster)
+    assert wall - float(ask(cluster, N2, "beat").split()[0]) > AN_HOUR_MS / 2000
+
+
+def test_healing_all_sets_every_clock_right(cluster: ObservableRuntime) -> None:
+    cluster.clocks.warp(N1, ClockWarp(offset_ms=AN_HOUR_MS, drift_ppm=100_000))
+    cluster.heal_all()
+    assert is_ahead(cluster, 0)
+
+
+@pytest.mark.parametrize("name", [DOCKER, NAMESPACES, PROCESSES])
+def test_nodes_without_clocks_of_their_own_refuse_and_say_so(name: str, run_folder: Path) -> None:
+    runtime = RUNTIMES[name]()
+    try:
+        runtime.deploy(specification(runtime, run_folder))
+        with pytest.raises(CapabilityError, match="clock"):
+            runtime.clocks.warp(N1, ClockWarp(offset_ms=1))
+    finally:
+        runtime.teardown()
+
+
+#: Machine code that waits for ever (``ppoll`` without an end), by the machine's name.
+FOREVER = {
+    "x86_64": bytes.fromhex("31ff31f631d24d31d2b80f0100000f05ebef"),
+    "aarch64": struct.pack(
+        "<7I", 0xD2800928, 0xD2800000, 0xD2800001, 0xD2800002, 0xD2800003, 0xD4000001, 0x17FFFFFA
+    ),
+}
+
+
+def static_program() -> bytes:
+    """The smallest program that names no loader."""
+    code, base = FOREVER[platform.machine()], 0x400000
+    kind = {"x86_64": 62, "aarch64": 183}[platform.machine()]
+    size = 64 + 56
+    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header = struct.pack("<HHIQQQIHHHHHH", 2, kind, 1, base + size, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    length = size + len(code)
+    return (
+        ident + header + struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, length, length, 4096) + code
+    )
+
+
+@pytest.mark.parametrize("name", [DOCKER, NAMESPACES])
+def test_a_static_program_is_refused_before_the_run_with_the_reason(
+    name: str, run_folder: Path
+) -> None:
+    runtime = RUNTIMES[name]()
+    folder = run_folder.absolute() / "programs"
+    folder.mkdir()
+    program = folder / "waits"
+    program.write_bytes(static_program())
+    program.chmod(0o755)
+    spec = specification(runtime, run_folder, [N1], command=[str(program)])
+    (node,) = spec.nodes
+    node = msgspec.structs.replace(node, mounts=(Mount(folder, str(folder), read_only=True),))
+    try:
+        with pytest.raises(CapabilityError, match="linked statically"):
+            runtime.deploy(msgspec.structs.replace(spec, nodes=(node,), clocks="own"))
+        assert list(runtime.nodes()) == []
+    finally:
+        runtime.teardown()
