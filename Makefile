@@ -109,6 +109,7 @@ unit: setup
 test: setup format lint types contracts tidy ## all that gates a change: containers, Spark and browser too
 	@bash docker/engine.sh
 	bash docker/chromium.sh
+	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
 	$(BIN)/python -m harness.images
 	$(PYTEST) --durations=15
 

@@ -85,7 +85,7 @@ class CpuOptions(msgspec.Struct, frozen=True):
 class MemoryOptions(msgspec.Struct, frozen=True):
     """Of a memory limit."""
 
-    limit_mib: Annotated[int, Meta(ge=8, le=1 << 20)] = 48
+    limit_mib: Annotated[int, Meta(ge=8, le=1 << 20)] = 24
 
 
 Direction = Literal["both", "in", "out"]
