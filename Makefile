@@ -17,6 +17,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/uv/bin/uv
 PYTEST := $(BIN)/python -m pytest
+# Tests that need no engine, no Java and no browser, and that may share the cores.
+UNIT := not containers and not spark and not browser and not slow
 VENDOR := harness/report/vendor
 
 # The type checker comes whole in its wheel; it need not ask the network for newer versions.
@@ -102,16 +104,16 @@ tidy: setup
 	@$(BIN)/python -m tidy
 
 unit: setup
-	@$(PYTEST) -q --numprocesses auto \
-		-m "not containers and not spark and not browser and not slow"
+	@$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 
-# One pytest run at the end, so that the last line tells all.
+# What needs no engine goes first and on all cores; the rest measures time, so it runs alone.
 test: setup format lint types contracts tidy ## all that gates a change: containers, Spark and browser too
 	@bash docker/engine.sh
 	bash docker/chromium.sh
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
 	$(BIN)/python -m harness.images
-	$(PYTEST) --durations=15
+	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
+	$(PYTEST) -m "not ($(UNIT))" --durations=15
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.

@@ -9,13 +9,11 @@ from docker import DockerClient
 from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.fault import Link
-from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, NodeSpec
+from runtimes.docker.images import POD
 from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
 
-#: The base has all that a web server needs.
-WEB_SERVER = ImageSource("splitbrain-pod", "pod")
 NAMES = (NodeName("n1"), NodeName("n2"), NodeName("n3"))
 
 #: Counts its starts in its data folder, then serves it.
@@ -36,7 +34,7 @@ def await_true(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
 def specification(
     run_folder: Path,
     *names: NodeName,
-    image: str = WEB_SERVER.name,
+    image: str = POD.name,
     command: tuple[str, ...] = ("sh", "-c", SERVER),
 ) -> DeploymentSpec:
     return DeploymentSpec(

@@ -17,7 +17,6 @@ from docker import DockerClient
 from docker.types import IPAMConfig, IPAMPool
 
 from contracts.errors import HarnessError
-from contracts.image import ImageSource
 from contracts.names import RunId
 from harness.store import is_alive
 from history.run_folder import RunFolder
@@ -114,7 +113,7 @@ def test_an_image_that_vanished_is_told_with_the_way_to_get_it(
 ) -> None:
     spec = specification(living_folder("a"), NAMES[0], image="splitbrain-absent")
     runtime = DockerRuntime()
-    runtime.prepare([ImageSource("splitbrain-pod", "pod")])
+    runtime.prepare([])
     with pytest.raises(HarnessError, match=r"its image is not in the engine.*make images"):
         runtime.deploy(spec)
     assert resources(engine, spec.run_id) == {}
