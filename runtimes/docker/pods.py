@@ -16,6 +16,7 @@ from docker.types import LogConfig
 from contracts.errors import HarnessError
 from contracts.runtime import Address, NodeSpec, NodeStatus
 from runtimes.docker.engine import engine_action
+from runtimes.docker.freezing import freeze
 from runtimes.docker.names import Role, RunMark
 from runtimes.wall_clocks import LIBRARY, clock_environment
 
@@ -231,11 +232,7 @@ class Pod:
     def pause(self) -> None:
         """Freeze every process of the node; nothing where it is frozen."""
         with engine_action(f"pause {self.spec.name}", str(self.node_container.name)):
-            try:
-                self.node_container.pause()
-            except docker.errors.APIError as error:
-                if "already paused" not in str(error):
-                    raise
+            freeze(self.node_container)
 
     def resume(self) -> None:
         """Undo pause; nothing where it is not frozen."""
