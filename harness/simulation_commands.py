@@ -16,6 +16,7 @@ def sim_command(
     *,
     seeds: str | None = None,
     scenario: Path | None = None,
+    like: Path | None = None,
     jobs: Annotated[int, Whole] = 1,
     system: str = DEFAULT_SYSTEM,
     bug: Annotated[list[str] | None, Repeatable] = None,
@@ -34,6 +35,9 @@ def sim_command(
         FIRST:END, such as 0:1000; END itself is not run.
     scenario
         Instead of seeds, one world: a scenario.json, as it is or edited.
+    like
+        Folder of a failed run in containers: worlds near its schedule are tried until one fails
+        with the same verdict; --seeds is 0:200 if not given.
     jobs
         Worker processes.
     system
@@ -58,6 +62,7 @@ def sim_command(
     options = SimOptions(
         seeds=seeds,
         scenario=scenario,
+        like=like,
         jobs=jobs,
         system=system,
         bugs=tuple(bug or ()),
