@@ -26,6 +26,7 @@ from history.plan import Plan
 from nemesis.awaiting import AT_LEADER, Tale
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind
+from nemesis.plan_shrink import PlanShape
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 from runtimes.simulated.streams import Streams
 
@@ -138,7 +139,6 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
     is_pinned = streams.chance("pin", 0.5)
     shift_us = streams.pick("shift", _SHIFTS_US)
     is_redrawn = streams.chance("draws", 0.5)
-    load_us = round(plan.time_limit_s * _US_PER_S)
     faults: list[SimulatedFault] = []
     for struck in likeness.faults:
         shifted_us = streams.between("shift", -shift_us, shift_us)
@@ -156,22 +156,70 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
                 options=options_of(fault),
             )
         )
+    return _world(
+        likeness,
+        PlanShape(
+            faults=(),
+            time_limit_ms=round(plan.time_limit_s * 1000),
+            nodes=len(plan.nodes),
+            clients=plan.concurrency,
+            rate=plan.rate,
+        ),
+        seed,
+        tuple(faults),
+    )
+
+
+def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
+    """A world near a run as a plan that may become smaller; times are cut to milliseconds."""
+    originals = {struck.scheduled.index: struck.scheduled for struck in likeness.faults}
+    return PlanShape(
+        faults=tuple(planned_fault(fault, originals[fault.index]) for fault in scenario.faults),
+        time_limit_ms=scenario.load_us // _US_PER_MS,
+        nodes=scenario.nodes,
+        clients=scenario.load.clients,
+        rate=scenario.load.rate,
+    )
+
+
+def scenario_of_shape(likeness: Likeness, shape: PlanShape, seed: int) -> Scenario:
+    """The world of a plan that is near the run, or smaller."""
+    faults = tuple(
+        SimulatedFault(
+            index=fault.index,
+            kind=fault.kind,
+            target=fault.target,
+            when=moment_of(fault),
+            duration_us=fault.duration_ms * _US_PER_MS,
+            draw=fault.draw,
+            options=options_of(fault),
+        )
+        for fault in shape.faults
+    )
+    return _world(likeness, shape, seed, faults)
+
+
+def _world(
+    likeness: Likeness, shape: PlanShape, seed: int, faults: tuple[SimulatedFault, ...]
+) -> Scenario:
+    """A quiet world of the run's plan, as large as the shape, with these faults."""
+    plan = likeness.plan
     return Scenario(
         system=plan.system,
         seed=seed,
-        nodes=len(plan.nodes),
+        nodes=shape.nodes,
         bugs=plan.bugs,
         settings=dict(plan.settings),
         load=LoadOptions(
             workload=plan.workload,
             workload_options={name: str(value) for name, value in plan.workload_options.items()},
-            clients=plan.concurrency,
-            rate=plan.rate,
+            clients=shape.clients,
+            rate=shape.rate,
             timeout_us=max(1, round(plan.operation_timeout_s * _US_PER_S)),
         ),
-        faults=tuple(faults),
+        faults=faults,
         beyond_promise=any(one.scheduled.options.get(BEYOND_PROMISE) for one in likeness.faults),
-        load_us=load_us,
+        load_us=shape.time_limit_ms * _US_PER_MS,
         recovery=RecoveryOptions(patience_us=_PATIENCE_US),
         unwatched=True,
     )
