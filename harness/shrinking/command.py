@@ -33,6 +33,7 @@ from harness.shrinking.words import comment_lines, fault_lines, headline, to_be_
 from harness.simulation.like_command import wanted_verdict
 from harness.stop import Stop
 from harness.store import find_run, point_latest
+from harness.waiting import Waiting
 from history.run_folder import RunFolder
 from nemesis.k_of_n import Asking
 from nemesis.plan_shrink import PlanShape, ShrunkPlan, fits, shrink_plan
@@ -152,7 +153,8 @@ class _Search:
             is_stopped=self.stop.is_set,
         )
         # What a wrong request makes impossible is told before there is a folder.
-        self._ready(self._test).runtime.teardown()
+        with Waiting(self._console).during("making the runtime ready"):
+            self._ready(self._test).runtime.teardown()
         guess = self._rehearsed(budget)
         with ExitStack() as context:
             folder = SearchFolder(
