@@ -28,7 +28,7 @@ from harness.shrinking.display import SearchDisplay
 from harness.shrinking.oracle import INTERRUPTED, Answer, Oracle, RunBudget, Try
 from harness.shrinking.plan_runs import LoudInterrupts, PlanRuns, ready_test
 from harness.shrinking.rehearsal import Rehearsed, rehearsed
-from harness.shrinking.search_folder import SearchFolder
+from harness.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
 from harness.shrinking.words import comment_lines, fault_lines, headline, to_be_continued
 from harness.simulation.like_command import wanted_verdict
 from harness.stop import Stop
@@ -36,7 +36,7 @@ from harness.store import find_run, point_latest
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
 from nemesis.k_of_n import Asking
-from nemesis.plan_shrink import PlanShape, ShrunkPlan, fits, shrink_plan
+from nemesis.plan_shrink import PlanShape, fits, shrink_plan, with_faults
 
 #: What a search may take, and how a plan is asked about, unless somebody says otherwise.
 TRIES: Final = 3
@@ -126,7 +126,7 @@ class _Search:
         self._verdict = wanted_verdict(self._folder)
         if options.runs_folder is not None:
             check_runs_folder(options.runs_folder)
-        self._runs_folder = options.runs_folder or _runs_folder_of(self._folder)
+        self._runs_folder = options.runs_folder or runs_folder_of(self._folder)
         self._test = replay_options(
             options.run, pinned=options.pinned, runs_folder=self._runs_folder
         )
@@ -156,6 +156,9 @@ class _Search:
         with Waiting(self._console).during("making the runtime ready"):
             self._ready(self._test).runtime.teardown()
         guess = self._rehearsed(budget)
+        if (reason := budget.exhausted()) is not None:
+            say(self._console, f"{reason}: nothing was run, and nothing became smaller.")
+            return EXIT_UNKNOWN
         with ExitStack() as context:
             folder = SearchFolder(
                 self._runs_folder, self._folder.root.name, keeps_tries=self._options.keep_tries
@@ -211,7 +214,7 @@ class _Search:
                 if budget.exhausted() is None:
                     raise self._not_again(oracle)
                 return False
-        shrunk: ShrunkPlan = shrink_plan(start, oracle.fails, budget)
+        shrunk = shrink_plan(start, oracle.fails, budget)
         if budget.broken is not None and oracle.best is None:
             raise budget.broken
         return shrunk.is_minimal
@@ -219,12 +222,11 @@ class _Search:
     def _confirmed(self, oracle: Oracle, budget: RunBudget, guess: PlanShape) -> PlanShape | None:
         """The plan that simulation left, or its faults as the run had them, if one fails here."""
         left = {fault.index for fault in guess.faults}
-        as_run = msgspec.structs.replace(
-            self._start,
-            faults=tuple(fault for fault in self._start.faults if fault.index in left),
+        as_run = with_faults(
+            self._start, tuple(fault for fault in self._start.faults if fault.index in left)
         )
         candidates = [(guess, "as simulation left it")]
-        if as_run != self._start and as_run.faults:
+        if as_run not in (self._start, guess) and as_run.faults:
             candidates.append((as_run, "those faults as the run had them"))
         for shape, step in candidates:
             if budget.exhausted() is None and fits(shape) and oracle.fails(shape, step):
@@ -256,7 +258,7 @@ class _Search:
             say(
                 self._console,
                 f"{budget.exhausted()}: no plan was settled, so nothing became smaller "
-                f"({counted(budget.runs, 'run')}); every try stands in {folder.root}/tries.jsonl.",
+                f"({counted(budget.runs, 'run')}); every try stands in {folder.root / LEDGER}.",
             )
             return EXIT_UNKNOWN
         run = best.folders[-1]
@@ -266,11 +268,12 @@ class _Search:
         )
         for line in fault_lines(best.shape):
             say(self._console, line)
-        if not is_minimal and (how := to_be_continued(budget, run)) is not None:
+        if (how := to_be_continued(budget, run)) is not None:
             say(self._console, how)
         if budget.broken is not None:
             say(self._console, f"the search ended early: {budget.broken}")
         point_latest(self._runs_folder, run)
+        point_latest(folder.root, run)
         if best.shape.faults:
             say(self._console, f"plan:    {folder.plan}")
         say(self._console, f"test:    {read_results(RunFolder(run).results).reproduce}")
@@ -316,12 +319,6 @@ def start_of(options: TestOptions) -> PlanShape:
         clients=options.concurrency,
         rate=options.rate,
     )
-
-
-def _runs_folder_of(folder: RunFolder) -> Path:
-    """Where a run's search goes; a run that a search has left is searched beside that search."""
-    runs = folder.root.parent.parent
-    return runs.parent.parent if (runs / "tries.jsonl").exists() else runs
 
 
 def _check_numbers(options: SearchOptions) -> None:

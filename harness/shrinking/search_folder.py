@@ -16,6 +16,7 @@ import msgspec
 from contracts.errors import HarnessError
 from harness.atomic_file import write_atomically
 from harness.shrinking.oracle import Answer, Try
+from history.run_folder import RunFolder
 from history.writer import LineWriter
 from nemesis.plan_shrink import PlanShape
 from nemesis.plan_text import plan_toml
@@ -153,6 +154,12 @@ class SearchFolder:
                 error.strerror or str(error),
                 "Make room on that disk, or choose another --runs-folder.",
             ) from error
+
+
+def runs_folder_of(folder: RunFolder) -> Path:
+    """The folder of all runs; also for a run that a search has left, whose own is within it."""
+    runs = folder.root.parent.parent
+    return runs.parent.parent if (runs / LEDGER).exists() else runs
 
 
 def _made(parent: Path, run: str) -> Path:

@@ -16,13 +16,9 @@ def headline(
 ) -> str:
     """What became smaller, how often it failed, and whether anything may still go."""
     after = best.shape
-    cut_short = budget.exhausted()
-    if is_minimal:
-        how = "none of them can go alone"
-    elif cut_short is not None:
-        how = f"cut short: {cut_short}"
-    else:
-        how = "some may still go"
+    how = "none of them can go alone" if is_minimal else "some may still go"
+    if (reason := budget.exhausted()) is not None:
+        how += f"; cut short: {reason}"
     return (
         f"faults {len(before.faults)} -> {len(after.faults)}, seconds "
         f"{before.time_limit_ms / 1000:g} -> {after.time_limit_ms / 1000:g}, nodes {before.nodes} "

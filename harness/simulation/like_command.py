@@ -22,6 +22,7 @@ from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import check_bugs, check_simulated
 from harness.replay_verdicts import ReplayVerdict, recorded_verdict
 from harness.results import counted
+from harness.shrinking.search_folder import runs_folder_of
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import checkers_of, judged
 from harness.simulation.likeness import Likeness, like_scenario, likeness_of
@@ -174,7 +175,7 @@ def run_like(
         HarnessError: no worker process could be started.
     """
     folder = find_run(run_path)
-    order = order_of(folder, runs_folder or folder.root.parent.parent)
+    order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     interrupts = Interrupts(errors.print)

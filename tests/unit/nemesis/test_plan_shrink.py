@@ -133,7 +133,7 @@ def test_a_budget_ends_the_search_with_the_best_so_far() -> None:
         oracle = Oracle(needs(3), questions)
         shrunk = shrink_plan(plan(), oracle, oracle)
         assert len(oracle.asked) <= questions
-        assert not shrunk.is_minimal
+        assert not shrunk.is_minimal or [one.index for one in shrunk.shape.faults] == [3]
         assert shrunk.shape == (oracle.accepted[-1] if oracle.accepted else plan())
 
 

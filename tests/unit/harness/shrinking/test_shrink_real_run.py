@@ -244,6 +244,16 @@ def test_an_interrupted_search_keeps_the_best_so_far(search: Callable[..., Searc
     assert "run-12" not in kept_runs(searched.root)
 
 
+def test_a_search_that_is_ended_in_simulation_runs_nothing(
+    search: Callable[..., Searched],
+) -> None:
+    searched = search(needs(1), time_limit_s=1e-9)
+    assert searched.code == 2
+    assert "s are over: nothing was run, and nothing became smaller." in searched.told
+    assert searched.asked == []
+    assert not searched.root.exists()
+
+
 def test_ctrl_c_between_two_runs_ends_the_search(search: Callable[..., Searched]) -> None:
     def during(number: int) -> None:
         if number == 3:
