@@ -276,7 +276,7 @@ class _Search:
         point_latest(folder.root, run)
         if best.shape.faults:
             say(self._console, f"plan:    {folder.plan}")
-        say(self._console, f"test:    {read_results(RunFolder(run).results).reproduce}")
+        say(self._console, f"test:    {_command_of(best, run, folder)}")
         say(self._console, f"report:  {RunFolder(run).report}")
         say(self._console, f"folder:  {run}")
         times = f" --times {self._asking.tries}"
@@ -295,19 +295,28 @@ class _Watcher:
     ) -> None:
         self._folder, self._display, self._comment = folder, display, comment
 
-    def begins(self, answer: Answer, number: int) -> None:
+    def begins(self, answer: Answer) -> None:
         """The next try is about to be made."""
-        self._display.begins(answer, number)
+        self._display.begins(answer)
 
-    def took(self, answer: Answer, number: int, made: Try, *, is_same: bool) -> None:
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """A try was made."""
-        self._folder.took(answer, number, made, is_same=is_same)
-        self._display.took(answer, number, made, is_same=is_same)
+        self._folder.took(answer, made, is_same=is_same)
+        self._display.took(answer, made, is_same=is_same)
 
-    def answered(self, answer: Answer, number: int) -> None:
+    def answered(self, answer: Answer) -> None:
         """A plan is settled, or the budget has ended."""
         self._folder.answered(answer, self._comment(answer))
-        self._display.answered(answer, number)
+        self._display.answered(answer)
+
+
+def _command_of(best: Answer, run: Path, folder: SearchFolder) -> str:
+    """The command that runs the plan, by the name under which it stays."""
+    told = read_results(RunFolder(run).results).reproduce
+    if not best.shape.faults:
+        return told
+    tried = folder.plan_file(best.shape, best.number)
+    return told.replace(shlex.quote(str(tried)), shlex.quote(str(folder.plan)))
 
 
 def start_of(options: TestOptions) -> PlanShape:

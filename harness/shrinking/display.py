@@ -41,28 +41,25 @@ class SearchDisplay:
     ) -> None:
         self._area.__exit__(kind, error, trace)
 
-    def begins(self, answer: Answer, number: int) -> None:
+    def begins(self, answer: Answer) -> None:
         """The next try is about to be made."""
         made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
-        self._now = (
-            f"run {self._budget.runs + 1}, plan {number}: {answer.shape.words()} ({answer.step}); "
-            f"{made}, {self._asking.at_least} of {self._asking.tries} wanted"
-        )
+        plan = f"plan {answer.number}: {answer.shape.words()} ({answer.step})"
+        wanted = f"{self._asking.at_least} of {self._asking.tries} wanted"
+        self._now = f"run {self._budget.runs + 1}, {plan}; {made}, {wanted}"
 
-    def took(self, answer: Answer, number: int, made: Try, *, is_same: bool) -> None:
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """Tell of a try that the harness could not carry out, or that failed otherwise."""
         if made.problem is not None:
-            self._say(f"plan {number}: a try could not be carried out: {made.problem}")
+            self._say(f"plan {answer.number}: a try could not be carried out: {made.problem}")
         elif made.verdict is not None and made.verdict.is_invalid and not is_same:
-            self._say(f"plan {number}: a try failed otherwise: {made.verdict.words()}")
+            self._say(f"plan {answer.number}: a try failed otherwise: {made.verdict.words()}")
 
-    def answered(self, answer: Answer, number: int) -> None:
+    def answered(self, answer: Answer) -> None:
         """One line about a plan."""
         verdict = {True: "fails", False: "does not fail", None: "not settled"}[answer.fails]
-        self._say(
-            f"plan {number}: {answer.shape.words()} ({answer.step}) {verdict}, {answer.failed} of "
-            f"{answer.tried}"
-        )
+        plan = f"plan {answer.number}: {answer.shape.words()} ({answer.step})"
+        self._say(f"{plan} {verdict}, {answer.failed} of {answer.tried}")
 
     def _say(self, sentence: str) -> None:
         line = f"{self._budget.elapsed_s:7.1f} s  {sentence}"

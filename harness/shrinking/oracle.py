@@ -40,6 +40,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     shape: PlanShape
     step: str
+    #: Of the plan, from 1 in the order in which they are asked about.
+    number: int = 1
     #: Tries that came to a verdict, those with the wanted one, and those invalid with another.
     tried: int = 0
     failed: int = 0
@@ -97,15 +99,15 @@ class RunBudget:
 class Watcher(Protocol):
     """Told how the asking goes."""
 
-    def begins(self, answer: Answer, number: int) -> None:
-        """The next try is about to be made; ``number`` counts the plans from 1."""
+    def begins(self, answer: Answer) -> None:
+        """The next try is about to be made."""
         ...
 
-    def took(self, answer: Answer, number: int, made: Try, *, is_same: bool) -> None:
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """A try was made."""
         ...
 
-    def answered(self, answer: Answer, number: int) -> None:
+    def answered(self, answer: Answer) -> None:
         """A plan is settled, or the budget has ended."""
         ...
 
@@ -148,27 +150,27 @@ class Oracle:
         if known is not None and known.fails is not None:
             return known.fails
         number = len(self._answers) + (known is None)
-        answer = self._ask(Answer(shape=shape, step=step), number)
+        answer = self._ask(Answer(shape=shape, step=step, number=number))
         self._answers[digest] = answer
         if answer.fails:
             self.best = answer
-        self._watcher.answered(answer, number)
+        self._watcher.answered(answer)
         return answer.fails is True
 
-    def _ask(self, answer: Answer, number: int) -> Answer:
+    def _ask(self, answer: Answer) -> Answer:
         while True:
             fails = self._asking.settled(answer.failed, answer.tried)
             if fails is not None:
                 return msgspec.structs.replace(answer, fails=fails)
             if self._budget.exhausted() is not None:
                 return answer
-            self._watcher.begins(answer, number)
+            self._watcher.begins(answer)
             self._budget.runs += 1
-            made = self._run_plan(answer.shape, number)
+            made = self._run_plan(answer.shape, answer.number)
             self._count_failures(made)
             is_same = self._is_same(made.verdict)
             answer = _with(answer, made, is_same=is_same)
-            self._watcher.took(answer, number, made, is_same=is_same)
+            self._watcher.took(answer, made, is_same=is_same)
 
     def _is_same(self, verdict: ReplayVerdict | None) -> bool:
         if verdict is None:

@@ -97,12 +97,12 @@ class SearchFolder:
             self._write(path, plan_toml(shape.faults, [shape.words()]))
         return path
 
-    def took(self, answer: Answer, number: int, made: Try, *, is_same: bool) -> None:
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """Note a try."""
         shape = answer.shape
         self._ledger.append(
             TryLine(
-                plan=number,
+                plan=answer.number,
                 step=answer.step,
                 faults=tuple(fault.index for fault in shape.faults),
                 time_limit_ms=shape.time_limit_ms,

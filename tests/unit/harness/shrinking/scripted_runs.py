@@ -80,14 +80,14 @@ class Silent:
         self.tries: list[Try] = []
         self.answers: list[Answer] = []
 
-    def begins(self, answer: Answer, number: int) -> None:
+    def begins(self, answer: Answer) -> None:
         """Nothing."""
 
-    def took(self, answer: Answer, number: int, made: Try, *, is_same: bool) -> None:
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """Keep it."""
         self.tries.append(made)
 
-    def answered(self, answer: Answer, number: int) -> None:
+    def answered(self, answer: Answer) -> None:
         """Keep it."""
         self.answers.append(answer)
 

@@ -71,6 +71,7 @@ def test_a_run_is_shrunk_by_running_smaller_plans_of_it(
     assert "  partition of leader, at 600 ms for 900 ms" in told
     left = RunFolder((runs / "latest").resolve())
     assert left.root.parent.parent == runs / "shrinking" / failed.name
+    assert f"--nemesis {runs}/shrinking/{failed.name}/plan.toml" in told
     plan = decode_plan(left.plan.read_bytes())
     assert (plan.planned_faults, plan.bugs, plan.seed) == (1, ("ack-before-commit",), 3)
     assert plan.nemesis.endswith(".toml")
