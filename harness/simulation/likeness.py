@@ -41,6 +41,8 @@ _FAR_US: Final = 5_000_000
 _SHIFTS_US: Final = (0, 50_000, 300_000, 1_000_000)
 #: A fault lasts between three and five quarters of what it lasted.
 _LASTING_PERCENT: Final = (75, 125)
+#: Load after the last fault; what a fault has done shows soon after it.
+_TAIL_US: Final = 6_000_000
 _DRAW_MAX: Final = (1 << 32) - 1
 _PATIENCE_US: Final = 60_000_000
 _STREAM: Final = "like"
@@ -160,7 +162,7 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
         likeness,
         PlanShape(
             faults=(),
-            time_limit_ms=round(plan.time_limit_s * 1000),
+            time_limit_ms=_load_ms(likeness),
             nodes=len(plan.nodes),
             clients=plan.concurrency,
             rate=plan.rate,
@@ -168,6 +170,13 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
         seed,
         tuple(faults),
     )
+
+
+def _load_ms(likeness: Likeness) -> int:
+    """How long the clients work: as in the run, but not long after its last fault."""
+    limit_ms = round(likeness.plan.time_limit_s * 1000)
+    ends_us = [struck.at_us + struck.duration_us for struck in likeness.faults]
+    return min(limit_ms, (max(ends_us) + _TAIL_US) // _US_PER_MS) if ends_us else limit_ms
 
 
 def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:

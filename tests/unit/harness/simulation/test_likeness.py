@@ -62,6 +62,14 @@ def test_a_world_has_everything_that_the_run_says(likeness: Likeness) -> None:
     assert made.unwatched
 
 
+def test_a_world_ends_soon_after_the_last_fault_of_the_run(likeness: Likeness) -> None:
+    longer = msgspec.structs.replace(likeness.plan, time_limit_s=60.0)
+    made = like_scenario(msgspec.structs.replace(likeness, plan=longer), 0)
+    assert abs(made.load_us - (1_900_000 + 200_000 + 6_000_000)) < 20_000
+    calm = msgspec.structs.replace(likeness, plan=longer, faults=())
+    assert like_scenario(calm, 0).load_us == 60_000_000
+
+
 def test_faults_strike_where_and_about_when_they_did(likeness: Likeness) -> None:
     kill, partition, pause = likeness.faults
     assert (kill.target, partition.target) == ("follower", "leader")
