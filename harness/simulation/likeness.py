@@ -180,11 +180,22 @@ def _load_ms(likeness: Likeness) -> int:
 
 
 def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
-    """A world near a run as a plan that may become smaller; times are cut to milliseconds."""
+    """A world near a run as a plan that may become smaller; times are cut to milliseconds.
+
+    What the end of the load cuts off in the world, a plan must not have.
+    """
     originals = {struck.scheduled.index: struck.scheduled for struck in likeness.faults}
+    limit_ms = scenario.load_us // _US_PER_MS
+    planned = [planned_fault(fault, originals[fault.index]) for fault in scenario.faults]
     return PlanShape(
-        faults=tuple(planned_fault(fault, originals[fault.index]) for fault in scenario.faults),
-        time_limit_ms=scenario.load_us // _US_PER_MS,
+        faults=tuple(
+            msgspec.structs.replace(
+                fault, duration_ms=min(fault.duration_ms, limit_ms - fault.at_ms)
+            )
+            for fault in planned
+            if fault.at_ms < limit_ms
+        ),
+        time_limit_ms=limit_ms,
         nodes=scenario.nodes,
         clients=scenario.load.clients,
         rate=scenario.load.rate,

@@ -20,12 +20,15 @@ from harness.simulation.likeness import (
     like_scenario,
     likeness_of,
     planned_fault,
+    scenario_of_shape,
+    shape_of,
 )
 from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.simulation.scenario_rules import check_values
 from harness.simulation.trial import simulated_system
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
+from nemesis.plan_shrink import fits
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, SETTINGS, failed_run
 
@@ -132,6 +135,20 @@ def test_a_fault_of_a_world_becomes_one_of_a_plan_again(likeness: Likeness) -> N
         else:
             assert back.when is not None
             assert (back.when.on, back.when.delay_ms) == ("leads", made.when.delay_us // 1000)
+
+
+def test_every_world_is_a_plan_that_containers_take(likeness: Likeness) -> None:
+    """Also of a slow run, whose faults struck when the load was nearly over, or was."""
+    late = [
+        msgspec.structs.replace(struck, at_us=struck.at_us + 600_000) for struck in likeness.faults
+    ]
+    slow = msgspec.structs.replace(likeness, faults=tuple(late))
+    for seed in range(40):
+        scenario = like_scenario(slow, seed)
+        shape = shape_of(slow, scenario)
+        assert fits(shape), shape
+        assert len(shape.faults) <= 3
+        assert scenario_of_shape(slow, shape, seed).load_us == scenario.load_us
 
 
 def test_no_invariant_watches_such_a_world(likeness: Likeness) -> None:
