@@ -22,7 +22,7 @@ from harness.console_lines import say
 from harness.interrupts import LEFT_EXIT_CODE
 from harness.options import PreparedTest, TestOptions, check_runs_folder
 from harness.replay import replay_options
-from harness.results import EXIT_UNKNOWN, EXIT_VALID, counted
+from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
 from harness.results import read as read_results
 from harness.shrinking.display import SearchDisplay
 from harness.shrinking.oracle import INTERRUPTED, Answer, Oracle, RunBudget, Try
@@ -80,7 +80,8 @@ def shrink_real_run(
 ) -> int:
     """Shrink a run, show what is left, and return the exit code.
 
-    A search cut short by its limits came to what it was asked for; an interrupted one did not.
+    A search cut short by its limits came to what it was asked for; an interrupted one, or one whose
+    runs the harness could not carry out any more, did not.
 
     Args:
         options: what was asked for.
@@ -239,14 +240,21 @@ class _Search:
         return None
 
     def _not_again(self, oracle: Oracle) -> HarnessError:
-        asking = self._asking
+        asking, last = self._asking, oracle.last
+        assert last is not None
+        came_to = f"{last.failed} of {counted(last.tried, 'try', 'tries')} did"
+        others = ""
+        if last.otherwise:
+            came_to += f", {last.otherwise} failed otherwise"
+            others = "--any-failure takes any violation for the same one. "
         return HarnessError(
             "shrink the run",
             self._name,
             f"its own plan did not fail again with the same verdict in {asking.at_least} of "
-            f"{asking.tries} tries ({counted(oracle.plans, 'plan')} asked)",
-            f"Ask for less, such as --tries {3 * asking.tries} --at-least 1, or for the nodes that "
-            "were hit with --pinned; `splitbrain replay RUN --times 10` says how often it fails",
+            f"{asking.tries} tries: {came_to}",
+            f"{others}Ask for less, such as --tries {3 * asking.tries} --at-least 1, or for the "
+            "nodes that were hit with --pinned; `splitbrain replay RUN --times 10` says how often "
+            "it fails",
         )
 
     def _show(
@@ -281,6 +289,8 @@ class _Search:
         say(self._console, f"folder:  {run}")
         times = f" --times {self._asking.tries}"
         say(self._console, f"replay:  splitbrain replay {shlex.quote(str(run))}{times}")
+        if budget.broken is not None:
+            return EXIT_HARNESS_FAILED
         return EXIT_UNKNOWN if is_interrupted else EXIT_VALID
 
 

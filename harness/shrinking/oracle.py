@@ -137,6 +137,8 @@ class Oracle:
         self._failures = 0
         #: The plan that was taken last: the smallest so far.
         self.best: Answer | None = None
+        #: The plan that was asked about last.
+        self.last: Answer | None = None
 
     @property
     def plans(self) -> int:
@@ -151,7 +153,7 @@ class Oracle:
             return known.fails
         number = len(self._answers) + (known is None)
         answer = self._ask(Answer(shape=shape, step=step, number=number))
-        self._answers[digest] = answer
+        self._answers[digest] = self.last = answer
         if answer.fails:
             self.best = answer
         self._watcher.answered(answer)

@@ -178,6 +178,7 @@ def test_another_verdict_is_not_the_same(search: Callable[..., Searched]) -> Non
     searched = search(lambda *_: OTHER)
     assert searched.failure is not None
     assert "plan 1: a try failed otherwise: invalid (lost-commits)" in searched.told
+    assert "2 failed otherwise. --any-failure takes any violation" in str(searched.failure)
     assert search(lambda *_: OTHER, any_failure=True, runs_max=4).code == 0
 
 
@@ -294,7 +295,7 @@ def test_a_harness_that_fails_late_leaves_the_best_so_far(
         return needs(1)(shape, number) if number < 10 else "no room on the disk"
 
     searched = search(script)
-    assert searched.code == 0
+    assert searched.code == 3
     assert "cut short: the harness failed" in searched.told
     assert "no room on the disk" in searched.told
     assert searched.plan()
