@@ -135,6 +135,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     recovery: RecoveryOptions = RecoveryOptions()
     #: Whether faults may go beyond what Raft promises to survive.
     beyond_promise: bool = False
+    #: No invariant watches: only what clients saw and what the nodes left is judged, as for a run
+    #: in containers. A defect, something raised, ends the run all the same.
+    unwatched: bool = False
 
 
 class Violation(msgspec.Struct, frozen=True):

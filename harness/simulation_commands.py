@@ -16,6 +16,7 @@ def sim_command(
     *,
     seeds: str | None = None,
     scenario: Path | None = None,
+    like: Path | None = None,
     jobs: Annotated[int, Whole] = 1,
     system: str = DEFAULT_SYSTEM,
     bug: Annotated[list[str] | None, Repeatable] = None,
@@ -34,6 +35,9 @@ def sim_command(
         FIRST:END, such as 0:1000; END itself is not run.
     scenario
         Instead of seeds, one world: a scenario.json, as it is or edited.
+    like
+        Folder of a failed run in containers: worlds near its schedule are tried until one fails
+        with the same verdict; --seeds is 0:200 if not given.
     jobs
         Worker processes.
     system
@@ -58,6 +62,7 @@ def sim_command(
     options = SimOptions(
         seeds=seeds,
         scenario=scenario,
+        like=like,
         jobs=jobs,
         system=system,
         bugs=tuple(bug or ()),
@@ -76,36 +81,63 @@ def shrink_command(
     run: Path,
     *,
     any_failure: bool = False,
-    replays: Annotated[int, Whole] = 5_000,
-    time_limit: Annotated[float, Number] = 600.0,
+    replays: Annotated[int | None, Whole] = None,
+    tries: Annotated[int | None, Whole] = None,
+    at_least: Annotated[int | None, Whole] = None,
+    runs: Annotated[int | None, Whole] = None,
+    time_limit: Annotated[float | None, Number] = None,
+    pinned: bool = False,
+    simulate: bool | None = None,
+    keep_tries: bool = False,
     runs_folder: Path | None = None,
     save_test: Path | None = None,
 ) -> int:
-    """Make a simulated run that failed as small as it can be while it fails in the same way.
+    """Make a run that failed as small as it can be while it fails in the same way.
+
+    A simulated run is shrunk exactly. In containers smaller plans are run, several times each; what
+    the failure looks like in simulation, where the system has one, shows where to begin.
 
     Parameters
     ----------
     run
-        Run folder of a simulated run that failed, or runs/latest.
+        Run folder of a run that failed, or runs/latest.
     any_failure
         Take any failure for the same one.
     replays
-        Smaller runs that are tried, at most.
+        Smaller simulated runs that are tried, at most; 5000 if not given.
+    tries
+        How often a plan is run in containers; 3 if not given.
+    at_least
+        How many of these runs must fail with the same verdict; 2 if not given.
+    runs
+        Runs in containers, at most; 60 if not given.
     time_limit
-        Seconds that the search may take.
+        Seconds that the search may take; 600 if not given, in containers 3600.
+    pinned
+        In containers, hit the nodes that were hit, instead of whoever leads this time.
+    simulate
+        Begin in simulation with a run in containers; by default where that can be.
+    keep_tries
+        Keep the run folder of every run in containers.
     runs_folder
         Where the folder of the small run is made; by default beside the recorded one.
     save_test
-        Write the small run as a test to this file, test_*.py.
+        Write the small simulated run as a test to this file, test_*.py.
     """
-    from harness.simulation.shrink_command import ShrinkOptions, shrink_run
+    from harness.shrinking.request import ShrinkRequest, shrink
 
-    options = ShrinkOptions(
+    request = ShrinkRequest(
         run=run,
         any_failure=any_failure,
-        replays_max=replays,
-        time_limit_s=time_limit,
+        replays=replays,
+        tries=tries,
+        at_least=at_least,
+        runs=runs,
+        time_limit=time_limit,
+        pinned=pinned,
+        simulate=simulate,
+        keep_tries=keep_tries,
         runs_folder=runs_folder,
         save_test=save_test,
     )
-    return shrink_run(options, output())
+    return shrink(request, output())

@@ -7,6 +7,7 @@ the process dies, whatever killed it. Nothing here reads or writes what a run re
 import datetime as dt
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -67,6 +68,12 @@ def create_run(runs_folder: Path, test: str, seed: int) -> LivingRun:
             "Choose another place with --runs-folder.",
         ) from error
     return LivingRun(folder, RunId(root.name), descriptor)
+
+
+def point_latest(runs_folder: Path, root: Path) -> None:
+    """Have ``<runs>/latest`` point to a run below it; what cannot be written stays as it is."""
+    with suppress(OSError, ValueError):
+        _point_latest(runs_folder.absolute() / LATEST, root)
 
 
 def find_run(path: Path) -> RunFolder:

@@ -4,6 +4,7 @@ Source: design, sections 6 and 9.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,8 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     seeds: str | None = None
     #: One world as data, instead of seeds.
     scenario: Path | None = None
+    #: A failed run in containers near whose schedule seeds are tried.
+    like: Path | None = None
     jobs: int = 1
     system: str = DEFAULT_SYSTEM
     bugs: tuple[str, ...] = ()
@@ -52,17 +55,16 @@ def run_sim(options: SimOptions, console: Console) -> int:
         UsageError: something does not exist or does not fit.
         HarnessError: no worker process could be started, or no folder made.
     """
+    if options.like is not None:
+        return _run_like(options, options.like, console)
     if options.scenario is None:
         return run_sweep(options, console)
     # What a scenario says itself, and what only a sweep has.
-    usual = SimOptions()
-    for name in ("seeds", "bugs", "system", "beyond_promise", "jobs", "fail_fast", "check_share"):
-        if getattr(options, name) != getattr(usual, name):
-            option = "bug" if name == "bugs" else name.replace("_", "-")
-            raise UsageError(
-                f"--{option} does not fit --scenario, which is one world and says all of it",
-                "Leave one of them out",
-            )
+    _refuse_beside(
+        options,
+        ("seeds", "bugs", "system", "beyond_promise", "jobs", "fail_fast", "check_share"),
+        "--scenario, which is one world and says all of it",
+    )
     _check_numbers(options)
     check_runs_folder(options.runs_folder)
     return run_world(
@@ -71,6 +73,37 @@ def run_sim(options: SimOptions, console: Console) -> int:
         options.runs_folder if options.keep else None,
         with_hash=options.trace_hash,
     )
+
+
+def _run_like(options: SimOptions, run: Path, console: Console) -> int:
+    """Look for a seed near a run; returns the exit code."""
+    from harness.simulation import like_command
+
+    _refuse_beside(
+        options,
+        ("scenario", "bugs", "system", "beyond_promise", "fail_fast", "trace_hash", "keep"),
+        "--like, which has all of it from the run and keeps the first seed that fails alike",
+    )
+    seeds = like_command.SEEDS if options.seeds is None else seed_range(options.seeds)
+    _check_numbers(options)
+    usual = SimOptions()
+    runs_folder = None if options.runs_folder == usual.runs_folder else options.runs_folder
+    if runs_folder is not None:
+        check_runs_folder(runs_folder)
+    return like_command.run_like(run, console, seeds, jobs=options.jobs, runs_folder=runs_folder)
+
+
+def _refuse_beside(options: SimOptions, names: Sequence[str], what: str) -> None:
+    """Refuse options that do not fit another one.
+
+    Raises:
+        UsageError: names the first of them.
+    """
+    usual = SimOptions()
+    for name in names:
+        if getattr(options, name) != getattr(usual, name):
+            option = "bug" if name == "bugs" else name.replace("_", "-")
+            raise UsageError(f"--{option} does not fit {what}", "Leave one of them out")
 
 
 def seed_range(text: str | None) -> range:

@@ -285,6 +285,16 @@ def act_names() -> tuple[str, ...]:
     return tuple(sorted(_ACTS))
 
 
+def all_act_names() -> tuple[str, ...]:
+    """Names of all kinds of faults that a scenario may hold: those, and those of plans alone."""
+    return tuple(sorted((*_ACTS, *_PLAN_ACTS)))
+
+
+def is_of_plans_alone(kind: str) -> bool:
+    """Whether it comes from plans, and so has the options of the nemesis' kind."""
+    return kind in _PLAN_ACTS
+
+
 def act_of(kind: str) -> Act:
     """The act of this name.
 

@@ -47,6 +47,7 @@ def keep_sweep_run(
     *,
     kind: str = "sim",
     shrunk_from: str | None = None,
+    like: str | None = None,
 ) -> Path:
     """Make the run folder of a seed that failed in a sweep, or of a smaller one.
 
@@ -55,6 +56,7 @@ def keep_sweep_run(
         runs_folder: where the folder is made.
         kind: how the test is called, before the system's name.
         shrunk_from: the run of which this is a smaller one.
+        like: the run in containers to which its schedule is near.
 
     Raises:
         HarnessError: the folder cannot be made or written.
@@ -68,7 +70,7 @@ def keep_sweep_run(
         plan = plan_of_scenario(
             scenario, name, living.run_id, system(scenario.system), asked_checkers(outcome)
         )
-        write_run(living.folder, plan, outcome, judged=judged, shrunk_from=shrunk_from)
+        write_run(living.folder, plan, outcome, judged=judged, shrunk_from=shrunk_from, like=like)
         return living.folder.root
 
 
@@ -125,6 +127,7 @@ def write_run(
     schedule: Iterable[ScheduledFault] | None = None,
     shrunk_from: str | None = None,
     untold: str | None = None,
+    like: str | None = None,
 ) -> None:
     """Write everything and seal it.
 
@@ -136,6 +139,7 @@ def write_run(
         schedule: the faults as planned; by default those of the scenario.
         shrunk_from: the run of which this is a smaller one.
         untold: why the run has no story, in one sentence.
+        like: the run in containers to which its schedule is near.
 
     Raises:
         HarnessError: the disk refuses.
@@ -154,7 +158,7 @@ def write_run(
         _write_nodes(folder, outcome)
         if outcome.story:
             _write_lines(folder.timeline, story(outcome))
-        record = record_of(outcome, judged, shrunk_from, untold=untold)
+        record = record_of(outcome, judged, shrunk_from, untold=untold, like=like)
         write_atomically(folder.simulation, encode_record(record))
     except OSError as error:
         raise HarnessError(

@@ -49,6 +49,10 @@ class SimulationRecord(msgspec.Struct, frozen=True, kw_only=True):
     untold: str | None = None
     #: The run of which this is a smaller one, as ``test/run``.
     shrunk_from: str | None = None
+    #: The run in containers to which its schedule is near, as ``test/run``.
+    like: str | None = None
+    #: Whether no invariant watched.
+    unwatched: bool = False
     python: str = ""
     tool_version: str = ""
     tool_commit: str | None = None
@@ -60,6 +64,7 @@ def record_of(
     shrunk_from: str | None = None,
     *,
     untold: str | None = None,
+    like: str | None = None,
 ) -> SimulationRecord:
     """What is to be kept of an outcome.
 
@@ -68,6 +73,7 @@ def record_of(
         judged: where somebody has looked at it already.
         shrunk_from: the run of which this is a smaller one.
         untold: why it has no story.
+        like: the run in containers to which its schedule is near.
     """
     return SimulationRecord(
         trace_hash=outcome.trace_hash,
@@ -81,6 +87,8 @@ def record_of(
         figures=dict(outcome.figures),
         untold=untold,
         shrunk_from=shrunk_from,
+        like=like,
+        unwatched=outcome.scenario.unwatched,
         python=platform.python_version(),
         tool_version=tool_version(),
         tool_commit=tool_commit(),
@@ -125,6 +133,11 @@ def invariants_result(record: SimulationRecord | None) -> CheckResult:
     violation = record.violation
     if violation is None:
         reason = f"No invariant was violated in {record.steps:,} steps."
+        if record.unwatched:
+            reason = (
+                "No invariant watched, as none watches containers; nothing was raised in "
+                f"{record.steps:,} steps."
+            )
         if record.lie is not None:
             reason += (
                 f" A disk lied beyond what any format can detect ({record.lie}): what was lost or "

@@ -15,9 +15,11 @@ from contracts.errors import UsageError
 from contracts.names import NodeName
 from contracts.scenario import Scenario, SimulatedFault
 from harness.options import NODES_MAX, SEED_MAX
-from harness.simulation.fault_acts import act_names
+from harness.simulation.fault_acts import all_act_names, is_of_plans_alone
 from harness.simulation.fault_blow import THERE
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
+from nemesis.fault_options import read_options
+from nemesis.kinds import fault_kind
 from nemesis.nearest import or_nearest
 from nemesis.targets import PINNED_NODES, canonical, check_target
 from workloads.workload import workload_names
@@ -112,7 +114,7 @@ def _check_faults(scenario: Scenario) -> None:
         if fault.index in taken:
             raise _refused(f"{field}.index", fault.index, "another one than every other fault's")
         taken.add(fault.index)
-        _named(f"{field}.kind", fault.kind, act_names(), "faults")
+        _named(f"{field}.kind", fault.kind, all_act_names(), "faults")
         _check_moment(f"{field}.when", fault, nodes)
         _check_target(f"{field}.target", fault, nodes)
         _whole(f"{field}.duration_us", fault.duration_us, 0, TIME_US_MAX)
@@ -150,8 +152,13 @@ def _check_options(field: str, fault: SimulatedFault, nodes: tuple[NodeName, ...
         value = options.get(name, 0)
         if not isinstance(value, int):
             raise _refused(f"{field}.{name}", value, "a whole number")
+    if is_of_plans_alone(fault.kind):
+        try:
+            read_options(fault.kind, fault_kind(fault.kind).options, options)
+        except UsageError as error:
+            raise RuleError(f"{field}: {error.problem}", error.next_step) from error
     direction = options.get("direction", "inbound")
-    if direction not in ("inbound", "outbound"):
+    if not is_of_plans_alone(fault.kind) and direction not in ("inbound", "outbound"):
         raise _refused(f"{field}.direction", direction, "inbound or outbound")
     if options.get(PLACE, SAME) not in (SAME, OTHER):
         raise _refused(f"{field}.{PLACE}", options[PLACE], f"{SAME} or {OTHER}")

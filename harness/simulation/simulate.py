@@ -101,6 +101,8 @@ class _Course:
     ) -> None:
         _check_happenings(scenario, system)
         _check_muted(muted, system)
+        if scenario.unwatched:
+            muted |= {*system.invariants, *LIVENESS}
         world = SimulatedWorld(scenario, system, muted=muted, is_recording=is_recording)
         self._scenario = scenario
         self._world = world

@@ -8,7 +8,7 @@ from harness.simulation.record import SimulationRecord, encode_record
 from harness.simulation.scenario_file import encode_scenario
 from history.run_folder import RunFolder
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene
-from tests.bad_input.run_causes import run
+from tests.bad_input.run_causes import plan, run
 
 SHRINK = "shrink runs/test/one"
 
@@ -58,14 +58,64 @@ SHRINKING = Chapter(
         ),
         Cause(
             "shrink-containers",
-            "a run that was not simulated",
+            "a run in containers that nobody has judged",
             SHRINK,
             (
-                "runs/test/one has no scenario.json, and shrink works on simulated runs so far. "
-                "Name a run that `splitbrain sim` has kept, or make one with --runtime simulated"
+                "nobody has judged {folder}/runs/test/one, so there is no verdict to look for. "
+                "`splitbrain check {folder}/runs/test/one` judges it"
             ),
             arrange=run(lambda folder: None),
             as_process=True,
+        ),
+        Cause(
+            "shrink-replays-of-containers",
+            "replays of a run in containers",
+            f"{SHRINK} --replays 9",
+            (
+                "--replays does not fit runs/test/one, which is no simulated run. Leave it out; "
+                "--runs limits the runs in containers, and `splitbrain sim --like RUN` looks for "
+                "the failure in simulation"
+            ),
+            arrange=run(lambda folder: None),
+        ),
+        Cause(
+            "shrink-tries-of-simulated",
+            "several tries of a simulated run",
+            f"{SHRINK} --tries 5",
+            (
+                "--tries does not fit runs/test/one, which is a simulated run and comes out the "
+                "same every time. Leave it out; --replays limits the search"
+            ),
+            arrange=simulated(),
+        ),
+        Cause(
+            "sim-like-missing",
+            "a run to be like that is not there",
+            "sim --like runs/gone",
+            (
+                "runs/gone is no run folder: it has no plan.json. Name a folder below runs/, "
+                "or runs/latest"
+            ),
+        ),
+        Cause(
+            "sim-like-simulated",
+            "a simulated run to be like",
+            "sim --like runs/test/one",
+            (
+                "{folder}/runs/test/one is a simulated run, which is exact already. `splitbrain "
+                "shrink {folder}/runs/test/one` makes it small"
+            ),
+            arrange=plan(runtime="simulated"),
+        ),
+        Cause(
+            "sim-like-bug",
+            "a bug beside a run to be like",
+            "sim --like runs/test/one --bug stale-leader-reads",
+            (
+                "--bug does not fit --like, which has all of it from the run and keeps the first "
+                "seed that fails alike. Leave one of them out"
+            ),
+            arrange=run(lambda folder: None),
         ),
         Cause(
             "shrink-broken-scenario",

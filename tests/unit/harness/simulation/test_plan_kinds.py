@@ -1,5 +1,6 @@
 """Every fault kind of plans in a simulated world: carried out there, or refused with the reason."""
 
+import msgspec
 import pytest
 
 from contracts.errors import CapabilityError
@@ -10,6 +11,7 @@ from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import act_names, act_of, is_simulated
 from harness.simulation.planned import check_plan, moment_of, options_of, scenario_of
 from harness.simulation.record import SIMULATED
+from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind, kind_names
@@ -50,6 +52,19 @@ def test_a_kind_of_plans_strikes_and_heals_in_a_simulated_world(kind: str) -> No
     assert [event.phase for event in outcome.faults] == WHOLE
     assert {event.kind for event in outcome.faults} == {kind}
     assert all(world.cluster_made.is_up(node) for node in world.cluster_made.nodes)
+
+
+@pytest.mark.parametrize("kind", CARRIED_OUT)
+def test_the_scenario_of_a_plan_of_any_kind_can_be_replayed(kind: str) -> None:
+    made = scenario_of(planned(fault(kind)))
+    assert decode_scenario(encode_scenario(made)) == made
+
+
+def test_an_option_that_a_kind_of_plans_has_not_is_refused() -> None:
+    wrong = msgspec.structs.replace(fault("delay"), options={"dellay_ms": 3})
+    made = scenario_of(planned(wrong))
+    with pytest.raises(ValueError, match="has no option 'dellay_ms'"):
+        decode_scenario(encode_scenario(made))
 
 
 @pytest.mark.parametrize("kind", sorted(NOT_SIMULATED))

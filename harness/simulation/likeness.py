@@ -1,0 +1,340 @@
+"""Simulated worlds near the schedule of a run in containers.
+
+From the run's folder come its options, the faults that struck with their real times, the role of
+whoever was hit, and the turning point that each came after. A seed draws a world from that: the
+same faults on the same roles, their times shifted a little, or pinned to the turning point instead;
+same workload, same planted bugs, a quiet world otherwise, and no invariant watches, so that what is
+found there is what clients can see. Must never add a fault, a bug or a client. Source: issue 6,
+item 6.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from contracts.errors import UsageError
+from contracts.fault import Awaited, FaultEvent, ScheduledFault
+from contracts.scenario import LoadOptions, Moment, RecoveryOptions, Scenario, SimulatedFault
+from contracts.state_event import StateEvent
+from harness.evidence_loader import RunRecord
+from harness.simulation.course_acts import NOT_SIMULATED
+from harness.simulation.fault_acts import is_simulated
+from harness.simulation.planned import moment_of, options_of
+from harness.simulation.scenario_rules import CLIENTS_MAX
+from history.plan import Plan
+from nemesis.awaiting import AT_LEADER, Tale
+from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.kinds import fault_kind
+from nemesis.plan_shrink import PlanShape
+from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
+from runtimes.simulated.streams import Streams
+
+_NS_PER_US: Final = 1_000
+_US_PER_MS: Final = 1_000
+_US_PER_S: Final = 1_000_000
+#: Happenings that mark a change of the cluster; between them nothing distinguishes a moment.
+TURNING_POINTS: Final = ("leads", "changes-role", "truncates", "starts")
+#: A turning point further back has nothing to do with the fault.
+_FAR_US: Final = 5_000_000
+#: How far times are shifted, either way; a seed has one of these.
+_SHIFTS_US: Final = (0, 50_000, 300_000, 1_000_000)
+#: A fault lasts between three and five quarters of what it lasted.
+_LASTING_PERCENT: Final = (75, 125)
+#: Load after the last fault; what a fault has done shows soon after it.
+_TAIL_US: Final = 6_000_000
+_DRAW_MAX: Final = (1 << 32) - 1
+_PATIENCE_US: Final = 60_000_000
+_STREAM: Final = "like"
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """The turning point that a fault came after."""
+
+    on: str
+    #: From it to the fault.
+    delay_us: int
+
+
+class StruckFault(msgspec.Struct, frozen=True):
+    """A fault of the run that struck."""
+
+    scheduled: ScheduledFault
+    #: By role: what a simulated world can aim at, whatever its nodes are called.
+    target: str
+    #: Since the start of the load, as it happened.
+    at_us: int
+    duration_us: int
+    after: Turn | None = None
+
+
+class Likeness(msgspec.Struct, frozen=True, kw_only=True):
+    """What worlds near a run have from it; pickles."""
+
+    #: The run, as ``test/run``.
+    run: str
+    plan: Plan
+    faults: tuple[StruckFault, ...]
+    #: Kinds that struck and that no simulated world can do, each with the reason.
+    left_out: dict[str, str] = {}
+
+
+def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
+    """What worlds near a run have from it.
+
+    Args:
+        record: of the run.
+        happenings: what faults may wait for in the system's simulated worlds.
+
+    Raises:
+        UsageError: the run has no plan, or its load never began.
+    """
+    root = record.folder.root
+    plan = record.plan
+    if plan is None:
+        raise UsageError(f"{root} has no plan that can be read", "Name a run made by this version")
+    began = next((phase.time for phase in record.phases if phase.phase == "load-started"), None)
+    if began is None:
+        raise UsageError(
+            f"no client ever worked in {root}, so no simulated world can be like it",
+            "Name a run that came to its load",
+        )
+    if plan.concurrency > CLIENTS_MAX:
+        raise UsageError(
+            f"{root} had {plan.concurrency:,} clients, and one thread does the work of at most "
+            f"{CLIENTS_MAX:,}",
+            "Name a run with fewer",
+        )
+    turns = tuple(_turns(record.state_events, happenings))
+    scheduled = {fault.index: fault for fault in record.scheduled}
+    struck: list[StruckFault] = []
+    left_out: dict[str, str] = {}
+    for event, end in _windows(record.faults):
+        fault = scheduled.get(event.index)
+        if fault is None:
+            continue
+        if not is_simulated(fault.kind):
+            left_out[fault.kind] = NOT_SIMULATED.get(fault.kind, "no simulated world can do that")
+            continue
+        end_time = event.time + fault.duration_ms * 1_000_000 if end is None else end.time
+        struck.append(
+            StruckFault(
+                scheduled=fault,
+                target=_role(fault, event),
+                at_us=max(0, event.time - began) // _NS_PER_US,
+                duration_us=max(1, end_time - event.time) // _NS_PER_US,
+                after=_turn_before(turns, event.time),
+            )
+        )
+    return Likeness(
+        run=f"{root.parent.name}/{root.name}",
+        plan=plan,
+        faults=tuple(struck),
+        left_out=left_out,
+    )
+
+
+def like_scenario(likeness: Likeness, seed: int) -> Scenario:
+    """The world of a seed; a function of the arguments alone."""
+    plan = likeness.plan
+    streams = Streams(seed, _STREAM)
+    is_pinned = streams.chance("pin", 0.5)
+    shift_us = streams.pick("shift", _SHIFTS_US)
+    is_redrawn = streams.chance("draws", 0.5)
+    faults: list[SimulatedFault] = []
+    for struck in likeness.faults:
+        shifted_us = streams.between("shift", -shift_us, shift_us)
+        percent = streams.between("lasting", *_LASTING_PERCENT) if shift_us else 100
+        draw = streams.between("draws", 0, _DRAW_MAX)
+        fault = struck.scheduled
+        faults.append(
+            SimulatedFault(
+                index=fault.index,
+                kind=fault.kind,
+                target=struck.target,
+                when=_moment(struck, shifted_us, is_pinned=is_pinned),
+                duration_us=max(1, struck.duration_us * percent // 100),
+                draw=draw if is_redrawn else fault.draw,
+                options=options_of(fault),
+            )
+        )
+    return _world(
+        likeness,
+        PlanShape(
+            faults=(),
+            time_limit_ms=_load_ms(likeness),
+            nodes=len(plan.nodes),
+            clients=plan.concurrency,
+            rate=plan.rate,
+        ),
+        seed,
+        tuple(faults),
+    )
+
+
+def _load_ms(likeness: Likeness) -> int:
+    """How long the clients work: as in the run, but not long after its last fault."""
+    limit_ms = round(likeness.plan.time_limit_s * 1000)
+    ends_us = [struck.at_us + struck.duration_us for struck in likeness.faults]
+    return min(limit_ms, (max(ends_us) + _TAIL_US) // _US_PER_MS) if ends_us else limit_ms
+
+
+def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
+    """A world near a run as a plan that may become smaller; times are cut to milliseconds.
+
+    What the end of the load cuts off in the world, a plan must not have.
+    """
+    originals = {struck.scheduled.index: struck.scheduled for struck in likeness.faults}
+    limit_ms = scenario.load_us // _US_PER_MS
+    planned = [planned_fault(fault, originals[fault.index]) for fault in scenario.faults]
+    return PlanShape(
+        faults=tuple(
+            msgspec.structs.replace(
+                fault, duration_ms=min(fault.duration_ms, limit_ms - fault.at_ms)
+            )
+            for fault in planned
+            if fault.at_ms < limit_ms
+        ),
+        time_limit_ms=limit_ms,
+        nodes=scenario.nodes,
+        clients=scenario.load.clients,
+        rate=scenario.load.rate,
+    )
+
+
+def scenario_of_shape(likeness: Likeness, shape: PlanShape, seed: int) -> Scenario:
+    """The world of a plan that is near the run, or smaller."""
+    faults = tuple(
+        SimulatedFault(
+            index=fault.index,
+            kind=fault.kind,
+            target=fault.target,
+            when=moment_of(fault),
+            duration_us=fault.duration_ms * _US_PER_MS,
+            draw=fault.draw,
+            options=options_of(fault),
+        )
+        for fault in shape.faults
+    )
+    return _world(likeness, shape, seed, faults)
+
+
+def _world(
+    likeness: Likeness, shape: PlanShape, seed: int, faults: tuple[SimulatedFault, ...]
+) -> Scenario:
+    """A quiet world of the run's plan, as large as the shape, with these faults."""
+    plan = likeness.plan
+    return Scenario(
+        system=plan.system,
+        seed=seed,
+        nodes=shape.nodes,
+        bugs=plan.bugs,
+        settings=dict(plan.settings),
+        load=LoadOptions(
+            workload=plan.workload,
+            workload_options={name: str(value) for name, value in plan.workload_options.items()},
+            clients=shape.clients,
+            rate=shape.rate,
+            timeout_us=max(1, round(plan.operation_timeout_s * _US_PER_S)),
+        ),
+        faults=faults,
+        beyond_promise=any(one.scheduled.options.get(BEYOND_PROMISE) for one in likeness.faults),
+        load_us=shape.time_limit_ms * _US_PER_MS,
+        recovery=RecoveryOptions(patience_us=_PATIENCE_US),
+        unwatched=True,
+    )
+
+
+def _moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Moment:
+    """When the fault strikes: as its plan says where it waits, else at its time or after a turn."""
+    if struck.scheduled.when is not None:
+        return moment_of(struck.scheduled)
+    turn = struck.after
+    if turn is None or not is_pinned:
+        return Moment(at_us=max(0, struck.at_us + shifted_us))
+    turned_us = struck.at_us - turn.delay_us
+    return Moment(
+        on=turn.on,
+        from_us=max(0, turned_us - _FAR_US // 2),
+        until_us=max(0, turned_us) + _FAR_US,
+        delay_us=max(0, turn.delay_us + shifted_us),
+    )
+
+
+def planned_fault(fault: SimulatedFault, original: ScheduledFault) -> ScheduledFault:
+    """A fault of a world near a run as a plan for containers has it, times as in that world.
+
+    One that waits there for a happening that no plan can name strikes at its original time.
+
+    Args:
+        fault: of the world, maybe changed since.
+        original: of the run.
+    """
+    when, at_ms = fault.when, original.at_ms
+    awaited = original.when
+    if when.on is None:
+        at_ms = (when.at_us or 0) // _US_PER_MS
+    elif awaited is None:
+        from_ms = (when.from_us or 0) // _US_PER_MS
+        until_ms = (when.until_us or 0) // _US_PER_MS
+        at_ms = from_ms
+        awaited = Awaited(
+            on=when.on,
+            node=AT_LEADER if when.at_leader else (when.node or "any"),
+            count=when.count,
+            delay_ms=when.delay_us // _US_PER_MS,
+            timeout_ms=max(1, until_ms - from_ms),
+        )
+    return msgspec.structs.replace(
+        original,
+        target=fault.target,
+        at_ms=at_ms,
+        duration_ms=max(1, fault.duration_us // _US_PER_MS),
+        draw=fault.draw,
+        when=awaited,
+    )
+
+
+def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEvent | None]]:
+    """Each fault that struck: when the runtime was asked to inject it, and to heal it."""
+    heals: dict[int, FaultEvent] = {}
+    refused = {event.index for event in events if event.phase == "not-applicable"}
+    for event in events:
+        if event.phase == "healing":
+            heals.setdefault(event.index, event)
+    for event in sorted(events, key=lambda event: event.time):
+        if event.phase == "invoked" and event.index not in refused:
+            yield event, heals.get(event.index)
+
+
+def _role(fault: ScheduledFault, event: FaultEvent) -> str:
+    """What a world can aim at: who was hit by name or by lot is hit by role."""
+    symbols = (LEADER, FOLLOWER, LAST_LEADER, LAGGARD, ALL, HALVES)
+    is_role = fault.target in symbols or fault.when is not None
+    if is_role or event.leader is None or len(event.nodes) != 1:
+        return fault.target
+    role = LEADER if event.leader in event.nodes else FOLLOWER
+    return fault.target if fault_kind(fault.kind).refuses(role) else role
+
+
+def _turns(
+    state_events: Mapping[str, Sequence[StateEvent]], happenings: Sequence[str]
+) -> Iterator[tuple[int, str]]:
+    """The turning points that the nodes told of, in order: ns since the run's start, and which."""
+    tale = Tale()
+    stamped = [
+        event for events in state_events.values() for event in events if event.time is not None
+    ]
+    for event in sorted(stamped, key=lambda event: (event.time or 0, event.node, event.sequence)):
+        told = tale.told(event)
+        if told is not None and told.name in TURNING_POINTS and told.name in happenings:
+            yield event.time or 0, told.name
+
+
+def _turn_before(turns: Sequence[tuple[int, str]], time: int) -> Turn | None:
+    before = [turn for turn in turns if turn[0] <= time]
+    if not before:
+        return None
+    at, name = before[-1]
+    delay_us = (time - at) // _NS_PER_US
+    return None if delay_us > _FAR_US else Turn(name, delay_us)

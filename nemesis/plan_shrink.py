@@ -1,0 +1,242 @@
+"""Makes a failing plan small: fewer faults first, then less time, fewer nodes and clients. Pure.
+
+Delta debugging over the faults; the load ends soon after the last of them. Then what is left is
+pulled together, nodes, clients and durations go down; then the faults once more, and where one goes
+after all, the rest too: each question costs runs. Whether a smaller plan still fails is asked of
+the caller, who runs it, in containers k times of n or in simulation. Must never hand back a plan of
+which that was not said, but for the one that it was given. Source: issue 6, item 6.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from contracts.budget import Budget
+from contracts.errors import UsageError
+from contracts.fault import Milliseconds, ScheduledFault
+from contracts.names import NodeName
+from nemesis.plan_file import FileFault, from_file_faults
+from nemesis.shrink import ddmin, simplest
+
+#: A cluster that can lose one.
+_NODES_MIN: Final = 3
+_CLIENTS_MIN: Final = 2
+#: No duration is halved below this: effects of less are those of chance.
+_DURATION_MS_MIN: Final = 1_000
+#: Calm before the first fault and between two, where the plan has more: about a failover.
+_CALM_MS: Final = 2_000
+#: Load after the last fault, where the plan has more.
+_TAIL_MS: Final = 4_000
+#: Load that shows whether it takes a fault at all.
+_FAULTLESS_MS: Final = 15_000
+_replace: Final = msgspec.structs.replace
+
+
+class PlanShape(msgspec.Struct, frozen=True):
+    """What of a plan may become smaller."""
+
+    faults: tuple[ScheduledFault, ...]
+    #: Of the load.
+    time_limit_ms: Milliseconds
+    nodes: int
+    clients: int
+    #: Operations per second over all clients.
+    rate: float
+
+    def words(self) -> str:
+        """``2 faults, 14 s, 3 nodes, 10 clients``."""
+        faults = "1 fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
+        return (
+            f"{faults}, {self.time_limit_ms / 1000:g} s, {self.nodes} nodes, {self.clients} clients"
+        )
+
+
+class ShrunkPlan(msgspec.Struct, frozen=True):
+    """What is left of a plan."""
+
+    shape: PlanShape
+    #: Whether no fault can be taken away alone; False where nobody knows.
+    is_minimal: bool
+
+
+#: Whether a smaller plan still fails, given what was made smaller; False too where nobody knows
+#: because the budget ended, which the budget then says.
+Fails = Callable[[PlanShape, str], bool]
+
+
+def shrink_plan(start: PlanShape, fails: Fails, budget: Budget) -> ShrunkPlan:
+    """The smallest plan found that fails; ``start`` itself where none does.
+
+    Args:
+        start: fails.
+        fails: asked about smaller plans, maybe about one twice.
+        budget: polled before each question.
+    """
+    search = _Search(start, fails, budget)
+    return ShrunkPlan(*search.run())
+
+
+class _Search:
+    """One search, one use."""
+
+    def __init__(self, start: PlanShape, fails: Fails, budget: Budget) -> None:
+        self._best = start
+        self._fails = fails
+        self._budget = budget
+
+    def run(self) -> tuple[PlanShape, bool]:
+        """The best plan, and whether no fault of it can go alone."""
+        simplified: tuple[ScheduledFault, ...] | None = None
+        while True:
+            is_minimal = self._fewer_faults()
+            if self._best.faults == simplified or self._budget.exhausted() is not None:
+                return self._best, is_minimal
+            before = self._best
+            for step, simpler in _STEPS:
+                simplest(
+                    self._best, simpler, lambda shape, step=step: self._asked(shape, step),
+                    self._budget,
+                )  # fmt: skip
+            if self._best == before:
+                return self._best, is_minimal
+            simplified = self._best.faults
+
+    def _fewer_faults(self) -> bool:
+        start = self._best
+
+        def first_failing(candidates: Sequence[tuple[ScheduledFault, ...]]) -> int | None:
+            for place, faults in enumerate(candidates):
+                if self._budget.exhausted() is not None:
+                    return None
+                if self._asked(with_faults(start, faults), "faults"):
+                    return place
+                if self._budget.exhausted() is not None:
+                    return None
+            return None
+
+        return ddmin(start.faults, first_failing, self._budget).is_minimal
+
+    def _asked(self, shape: PlanShape, step: str) -> bool:
+        if not self._fails(shape, step):
+            return False
+        self._best = shape
+        return True
+
+
+def with_faults(shape: PlanShape, faults: tuple[ScheduledFault, ...]) -> PlanShape:
+    """Only these of the plan's faults; the load goes on after the last as long as it did before."""
+    limit_ms = shape.time_limit_ms
+    if not faults:
+        return _replace(shape, faults=(), time_limit_ms=min(limit_ms, _FAULTLESS_MS))
+    tail_ms = limit_ms - _end_ms(shape.faults, limit_ms)
+    end_ms = _end_ms(faults, limit_ms)
+    return _replace(shape, faults=faults, time_limit_ms=min(limit_ms, end_ms + tail_ms))
+
+
+def fits(shape: PlanShape) -> bool:
+    """Whether the faults can be meant in a cluster of so many nodes."""
+    nodes = tuple(NodeName(f"n{number}") for number in range(1, shape.nodes + 1))
+    try:
+        from_file_faults(
+            file_faults(shape.faults), nodes, shape.time_limit_ms, overlap=max(1, len(shape.faults))
+        )
+    except UsageError:
+        return False
+    return True
+
+
+def file_faults(faults: Sequence[ScheduledFault]) -> tuple[FileFault, ...]:
+    """The faults as a plan file has them."""
+    return tuple(
+        FileFault(
+            kind=fault.kind,
+            target=fault.target,
+            at_ms=fault.at_ms,
+            duration_ms=fault.duration_ms,
+            draw=fault.draw,
+            options=fault.options,
+            when=fault.when,
+        )
+        for fault in faults
+    )
+
+
+def _end_ms(faults: Sequence[ScheduledFault], limit_ms: Milliseconds) -> Milliseconds:
+    """When all of them are over; one that waits may come late."""
+    ends = [
+        fault.at_ms
+        + fault.duration_ms
+        + (0 if fault.when is None else fault.when.timeout_ms + fault.when.delay_ms)
+        for fault in faults
+    ]
+    return min(limit_ms, max(ends, default=0))
+
+
+def _pulled_together(shape: PlanShape) -> Iterator[PlanShape]:
+    """Less calm before, between and after the faults: as little as may be, then half of it."""
+    for is_half in (False, True):
+        candidate = _with_calm(shape, is_half=is_half)
+        if candidate.time_limit_ms < shape.time_limit_ms and fits(candidate):
+            yield candidate
+
+
+def _with_calm(shape: PlanShape, *, is_half: bool) -> PlanShape:
+    def shorter(calm_ms: Milliseconds, least_ms: Milliseconds) -> Milliseconds:
+        """How much of this calm goes."""
+        spare_ms = max(0, calm_ms - least_ms)
+        return spare_ms // 2 if is_half else spare_ms
+
+    gone_ms = end_ms = 0
+    moved: list[ScheduledFault] = []
+    for fault in sorted(shape.faults, key=lambda fault: fault.at_ms):
+        gone_ms += shorter(fault.at_ms - end_ms, _CALM_MS)
+        moved.append(_replace(fault, at_ms=fault.at_ms - gone_ms))
+        end_ms = max(end_ms, _end_ms((fault,), shape.time_limit_ms))
+    gone_ms += shorter(shape.time_limit_ms - end_ms, _TAIL_MS)
+    return _replace(shape, faults=tuple(moved), time_limit_ms=shape.time_limit_ms - gone_ms)
+
+
+def _fewer_nodes(shape: PlanShape) -> Iterator[PlanShape]:
+    for nodes in range(_NODES_MIN, shape.nodes):
+        candidate = _replace(shape, nodes=nodes)
+        if fits(candidate):
+            yield candidate
+
+
+def _fewer_clients(shape: PlanShape) -> Iterator[PlanShape]:
+    """Half of them, each as busy as before."""
+    clients = shape.clients // 2
+    if clients >= _CLIENTS_MIN:
+        yield _replace(shape, clients=clients, rate=shape.rate * clients / shape.clients)
+
+
+def _shorter_faults(shape: PlanShape) -> Iterator[PlanShape]:
+    """All of them last half as long, else one of them does."""
+    shorter = [
+        _replace(fault, duration_ms=max(_DURATION_MS_MIN, fault.duration_ms // 2))
+        if fault.duration_ms > _DURATION_MS_MIN
+        else fault
+        for fault in shape.faults
+    ]
+    if len(shorter) > 1:
+        yield from _if_other(shape, shorter)
+    for place, fault in enumerate(shorter):
+        faults = [*shape.faults[:place], fault, *shape.faults[place + 1 :]]
+        yield from _if_other(shape, faults)
+
+
+def _if_other(shape: PlanShape, faults: Sequence[ScheduledFault]) -> Iterator[PlanShape]:
+    if tuple(faults) != shape.faults:
+        limit_ms = shape.time_limit_ms
+        gone_ms = _end_ms(shape.faults, limit_ms) - _end_ms(faults, limit_ms)
+        yield _replace(shape, faults=tuple(faults), time_limit_ms=limit_ms - gone_ms)
+
+
+_STEPS: Final[tuple[tuple[str, Callable[[PlanShape], Iterator[PlanShape]]], ...]] = (
+    ("calm", _pulled_together),
+    ("nodes", _fewer_nodes),
+    ("clients", _fewer_clients),
+    ("durations", _shorter_faults),
+    ("calm", _pulled_together),
+)

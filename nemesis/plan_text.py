@@ -1,0 +1,64 @@
+"""Writes plan files: a schedule as TOML that ``nemesis.plan_file`` reads back. Pure."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from contracts.fault import ScheduledFault
+
+
+def plan_toml(faults: Sequence[ScheduledFault], comment: Sequence[str] = ()) -> str:
+    """A plan file of these faults.
+
+    Args:
+        faults: at least one.
+        comment: lines above them.
+    """
+    lines = [f"# {line}" for line in comment]
+    lines.append(f"overlap = {_overlap(faults)}")
+    for fault in sorted(faults, key=lambda fault: fault.at_ms):
+        lines += ["", "[[faults]]"]
+        lines += [f"{name} = {_value(value)}" for name, value in _fields(fault).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(fault: ScheduledFault) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "kind": fault.kind,
+        "target": fault.target,
+        "at_ms": fault.at_ms,
+        "duration_ms": fault.duration_ms,
+        "draw": fault.draw,
+    }
+    if fault.options:
+        fields["options"] = fault.options
+    if fault.when is not None:
+        fields["when"] = msgspec.to_builtins(fault.when)
+    return fields
+
+
+def _overlap(faults: Sequence[ScheduledFault]) -> int:
+    """How many are in force at once at most; those that wait are not counted."""
+    timed = [fault for fault in faults if fault.when is None]
+    counts = [
+        sum(other.at_ms <= fault.at_ms < other.at_ms + other.duration_ms for other in timed)
+        for fault in timed
+    ]
+    return max(counts, default=1)
+
+
+def _value(value: Any) -> str:
+    """Text, numbers, truth, lists and tables in one line."""
+    if isinstance(value, dict):
+        members = [f"{_key(name)} = {_value(member)}" for name, member in value.items()]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return f"{{ {', '.join(members)} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(member) for member in value)}]"  # pyright: ignore[reportUnknownVariableType]
+    # JSON's text, numbers and truth are TOML's too, but for what needs a surrogate pair.
+    return json.dumps(value, ensure_ascii=not isinstance(value, str))
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)

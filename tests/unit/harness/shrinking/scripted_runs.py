@@ -1,0 +1,97 @@
+"""Runs of plans without nodes: what each comes to is said by the test, run folders included."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from harness.interrupts import Interrupts
+from harness.options import TestOptions
+from harness.replay_verdicts import ReplayVerdict
+from harness.shrinking.oracle import Answer, Try
+from harness.shrinking.search_folder import SearchFolder
+from harness.stop import Stop
+from history.run_folder import RunFolder
+from nemesis.plan_shrink import PlanShape
+
+WANTED = ReplayVerdict("INVALID", ("linearizability:cas-register",))
+OTHER = ReplayVerdict("INVALID", ("lost-commits",))
+VALID = ReplayVerdict("VALID")
+
+#: What a run of a plan comes to; the number counts all runs, from 0.
+Script = Callable[[PlanShape, int], ReplayVerdict | str | None]
+
+
+def needs(*indexes: int) -> Script:
+    """Fails as wanted where these faults are there."""
+    return lambda shape, _: (
+        WANTED if {*indexes} <= {fault.index for fault in shape.faults} else VALID
+    )
+
+
+def ready(_options: TestOptions) -> Any:
+    """A prepared run, as far as a search looks at it."""
+    return SimpleNamespace(runtime=SimpleNamespace(teardown=lambda: None))
+
+
+class ScriptedRuns:
+    """In the place of ``PlanRuns``."""
+
+    script: Script
+    results: bytes
+    asked: list[PlanShape]
+    during: Callable[[int], None]
+
+    def __init__(
+        self,
+        _options: TestOptions,
+        folder: SearchFolder,
+        stop: Stop,
+        _interrupts: Interrupts,
+        _ready: object,
+    ) -> None:
+        self._folder, self._stop = folder, stop
+        self._numbers = itertools.count()
+
+    def run(self, shape: PlanShape, number: int) -> Try:
+        """As the script says: a verdict, the problem of the harness, or an interruption."""
+        if shape.faults:
+            self._folder.plan_file(shape, number)
+        run_number = next(self._numbers)
+        self.asked.append(shape)
+        self.during(run_number)
+        came_to = type(self).script(shape, run_number)
+        root = self._folder.root / "kraft-register" / f"run-{run_number}"
+        root.mkdir(parents=True)
+        RunFolder(root).results.write_bytes(self.results)
+        if came_to is None:
+            self._stop.interrupt()
+            return Try(verdict=None, folder=root, seconds=1.0)
+        if isinstance(came_to, str):
+            return Try(verdict=None, folder=root, seconds=1.0, problem=came_to)
+        return Try(verdict=came_to, folder=root, seconds=1.0)
+
+
+class Silent:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.tries: list[Try] = []
+        self.answers: list[Answer] = []
+
+    def begins(self, answer: Answer) -> None:
+        """Nothing."""
+
+    def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
+        """Keep it."""
+        self.tries.append(made)
+
+    def answered(self, answer: Answer) -> None:
+        """Keep it."""
+        self.answers.append(answer)
+
+
+def kept_runs(root: Path) -> list[str]:
+    """Names of the run folders that a search has kept."""
+    return sorted(path.name for path in (root / "kraft-register").iterdir())

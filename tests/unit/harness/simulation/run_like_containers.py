@@ -1,0 +1,61 @@
+"""A run folder as a run in containers leaves it, made in milliseconds by a simulated world."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from contracts.fault import ScheduledFault
+from harness import judge as judging
+from harness.manifest import write_manifest
+from harness.options import TestOptions, plan_test
+from harness.plan_record import plan_of
+from harness.simulation.folder import write_run
+from harness.simulation.planned import scenario_of
+from harness.simulation.trial import run
+from harness.store import create_run
+from history.run_folder import RunFolder
+from systems.registry import system
+
+SETTINGS = {
+    "fetch_timeout_ms": "150",
+    "election_timeout_ms_min": "75",
+    "election_timeout_ms_max": "150",
+}
+#: The cut alone shows the planted bug; the others are there to be taken away.
+SCHEDULE = (
+    ScheduledFault(0, "kill", "follower", 300, 200, draw=5),
+    ScheduledFault(1, "partition", "leader", 900, 800, draw=6),
+    ScheduledFault(2, "pause", "random:1", 1900, 200, draw=7),
+)
+
+
+def failed_run(
+    runs_folder: Path, *, schedule: tuple[ScheduledFault, ...] = SCHEDULE, **options: Any
+) -> RunFolder:
+    """A judged run of stale reads behind a cut; judge in process, or this takes seconds."""
+    usual: dict[str, Any] = {
+        "schedule": schedule,
+        "nemesis": "kill,partition,pause",
+        "bugs": ("stale-leader-reads",),
+        "settings": SETTINGS,
+        "time_limit_s": 2.4,
+        "rate": 150.0,
+        "concurrency": 6,
+        "operation_timeout_s": 0.3,
+        "seed": 11,
+        "runtime": "docker",
+        "runs_folder": runs_folder,
+    }
+    test = plan_test(TestOptions(**{**usual, **options}), system("kraft"))
+    scenario = msgspec.structs.replace(scenario_of(test), unwatched=True)
+    outcome = run(scenario)
+    with create_run(runs_folder, "kraft-register", test.options.seed) as living:
+        plan = plan_of(test, "kraft-register", living.run_id)
+        write_run(living.folder, plan, outcome, schedule=test.schedule)
+        folder = living.folder
+    folder.simulation.unlink()
+    folder.scenario.unlink()
+    write_manifest(folder)
+    judging.judge(folder.root, analyze=False)
+    return folder

@@ -1,0 +1,241 @@
+"""Worlds near the schedule of a run in containers, and the search among them."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from contracts.fault import Awaited, FaultEvent, ScheduledFault
+from contracts.names import NodeName
+from contracts.scenario import Moment, Scenario
+from harness import cli
+from harness.evidence_loader import load_run
+from harness.replay_verdicts import recorded_verdict
+from harness.simulation.like_command import LikeOrder, order_of, try_like
+from harness.simulation.likeness import (
+    Likeness,
+    StruckFault,
+    Turn,
+    like_scenario,
+    likeness_of,
+    planned_fault,
+    scenario_of_shape,
+    shape_of,
+)
+from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.simulation.scenario_rules import check_values
+from harness.simulation.trial import simulated_system
+from history.plan import decode_plan, encode_plan
+from history.run_folder import RunFolder
+from nemesis.plan_shrink import fits
+from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.simulation.run_like_containers import SCHEDULE, SETTINGS, failed_run
+
+HAPPENINGS = simulated_system("kraft").happenings
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run that a cut of the leader made fail."""
+    with pytest.MonkeyPatch.context() as patch:
+        judge_in_process(patch)
+        return failed_run(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def likeness(failed: RunFolder) -> Likeness:
+    return likeness_of(load_run(failed.root), HAPPENINGS)
+
+
+def _rewrite(folder: RunFolder, **fields: object) -> None:
+    plan = msgspec.structs.replace(decode_plan(folder.plan.read_bytes()), **fields)
+    folder.plan.write_bytes(encode_plan(plan))
+
+
+def test_a_world_has_everything_that_the_run_says(likeness: Likeness) -> None:
+    made = like_scenario(likeness, 3)
+    check_values(made)
+    assert (made.seed, made.nodes, made.bugs) == (3, 3, ("stale-leader-reads",))
+    assert (made.settings, made.load.workload, made.load.clients) == (SETTINGS, "register", 6)
+    assert (made.load.rate, made.load.timeout_us, made.load_us) == (150.0, 300_000, 2_400_000)
+    assert [(fault.index, fault.kind) for fault in made.faults] == [
+        (fault.index, fault.kind) for fault in SCHEDULE
+    ]
+    assert made.unwatched
+
+
+def test_a_world_ends_soon_after_the_last_fault_of_the_run(likeness: Likeness) -> None:
+    longer = msgspec.structs.replace(likeness.plan, time_limit_s=60.0)
+    made = like_scenario(msgspec.structs.replace(likeness, plan=longer), 0)
+    assert abs(made.load_us - (1_900_000 + 200_000 + 6_000_000)) < 20_000
+    calm = msgspec.structs.replace(likeness, plan=longer, faults=())
+    assert like_scenario(calm, 0).load_us == 60_000_000
+
+
+def test_faults_strike_where_and_about_when_they_did(likeness: Likeness) -> None:
+    kill, partition, pause = likeness.faults
+    assert (kill.target, partition.target) == ("follower", "leader")
+    # Who was hit by lot is hit by role.
+    assert pause.target in ("leader", "follower")
+    assert abs(partition.at_us - 900_000) < 5_000
+    assert abs(partition.duration_us - 800_000) < 5_000
+    moments: list[tuple[Moment, ...]] = []
+    for seed in range(40):
+        scenario = like_scenario(likeness, seed)
+        moments.append(tuple(fault.when for fault in scenario.faults))
+        for fault, struck in zip(scenario.faults, likeness.faults, strict=True):
+            assert fault.when.on is not None or abs(fault.when.at_us - struck.at_us) <= 1_000_000  # type: ignore[operator]
+            assert 0.74 <= fault.duration_us / struck.duration_us <= 1.26
+    pinned = [when for whens in moments for when in whens if when.on is not None]
+    assert {when.on for when in pinned} <= {"leads", "changes-role", "truncates", "starts"}
+    assert 10 <= len(pinned) <= 100
+    assert len(set(moments)) > 20
+    assert like_scenario(likeness, 7) == like_scenario(likeness, 7)
+
+
+def test_what_did_not_strike_and_what_no_world_can_do_is_left_out(failed: RunFolder) -> None:
+    record = load_run(failed.root)
+    faults = (
+        *record.faults,
+        FaultEvent(9_000_000_000, 8, "kill", "not-applicable", "leader"),
+        FaultEvent(9_000_000_000, 9, "cpu", "invoked", "leader", nodes=(NodeName("n1"),)),
+    )
+    scheduled = (
+        *record.scheduled,
+        ScheduledFault(8, "kill", "leader", 2000, 100, 1),
+        ScheduledFault(9, "cpu", "leader", 2000, 100, 1),
+    )
+    record = msgspec.structs.replace(record, faults=faults, scheduled=scheduled)
+    made = likeness_of(record, HAPPENINGS)
+    assert [one.scheduled.index for one in made.faults] == [0, 1, 2]
+    assert made.left_out == {"cpu": "its nodes take no processor time"}
+
+
+def test_a_fault_that_waits_waits_in_simulation_too(likeness: Likeness) -> None:
+    waiting = msgspec.structs.replace(
+        SCHEDULE[1], when=Awaited("commits", "leader", None, 3, timeout_ms=1000)
+    )
+    struck = msgspec.structs.replace(likeness.faults[1], scheduled=waiting)
+    made = like_scenario(msgspec.structs.replace(likeness, faults=(struck,)), 1)
+    when = made.faults[0].when
+    assert (when.on, when.at_leader, when.count) == ("commits", True, 3)
+
+
+def test_a_fault_of_a_world_becomes_one_of_a_plan_again(likeness: Likeness) -> None:
+    one = StruckFault(SCHEDULE[1], "leader", 900_000, 800_000, Turn("leads", 40_000))
+    for seed in range(20):
+        made = like_scenario(msgspec.structs.replace(likeness, faults=(one,)), seed).faults[0]
+        back = planned_fault(made, SCHEDULE[1])
+        assert (back.kind, back.target, back.draw) == ("partition", "leader", made.draw)
+        assert back.duration_ms == made.duration_us // 1000
+        if made.when.on is None:
+            assert back.when is None
+            assert back.at_ms == (made.when.at_us or 0) // 1000
+        else:
+            assert back.when is not None
+            assert (back.when.on, back.when.delay_ms) == ("leads", made.when.delay_us // 1000)
+
+
+def test_every_world_is_a_plan_that_containers_take(likeness: Likeness) -> None:
+    """Also of a slow run, whose faults struck when the load was nearly over, or was."""
+    late = [
+        msgspec.structs.replace(struck, at_us=struck.at_us + 600_000) for struck in likeness.faults
+    ]
+    slow = msgspec.structs.replace(likeness, faults=tuple(late))
+    for seed in range(40):
+        scenario = like_scenario(slow, seed)
+        shape = shape_of(slow, scenario)
+        assert fits(shape), shape
+        assert len(shape.faults) <= 3
+        assert scenario_of_shape(slow, shape, seed).load_us == scenario.load_us
+
+
+def test_no_invariant_watches_such_a_world(likeness: Likeness) -> None:
+    outcome_order = LikeOrder(likeness=likeness, wanted=("nobody",), runs_folder="nowhere")
+    result = try_like(outcome_order, 0, "first")
+    assert (result.crash, result.violation, result.failed_by) == (None, None, ())
+    assert result.figures["failed-otherwise"] == 1
+
+
+def test_a_seed_is_found_kept_and_replayed(
+    failed: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["sim", "--like", str(failed.root), "--runs-folder", str(tmp_path), "--seeds", "0:9"]
+    assert cli.run(options) == 1
+    told = capsys.readouterr().out
+    assert "fails with the same verdict (linearizability:cas-register); 1 seed" in told
+    (root,) = (tmp_path / "like-kraft-register").iterdir()
+    assert f"splitbrain shrink {root}" in told
+    small = RunFolder(root)
+    record = read_simulation(small)
+    verdict = recorded_verdict(failed)
+    assert verdict is not None
+    assert (record.failed_by, record.unwatched) == (verdict.violated, True)
+    assert record.like == f"kraft-register/{failed.root.name}"
+    assert read_scenario(small.scenario).unwatched
+    assert cli.run(["replay", str(root)]) == 1
+
+
+def test_correct_code_has_no_such_seed(
+    failed: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As if the bug had been mended since: the search must not find what is not there."""
+    runs = tmp_path / "runs"
+    copy = RunFolder(runs / "kraft-register" / "mended")
+    copy.root.mkdir(parents=True)
+    for path in failed.root.rglob("*"):
+        target = copy.root / path.relative_to(failed.root)
+        target.mkdir(exist_ok=True) if path.is_dir() else target.write_bytes(path.read_bytes())
+    _rewrite(copy, bugs=())
+    assert cli.run(["sim", "--like", str(copy.root), "--seeds", "0:2"]) == 0
+    told = capsys.readouterr().out
+    assert "no seed failed with the same verdict (linearizability:cas-register) after 2" in told
+    assert not (runs / "like-kraft-register").exists()
+
+
+def test_a_verdict_that_needs_processes_is_not_looked_for(
+    failed: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = recorded_verdict(failed)
+    assert verdict is not None
+    monkeypatch.setattr(
+        "harness.simulation.like_command.recorded_verdict",
+        lambda _: msgspec.structs.replace(verdict, violated=("nodes",)),
+    )
+    with pytest.raises(Exception, match=r"nodes found the violation .* with real processes"):
+        order_of(failed, tmp_path)
+
+
+@pytest.mark.parametrize("option", ["--bug=x", "--scenario=x.json", "--fail-fast", "--keep=3"])
+def test_what_the_run_says_is_not_said_twice(
+    failed: RunFolder, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["sim", "--like", str(failed.root), option]) == 64
+    name = option.partition("=")[0]
+    assert f"{name} does not fit --like" in capsys.readouterr().err
+
+
+def test_a_run_that_did_not_fail_is_refused(
+    failed: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = failed.results.read_bytes()
+    try:
+        results = json.loads(before)
+        results["verdict"] = "valid"
+        failed.results.write_text(json.dumps(results))
+        assert cli.run(["sim", "--like", str(failed.root)]) == 64
+        assert "nothing is wrong with " in capsys.readouterr().err
+        failed.results.unlink()
+        assert cli.run(["sim", "--like", str(failed.root)]) == 64
+        assert "nobody has judged " in capsys.readouterr().err
+    finally:
+        failed.results.write_bytes(before)
+
+
+def test_an_unwatched_world_breaks_no_invariant() -> None:
+    from harness.simulation.trial import run
+
+    watched = Scenario(system="kraft", seed=5, bugs=("vote-not-persisted",), load_us=300_000)
+    assert run(watched).violation is not None
+    assert run(msgspec.structs.replace(watched, unwatched=True)).violation is None

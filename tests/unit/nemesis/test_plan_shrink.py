@@ -1,0 +1,204 @@
+"""Making a failing plan small, with oracles that say what its runs would."""
+
+import random
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.budget import Unlimited
+from contracts.fault import Awaited, ScheduledFault
+from contracts.names import NodeName
+from nemesis.k_of_n import Asking
+from nemesis.kinds import fault_kind
+from nemesis.plan_file import from_file_faults, parse_plan_file
+from nemesis.plan_shrink import PlanShape, fits, shrink_plan, with_faults
+from nemesis.plan_text import plan_toml
+
+KINDS = ("partition", "kill", "pause", "one-way-in", "power", "delay")
+
+
+def fault(index: int, at_ms: int, duration_ms: int = 3000, **more: object) -> ScheduledFault:
+    kind = str(more.pop("kind", KINDS[index % len(KINDS)]))
+    target = str(more.pop("target", fault_kind(kind).first_target))
+    return ScheduledFault(index, kind, target, at_ms, duration_ms, draw=index, **more)  # type: ignore[arg-type]
+
+
+def plan(faults: int = 6, **fields: object) -> PlanShape:
+    usual = PlanShape(
+        faults=tuple(fault(index, 5000 + 9000 * index) for index in range(faults)),
+        time_limit_ms=60_000,
+        nodes=5,
+        clients=10,
+        rate=200.0,
+    )
+    return msgspec.structs.replace(usual, **fields)
+
+
+class Oracle:
+    """Remembers what it was asked, and of what it said that it fails."""
+
+    def __init__(self, fails: Callable[[PlanShape], bool], questions_max: int = 10_000) -> None:
+        self._fails, self._questions_max = fails, questions_max
+        self.asked: list[PlanShape] = []
+        self.accepted: list[PlanShape] = []
+        self.steps: list[str] = []
+
+    def __call__(self, shape: PlanShape, step: str) -> bool:
+        self.asked.append(shape)
+        self.steps.append(step)
+        fails = self._fails(shape)
+        if fails:
+            self.accepted.append(shape)
+        return fails
+
+    def exhausted(self) -> str | None:
+        return "used up" if len(self.asked) >= self._questions_max else None
+
+
+def needs(*indexes: int) -> Callable[[PlanShape], bool]:
+    """It takes all of these faults, and nothing else."""
+    return lambda shape: {*indexes} <= {one.index for one in shape.faults}
+
+
+def test_what_it_takes_is_left_and_everything_else_is_small() -> None:
+    oracle = Oracle(needs(3))
+    shrunk = shrink_plan(plan(), oracle, Unlimited())
+    (left,) = shrunk.shape.faults
+    assert shrunk.is_minimal
+    assert (left.index, left.at_ms, left.duration_ms) == (3, 2_000, 1_000)
+    assert (shrunk.shape.time_limit_ms, shrunk.shape.nodes, shrunk.shape.clients) == (7_000, 3, 2)
+    # Each client is as busy as before.
+    assert shrunk.shape.rate == 40.0
+    assert shrunk.shape in oracle.accepted
+
+
+def test_two_faults_keep_their_order_and_their_calm() -> None:
+    shrunk = shrink_plan(plan(), Oracle(needs(1, 4)), Unlimited())
+    first, second = shrunk.shape.faults
+    assert (first.index, second.index) == (1, 4)
+    assert second.at_ms - first.at_ms - first.duration_ms == 2_000
+
+
+def test_a_failure_that_takes_no_fault_is_left_without_any() -> None:
+    shrunk = shrink_plan(plan(), Oracle(lambda _: True), Unlimited())
+    assert shrunk.shape.faults == ()
+    assert shrunk.shape.time_limit_ms <= 15_000
+    assert shrunk.is_minimal
+
+
+def test_what_a_smaller_plan_lacks_stays() -> None:
+    """It takes long faults, five nodes, ten clients and all of the calm."""
+    start = plan()
+
+    def fails(shape: PlanShape) -> bool:
+        is_whole = (shape.nodes, shape.clients) == (5, 10)
+        return is_whole and needs(2)(shape) and shape.faults[0].at_ms >= 23_000
+
+    shrunk = shrink_plan(start, Oracle(fails), Unlimited())
+    assert [one.index for one in shrunk.shape.faults] == [2]
+    assert (shrunk.shape.nodes, shrunk.shape.clients) == (5, 10)
+    assert shrunk.shape.faults[0].at_ms == 23_000
+    # The load ends as long after the last fault as it did before.
+    assert shrunk.shape.time_limit_ms < 60_000
+
+
+def test_the_load_ends_soon_after_the_last_fault_that_is_left() -> None:
+    start = plan()
+    tail_ms = 60_000 - 53_000
+    assert with_faults(start, start.faults[:1]).time_limit_ms == 8_000 + tail_ms
+    assert with_faults(start, start.faults[-1:]).time_limit_ms == 60_000
+
+
+def test_a_fault_that_waits_has_the_time_to_come() -> None:
+    waiting = fault(0, 4000, when=Awaited("leads", count=2, timeout_ms=9000, delay_ms=500))
+    start = plan(faults=0)
+    start = msgspec.structs.replace(start, faults=(waiting, fault(1, 30_000)))
+    left = with_faults(start, (waiting,))
+    assert left.time_limit_ms == 4000 + 9000 + 500 + 3000 + (60_000 - 33_000)
+
+
+def test_nodes_that_a_fault_needs_stay() -> None:
+    named = plan(faults=0)
+    named = msgspec.structs.replace(named, faults=(fault(0, 4000, target="n5", kind="kill"),))
+    assert shrink_plan(named, Oracle(needs(0)), Unlimited()).shape.nodes == 5
+    ring = msgspec.structs.replace(named, faults=(fault(0, 4000, kind="majorities-ring"),))
+    assert shrink_plan(ring, Oracle(needs(0)), Unlimited()).shape.nodes == 4
+
+
+def test_a_budget_ends_the_search_with_the_best_so_far() -> None:
+    for questions in range(1, 12):
+        oracle = Oracle(needs(3), questions)
+        shrunk = shrink_plan(plan(), oracle, oracle)
+        assert len(oracle.asked) <= questions
+        assert not shrunk.is_minimal or [one.index for one in shrunk.shape.faults] == [3]
+        assert shrunk.shape == (oracle.accepted[-1] if oracle.accepted else plan())
+
+
+@given(
+    seed=st.integers(0, 1 << 30),
+    faults=st.integers(0, 6),
+    chance=st.floats(0.0, 1.0),
+    questions=st.integers(0, 60),
+)
+def test_it_ends_and_never_gives_back_what_was_not_said_to_fail(
+    seed: int, faults: int, chance: float, questions: int
+) -> None:
+    """However the oracle lies or wavers: it answers by lot, and another way each time."""
+    lot = random.Random(seed)
+    oracle = Oracle(lambda _: lot.random() < chance, questions)
+    start = plan(faults)
+    shrunk = shrink_plan(start, oracle, oracle)
+    assert shrunk.shape == start or shrunk.shape in oracle.accepted
+    assert len(oracle.asked) <= questions
+    assert all(fits(shape) for shape in oracle.asked)
+    assert all(shape.time_limit_ms <= start.time_limit_ms for shape in oracle.asked)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_wavering_oracle_comes_to_an_end_without_a_budget(seed: int) -> None:
+    lot = random.Random(seed)
+    oracle = Oracle(lambda shape: needs(2)(shape) and lot.random() < 0.7)
+    shrunk = shrink_plan(plan(), oracle, Unlimited())
+    assert needs(2)(shrunk.shape)
+    assert len(oracle.asked) < 200
+
+
+def test_a_plan_is_written_as_the_file_that_reads_back_the_same() -> None:
+    nodes = tuple(NodeName(f"n{number}") for number in range(1, 6))
+    faults = (
+        fault(0, 2000, options={"beside": 1}),
+        fault(1, 2500, 4000),
+        fault(2, 9000, options={"nodes": ["n1", "n2"], "beyond_promise": True}),
+        fault(3, 9000, when=Awaited("commits", "leader", 5, 3, 20, 900), target="there"),
+        fault(5, 20_000, options={"delay_ms": 300, "direction": "in"}),
+    )
+    text = plan_toml(faults, ["two lines", "of comment"])
+    assert text.startswith("# two lines\n# of comment\noverlap = 2\n")
+    read = parse_plan_file(text.encode(), "plan.toml")
+    back = from_file_faults(read.plan.faults, nodes, 60_000, overlap=read.plan.overlap)
+    without_index = [msgspec.structs.replace(one, index=0) for one in back]
+    assert without_index == [msgspec.structs.replace(one, index=0) for one in faults]
+
+
+@pytest.mark.parametrize(
+    ("tries", "at_least", "answers", "settled_after"),
+    [
+        (3, 2, [True, True], 2),
+        (3, 2, [False, False], 2),
+        (3, 2, [True, False, True], 3),
+        (3, 2, [True, False, False], 3),
+        (5, 1, [False, False, True], 3),
+        (5, 5, [True, True, False], 3),
+        (1, 1, [False], 1),
+    ],
+)
+def test_a_question_is_settled_as_soon_as_it_can_be(
+    tries: int, at_least: int, answers: list[bool], settled_after: int
+) -> None:
+    asking = Asking(tries, at_least)
+    settled = [asking.settled(sum(answers[:tried]), tried) for tried in range(len(answers) + 1)]
+    assert settled[:settled_after] == [None] * settled_after
+    assert settled[settled_after] is (sum(answers) >= at_least)
