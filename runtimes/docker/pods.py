@@ -12,6 +12,7 @@ import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from contracts.errors import HarnessError
 from contracts.runtime import Address, NodeSpec, NodeStatus
@@ -25,6 +26,9 @@ TOOLS = "/opt/splitbrain"
 CLOCK_IN_POD = f"{TOOLS}/clock"
 CLOCK_IN_NODE = "/splitbrain-clock"
 _BYTES_PER_MIB = 1024 * 1024
+#: How long a node may take to stand still; a process amid a write cannot be frozen until that ends.
+_FREEZING_S = 5.0
+_FREEZING_INTERVAL_S = 0.05
 
 _STATUS: Mapping[str, NodeStatus] = {
     "running": "running",
@@ -229,10 +233,19 @@ class Pod:
             self.node_container.wait(timeout=30)
 
     def pause(self) -> None:
-        """Freeze every process of the node; nothing where it is frozen."""
+        """Freeze every process of the node; nothing where it is frozen.
+
+        With cgroup v1 the engine gives up soon where a process waits for its disk.
+        """
+        retrying = Retrying(
+            retry=retry_if_exception(_cannot_freeze_yet),
+            stop=stop_after_delay(_FREEZING_S),
+            wait=wait_fixed(_FREEZING_INTERVAL_S),
+            reraise=True,
+        )
         with engine_action(f"pause {self.spec.name}", str(self.node_container.name)):
             try:
-                self.node_container.pause()
+                retrying(self.node_container.pause)
             except docker.errors.APIError as error:
                 if "already paused" not in str(error):
                     raise
@@ -272,3 +285,7 @@ class Pod:
         with engine_action(f"run {program} for {self.spec.name}", str(container.name)):
             result: Any = container.exec_run([f"{TOOLS}/{program}", *arguments])
         return int(result.exit_code), bytes(result.output).decode(errors="replace")
+
+
+def _cannot_freeze_yet(error: BaseException) -> bool:
+    return isinstance(error, docker.errors.APIError) and "unable to freeze" in str(error)
