@@ -65,10 +65,6 @@ _BUGS: Final = (
         "vesoft-inc/nebula#2483",
         "a deposed leader comes back with records that nobody else has",
         "invariant",
-        unseen_because=(
-            "what is cut off too much is fetched again within milliseconds, from a "
-            "leader that still has it"
-        ),
     ),
     PlantedBug(
         "stale-leader-reads",
