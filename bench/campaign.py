@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +42,8 @@ class RunReport(msgspec.Struct, frozen=True):
     faults: int = 0
     #: Share of the acknowledged elements or changes that are lost; None where nothing tells.
     lost_percent: float | None = None
+    #: Seconds from the start of the command to its end.
+    took_s: float = 0.0
 
 
 class Acknowledged(NamedTuple):
@@ -79,7 +82,9 @@ def run_once(arguments: list[str], seed: int, runs_folder: Path) -> RunReport:
     """One run in its own process; the newest folder below ``runs_folder`` is its record."""
     command = [sys.executable, "-m", "harness.cli", "test", *arguments]
     command += ["--seed", str(seed), "--runs-folder", str(runs_folder)]
+    began_s = time.monotonic()
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    took_s = round(time.monotonic() - began_s, 1)
     folders = [path.parent for path in runs_folder.glob("*/*/plan.json")]
     mine = [path for path in folders if path.name.endswith(f"-{seed}")]
     if not mine:
@@ -100,6 +105,7 @@ def run_once(arguments: list[str], seed: int, runs_folder: Path) -> RunReport:
         violated=[c["checker"] for c in results.get("checkers", []) if c["verdict"] == "invalid"],
         faults=len(results.get("faults", [])),
         lost_percent=lost_percent(results.get("checkers", [])),
+        took_s=took_s,
     )
 
 

@@ -1,7 +1,8 @@
 """How soon seeds find each planted bug, and who sees it.
 
 Run as ``python -m bench.planted [--bugs A,B] [--seeds-max 40] [--ranges 5] [--first 0]
-[--jobs J] [--quick]``.
+[--jobs J] [--quick]`` for simulated worlds; ``--runtime docker [--tries 3] [--controls 1]
+[--runs-folder PATH]`` takes the plans of ``bench.planted_containers`` instead.
 For each bug and each of several disjoint ranges of seeds it counts how many seeds are tried until
 
 - anything at all finds it: invariants, liveness, checkers of outcomes;
@@ -23,13 +24,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from bench import planted_containers
 from checker.registry import linearizability_model
 from checker.verdict import Verdict
 from harness.simulation.judging import judged
+from harness.simulation.record import SIMULATED
 from harness.simulation.recovery import LIVENESS
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw, simulated_system
@@ -184,6 +188,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="leave the runs with muted invariants out"
     )
+    parser.add_argument("--runtime", default=SIMULATED, choices=(SIMULATED, "docker", "local"))
+    parser.add_argument("--tries", type=int, default=3, help="real runtimes: runs of each plan")
+    parser.add_argument("--controls", type=int, default=1, help="the same without the bug")
+    parser.add_argument("--runs-folder", type=Path, default=None)
     return parser.parse_args()
 
 
@@ -195,6 +203,17 @@ def main() -> int:
     if unknown:
         raise SystemExit(
             f"there is no planted bug {unknown[0]!r}; there are: {', '.join(REGISTRY)}"
+        )
+    if options.runtime != SIMULATED:
+        return planted_containers.run_or_refuse(
+            planted_containers.Wanted(
+                runtime=options.runtime,
+                bugs=tuple(name for name in options.bugs.split(",") if name),
+                tries=options.tries,
+                controls=options.controls,
+                first_seed=options.first,
+                runs_folder=options.runs_folder,
+            )
         )
     orders = [
         Order(bug, options.first + number * options.seeds_max, options.seeds_max, options.quick)

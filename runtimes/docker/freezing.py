@@ -11,8 +11,8 @@ import docker.errors
 from docker.models.containers import Container
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
-#: Tries until the engine's refusal is believed.
-_TRIES: Final = 5
+#: Tries until the engine's refusal is believed; a process amid a write is frozen when that ends.
+_TRIES: Final = 25
 _WAIT_S: Final = 0.2
 
 

@@ -25,6 +25,8 @@ class PlantedBug(msgspec.Struct, frozen=True):
     #: The fault, and what must be under way when it strikes.
     exposed_by: str
     kind: BugKind
+    #: Why no plan on a real runtime shows it; empty where one does (``bench/suites/planted.toml``).
+    unseen_because: str = ""
 
 
 _BUGS: Final = (
@@ -34,6 +36,10 @@ _BUGS: Final = (
         "NodeDB-Lab/nodedb#161",
         "restart of a voter between two candidacies in one epoch",
         "invariant",
+        unseen_because=(
+            "whom a vote elects is written down within milliseconds of it, and the vote "
+            "with that; no fault from outside falls between"
+        ),
     ),
     PlantedBug(
         "ack-before-fsync",
@@ -48,6 +54,10 @@ _BUGS: Final = (
         "logcabin/logcabin#44, Ongaro's thesis section 3.6.2",
         "leaders that crash one after the other before their first commit",
         "invariant",
+        unseen_because=(
+            "two more leaders must each be lost between their election and their first "
+            "commit; slow links make room for one of them, hardly for both"
+        ),
     ),
     PlantedBug(
         "truncate-below-high-watermark",
@@ -76,6 +86,11 @@ _BUGS: Final = (
         "valkey-io/valkey#3887 (review), tikv/tikv#1610",
         "crash between a vote and the end of its write, slow disks",
         "invariant",
+        unseen_because=(
+            "the vote is durable milliseconds after it has left, and a frozen disk, "
+            "which would widen that, lets the write in hand through before it can be "
+            "taken away"
+        ),
     ),
     PlantedBug(
         "epoch-not-persisted",
@@ -104,6 +119,9 @@ _BUGS: Final = (
         "ClickHouse/NuRaft#134",
         "loss of the leader while the voter that times out first lags behind",
         "invariant",
+        unseen_because=(
+            "it costs epochs and time, no record: nothing that clients see or logs hold is wrong"
+        ),
     ),
     PlantedBug(
         "stale-vote-counted",
@@ -111,6 +129,10 @@ _BUGS: Final = (
         "andreev-io/little-raft#44; apache/kafka#17807 says why Kafka cannot",
         "uneven delays between voters that stand at the same time",
         "invariant",
+        unseen_because=(
+            "two candidates of one epoch must each have answers to pre-votes on their "
+            "way, an order within milliseconds that no fault of whole links makes"
+        ),
     ),
     PlantedBug(
         "leader-survives-epoch-bump",
@@ -118,6 +140,11 @@ _BUGS: Final = (
         "camunda/camunda#5360",
         "a voter cut off from the leader stands for election and comes back",
         "invariant",
+        unseen_because=(
+            "a leader hears of a higher epoch from whoever leads it by then, and "
+            "follows; it would have to hear of it from a candidate, within the "
+            "milliseconds of an election"
+        ),
     ),
     PlantedBug(
         "leader-resumes-after-restart",
@@ -125,6 +152,10 @@ _BUGS: Final = (
         "KAFKA-10527 (apache/kafka#9348)",
         "crash of the leader with unsynced records, and a quick restart",
         "invariant",
+        unseen_because=(
+            "others lead before a killed process has started again, and a cut of its "
+            "power seldom takes a record that two others hold already"
+        ),
     ),
     PlantedBug(
         "isolated-leader-stays",
@@ -132,6 +163,10 @@ _BUGS: Final = (
         "KAFKA-15489 (apache/kafka#14428)",
         "partial partition: the leader keeps one of the followers that a majority needs",
         "liveness",
+        unseen_because=(
+            "the cluster stands still until the links are back, and then goes on: time "
+            "lost, and nothing wrong"
+        ),
     ),
     PlantedBug(
         "unflushed-counts",
@@ -139,6 +174,10 @@ _BUGS: Final = (
         "deventlab/d-engine#329",
         "power loss of the leader while its flush is under way",
         "invariant",
+        unseen_because=(
+            "the leader's flush ends within milliseconds of its followers', so no power "
+            "cut leaves an acknowledged record on one node alone"
+        ),
     ),
     PlantedBug(
         "high-watermark-before-own-epoch",
@@ -146,6 +185,9 @@ _BUGS: Final = (
         "KAFKA-12619 (apache/kafka#10481)",
         "any election; to lose a record, two more leaders that crash before their first commit",
         "invariant",
+        unseen_because=(
+            "as for prior-epoch-commit: two more leaders must be lost before their first commit"
+        ),
     ),
     PlantedBug(
         "no-divergence-check",
@@ -167,6 +209,10 @@ _BUGS: Final = (
         "KAFKA-5595 (apache/kafka#3530)",
         "timeouts and changes of role while answers are on their way",
         "invariant",
+        unseen_because=(
+            "a connection whose request timed out is closed, so what is left are "
+            "answers that cross a change of role, as for stale-vote-counted"
+        ),
     ),
     PlantedBug(
         "correlation-restarts",
@@ -174,6 +220,10 @@ _BUGS: Final = (
         "redpanda-data/redpanda#6021",
         "change of role while answers to pre-votes or votes are on their way",
         "invariant",
+        unseen_because=(
+            "only answers that cross a change of role on an open connection can meet "
+            "the wrong request, as for stale-vote-counted"
+        ),
     ),
     PlantedBug(
         "read-confirmed-by-old-fetch",
@@ -181,6 +231,10 @@ _BUGS: Final = (
         "antflydb/antfly#599",
         "a deposed leader gets a delayed fetch just after a read",
         "outcome",
+        unseen_because=(
+            "a fetch must reach a deposed leader after its successor has acknowledged a "
+            "write and before it resigns, and after a read that it has not answered"
+        ),
     ),
     PlantedBug(
         "read-before-own-commit",
@@ -188,6 +242,10 @@ _BUGS: Final = (
         "etcd-io/etcd#7331",
         "loss of the leader right after a commit, and a read at its successor",
         "outcome",
+        unseen_because=(
+            "a new leader commits in its epoch within milliseconds of its election, and "
+            "a read must be answered in between"
+        ),
     ),
     PlantedBug(
         "quorum-state-not-atomic",
@@ -195,6 +253,7 @@ _BUGS: Final = (
         "ClickHouse/ClickHouse#111454",
         "crash within the write of the quorum state",
         "outcome",
+        unseen_because="the file is half written for microseconds, a few times in a run",
     ),
     PlantedBug(
         "rename-not-synced",
@@ -202,6 +261,10 @@ _BUGS: Final = (
         "baidu/braft#254",
         "power loss after a vote",
         "invariant",
+        unseen_because=(
+            "ext4 makes all names durable with the next fsync of any file, and the "
+            "log's follows within milliseconds"
+        ),
     ),
     PlantedBug(
         "segment-name-not-synced",
@@ -209,6 +272,9 @@ _BUGS: Final = (
         "KAFKA-3968 (apache/kafka#10405)",
         "power loss after the log has begun a segment",
         "invariant",
+        unseen_because=(
+            "ext4 makes a new file's name durable with the first fsync of the file itself"
+        ),
     ),
     PlantedBug(
         "failed-fsync-retried",
@@ -216,6 +282,10 @@ _BUGS: Final = (
         "cockroachdb/cockroach#37102",
         "one failed fsync, then power loss",
         "invariant",
+        unseen_because=(
+            "no fault here fails one fsync and lets the next one succeed: ext4 that has "
+            "met an error stays read-only"
+        ),
     ),
     PlantedBug(
         "mark-leads-flush",
@@ -258,6 +328,10 @@ _BUGS: Final = (
         "splitbrain; apache/kafka#18240 tests the rule that forbids it",
         "death of the leader, seen by all as a refused connection",
         "liveness",
+        unseen_because=(
+            "a cluster that makes no progress is unknown or vacuous in a container run, "
+            "never invalid"
+        ),
     ),
     PlantedBug(
         "observer-loses-its-leader",
@@ -265,6 +339,10 @@ _BUGS: Final = (
         "KAFKA-19354 (apache/kafka#19854)",
         "an observer cut off for longer than its fetch timeout, with no election meanwhile",
         "liveness",
+        unseen_because=(
+            "clusters in containers have no observers but wiped voters, and those may "
+            "stand still unseen"
+        ),
     ),
     PlantedBug(
         "resigned-never-stands",
@@ -272,6 +350,10 @@ _BUGS: Final = (
         "splitbrain",
         "restart of the leader with the only complete log among a bare majority",
         "liveness",
+        unseen_because=(
+            "a cluster that makes no progress is unknown or vacuous in a container run, "
+            "never invalid"
+        ),
     ),
     PlantedBug(
         "candidate-never-gives-up",
@@ -279,6 +361,10 @@ _BUGS: Final = (
         "ktoso/akka-raft#31",
         "a vote that is lost on its way to the candidate with the longest log of a bare majority",
         "liveness",
+        unseen_because=(
+            "a cluster that makes no progress is unknown or vacuous in a container run, "
+            "never invalid"
+        ),
     ),
 )
 

@@ -34,6 +34,12 @@ def test_a_container_that_is_frozen_stays_so() -> None:
     assert frozen.pause.call_count == 1
 
 
+def test_a_container_that_is_frozen_while_it_is_asked_again_is_frozen() -> None:
+    frozen = container(BUSY, docker.errors.APIError("container is already paused"))
+    freeze(frozen)
+    assert frozen.pause.call_count == 2
+
+
 def test_an_engine_that_never_manages_is_believed_in_the_end() -> None:
     stubborn = container(*[BUSY] * 100)
     with pytest.raises(docker.errors.APIError, match="unable to freeze"):

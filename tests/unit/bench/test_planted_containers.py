@@ -1,0 +1,156 @@
+"""The table of planted bugs on real runtimes is whole, and what runs come to is counted rightly."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench.campaign import RunReport
+from bench.planted_containers import (
+    SUITE,
+    Series,
+    Wanted,
+    lines_of,
+    reasons_of,
+    run_or_refuse,
+    series_of,
+    shown,
+    summary,
+)
+from contracts.errors import UsageError
+from harness.suite.reading import check_cells, plan, read_suite
+from systems.kraft.planted_bugs import REGISTRY
+
+REPORT = RunReport(
+    seed=1,
+    exit_code=1,
+    verdict="invalid",
+    vacuous=[],
+    telling=True,
+    elections=2,
+    longest_unavailability_ms=None,
+    violated=["lost-commits", "linearizability:cas-register"],
+    took_s=30.0,
+)
+VALID = msgspec.structs.replace(REPORT, exit_code=0, verdict="valid", violated=[])
+REFUSED = msgspec.structs.replace(VALID, exit_code=64, verdict="none")
+FAILED = msgspec.structs.replace(VALID, exit_code=3, verdict="failed")
+
+
+class Runs:
+    """Carries out runs as told, and remembers what was asked for."""
+
+    def __init__(self, *with_bug: RunReport, without: RunReport = VALID) -> None:
+        self._with_bug = list(with_bug)
+        self._without = without
+        self.asked: list[tuple[list[str], int, Path]] = []
+
+    def __call__(self, arguments: list[str], seed: int, folder: Path) -> RunReport:
+        self.asked.append((arguments, seed, folder))
+        return self._with_bug.pop(0) if "--bug" in arguments else self._without
+
+
+def series(bug: str, *, tries: int = 3, controls: int = 1) -> Series:
+    wanted = Wanted(runtime="docker", bugs=(bug,), tries=tries, controls=controls)
+    return next(one for one in series_of(read_suite(SUITE).suite, wanted) if one.bug == bug)
+
+
+def silent() -> Series:
+    all_ = series_of(read_suite(SUITE).suite, Wanted(runtime="docker", tries=1))
+    return next(one for one in all_ if one.expect == "valid")
+
+
+def test_each_planted_bug_has_a_plan_or_a_reason_and_never_both() -> None:
+    all_ = series_of(read_suite(SUITE).suite, Wanted(runtime="docker"))
+    planned = {one.bug for one in all_ if one.expect == "invalid"}
+    reasons = set(reasons_of(()))
+    assert planned | reasons == set(REGISTRY)
+    assert not planned & reasons
+    assert len(planned) >= 10
+
+
+def test_the_page_of_planted_bugs_has_every_plan_and_every_reason() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "planted.md").read_text()
+    shown, _, hidden = page.partition("## Which cannot be shown")
+    for one in series_of(read_suite(SUITE).suite, Wanted(runtime="docker")):
+        nemesis = str(one.runs[0].options["nemesis"])
+        assert f"`{one.bug}`" in shown
+        assert f"`{Path(nemesis).name}`" in shown
+    for bug, reason in reasons_of(()).items():
+        assert f"| `{bug}` | {reason} |" in hidden
+
+
+def test_a_kill_of_all_nodes_must_not_show_the_missing_fsync_that_a_power_cut_shows() -> None:
+    all_ = series_of(read_suite(SUITE).suite, Wanted(runtime="docker", bugs=("ack-before-fsync",)))
+    assert [(one.expect, one.controls == ()) for one in all_] == [
+        ("invalid", False),
+        ("valid", False),
+    ]
+    assert "power-loss-of-all" in all_[0].plan
+    assert "kill-of-all.toml" in all_[1].plan
+
+
+def test_this_version_can_run_every_cell_of_the_table() -> None:
+    file = read_suite(SUITE)
+    check_cells(file.path, plan(file, 0))
+
+
+def test_detections_are_counted_with_who_saw_them_and_how_long_it_took(tmp_path: Path) -> None:
+    slower = msgspec.structs.replace(REPORT, took_s=40.0, violated=["lost-commits"])
+    carry = Runs(REPORT, VALID, slower)
+    result = shown(series("ack-before-fsync"), tmp_path, carry)
+    assert (result.detections, result.tries, result.median_s) == (2, 3, 35.0)
+    assert result.seen_by == {"lost-commits": 2, "linearizability:cas-register": 1}
+    assert result.is_as_wanted
+    assert [seed for _, seed, _ in carry.asked] == [1, 2, 3, 1]
+    # The campaign gives each run its own seed; a second one would be refused.
+    assert not any("--seed" in arguments for arguments, _, _ in carry.asked)
+    assert "2 of 3" in lines_of(result)[0]
+
+
+def test_who_is_not_named_as_catcher_has_not_caught_it(tmp_path: Path) -> None:
+    by_others = msgspec.structs.replace(REPORT, violated=["record"])
+    result = shown(series("ack-before-fsync", tries=1), tmp_path, Runs(by_others))
+    assert (result.detections, result.is_as_wanted) == (0, False)
+
+
+def test_an_alarm_without_the_bug_spoils_the_series(tmp_path: Path) -> None:
+    result = shown(series("ack-before-fsync", tries=1), tmp_path, Runs(REPORT, without=REPORT))
+    assert (result.control_alarms, result.is_as_wanted) == (1, False)
+    assert "NOT AS IT MUST BE" in lines_of(result)[0]
+
+
+def test_a_silent_series_must_stay_silent(tmp_path: Path) -> None:
+    assert shown(silent(), tmp_path, Runs(VALID)).is_as_wanted
+    assert not shown(silent(), tmp_path, Runs(REPORT)).is_as_wanted
+
+
+def test_a_plan_that_the_runtime_refuses_is_tried_once_and_is_no_failure(tmp_path: Path) -> None:
+    carry = Runs(REFUSED)
+    result = shown(series("ack-before-fsync"), tmp_path, carry)
+    assert len(carry.asked) == 1
+    assert (result.is_refused, result.tries, result.is_as_wanted) == (True, 0, True)
+
+
+def test_runs_that_failed_for_other_reasons_are_no_tries(tmp_path: Path) -> None:
+    result = shown(series("ack-before-fsync", tries=2), tmp_path, Runs(FAILED, REPORT))
+    assert (result.tries, result.detections, result.failed) == (1, 1, 1)
+
+
+def test_the_last_line_adds_up(tmp_path: Path) -> None:
+    wanted = Wanted(runtime="docker", tries=1)
+    results = [
+        shown(series("ack-before-fsync", tries=1), tmp_path, Runs(REPORT)),
+        shown(silent(), tmp_path, Runs(VALID)),
+    ]
+    said = summary(results, {"some-bug": "why"}, wanted)
+    assert (said["planned_bugs"], said["shown_bugs"], said["silent_alarms"]) == (1, 1, 0)
+    assert said["bugs"]["ack-before-fsync"]["detections"] == 1
+    assert msgspec.json.decode(msgspec.json.encode(said)) == said
+
+
+def test_a_bug_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_or_refuse(Wanted(runtime="docker", bugs=("no-such-bug",))) == 64
+    assert "no-such-bug" in capsys.readouterr().err
+    with pytest.raises(UsageError):
+        series_of(read_suite(SUITE).suite, Wanted(runtime="docker", bugs=("no-such-bug",)))
