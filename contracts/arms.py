@@ -94,6 +94,15 @@ class LinkArm(Protocol):
         ...
 
 
+class MemoryState(msgspec.Struct, frozen=True):
+    """What a node may have of memory, and whether it was too little."""
+
+    #: What the kernel holds the node to, MiB; None: what it was deployed with.
+    limit_mib: float | None
+    #: Whether the kernel has ended the node's latest life, or a part of it, for want of memory.
+    was_ended: bool
+
+
 class ProcessArm(Protocol):
     """What can be done to a node's processes besides killing and freezing them."""
 
@@ -122,6 +131,10 @@ class ProcessArm(Protocol):
 
     def unlimit_memory(self, node: NodeName) -> None:
         """Undo limit_memory."""
+        ...
+
+    def memory(self, node: NodeName) -> MemoryState:
+        """What the kernel enforces now, and whether it has ended the node."""
         ...
 
 

@@ -20,6 +20,9 @@ from nemesis.acts import Act
 #: A node that has just ended may still be on its way out.
 _START_PATIENCE_S: Final = 10.0
 _START_INTERVAL_S: Final = 0.5
+#: With less no program comes so far as to need it.
+_MEMORY_MIB_MIN: Final = 8
+_MIB: Final = 1 << 20
 
 
 class Wiped(msgspec.Struct, frozen=True):
@@ -108,6 +111,19 @@ def _start(runtime: Runtime, act: acts.Start) -> None:
         )
 
 
+def _limit_memory(runtime: Runtime, act: acts.LimitMemory) -> Performed:
+    said: list[str] = []
+    for node in act.nodes:
+        sample = runtime.sample(node)
+        used = 0 if sample is None else sample.memory_bytes
+        limit_mib = act.limit_mib
+        if limit_mib is None:
+            limit_mib = max(_MEMORY_MIB_MIN, used * 3 // 4 // _MIB)
+        runtime.processes.limit_memory(node, limit_mib)
+        said.append(f"{node} may have {limit_mib} MiB and used {used / _MIB:.1f}")
+    return Performed(said="; ".join(said))
+
+
 def _fill(runtime: Runtime, act: acts.Fill) -> Performed:
     return _worded(act.nodes, runtime.disks.fill)
 
@@ -175,9 +191,7 @@ _ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
         lambda runtime, act, node: runtime.processes.throttle(node, act.cpu_share)
     ),
     acts.Unthrottle: _each(lambda runtime, _act, node: runtime.processes.unthrottle(node)),
-    acts.LimitMemory: _each(
-        lambda runtime, act, node: runtime.processes.limit_memory(node, act.limit_mib)
-    ),
+    acts.LimitMemory: _limit_memory,
     acts.UnlimitMemory: _each(lambda runtime, _act, node: runtime.processes.unlimit_memory(node)),
     acts.Fill: _fill,
     acts.Drain: _each(lambda runtime, _act, node: runtime.disks.drain(node)),

@@ -182,7 +182,8 @@ class Unthrottle(_OnNodes, frozen=True):
 class LimitMemory(_OnNodes, frozen=True):
     """Let them have so much memory; what needs more is killed by the kernel."""
 
-    limit_mib: int
+    #: None: three quarters of what each uses then.
+    limit_mib: int | None
 
     needs = "memory"
     holds = "memory"

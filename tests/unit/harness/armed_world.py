@@ -16,6 +16,7 @@ from contracts.arms import (
     FileChange,
     FileChanged,
     LinkQuality,
+    MemoryState,
     PowerLoss,
     Shape,
 )
@@ -50,6 +51,8 @@ class ArmedWorld:
             kind: {} for kind in ("cut", "shape", "reset", "cpu", "memory", "disk", "clock")
         }
         self.files = dict.fromkeys(NODES, b"kept")
+        #: Nodes that the kernel has ended since their memory was limited.
+        self.short_of_memory: set[NodeName] = set()
         self.leader: NodeName | None = None
         self.epoch = 0
         self._ends = dict.fromkeys(NODES, 0)
@@ -108,6 +111,9 @@ class ArmedWorld:
 
     def start(self, node: NodeName) -> None:
         if self._hears("start") and self.states[node] == "exited":
+            if node in self.bad["memory"]:
+                self.short_of_memory.add(node)
+                return
             self.states[node] = "running"
 
     def kill(self, node: NodeName) -> None:
@@ -141,8 +147,7 @@ class ArmedWorld:
         return self._pass(link.source, link.destination)
 
     def sample(self, node: NodeName) -> NodeSample | None:
-        used = self.bad["memory"].get(node, 10)
-        return NodeSample(node, 0.1, used * _MIB) if self.states[node] == "running" else None
+        return NodeSample(node, 0.1, 20 * _MIB) if self.states[node] == "running" else None
 
     def _put(self, act: str, kind: str, places: Iterable[Any], value: Any) -> None:
         if self._hears(act):
@@ -208,6 +213,11 @@ class ArmedWorld:
 
     def unlimit_memory(self, node: NodeName) -> None:
         self._take("unlimit_memory", "memory", [node])
+        self.short_of_memory.discard(node)
+
+    def memory(self, node: NodeName) -> MemoryState:
+        limit_mib = self.bad["memory"].get(node)
+        return MemoryState(limit_mib, node in self.short_of_memory)
 
     # Disks.
 

@@ -27,7 +27,7 @@ ACTS = {
     **dict.fromkeys(("terminate", "restart", "rolling-restart"), ("terminate", "start")),
     "pause": ("pause", "resume"),
     "cpu": ("throttle", "unthrottle"),
-    "memory": ("limit_memory", "start"),
+    "memory": ("limit_memory", "unlimit_memory"),
     **dict.fromkeys(
         ("loss", "delay", "reorder", "duplicate", "rate", "black-hole"), ("shape", "unshape")
     ),
@@ -103,6 +103,18 @@ def test_a_power_cut_that_kept_the_unsynced_file_did_not_bite() -> None:
 
 def test_a_changed_file_that_reads_as_before_did_not_bite() -> None:
     assert "would read the changed file" in driven("flip", "change").evidence("not-bitten")
+
+
+def test_a_node_that_never_meets_its_memory_limit_was_not_bitten_by_it() -> None:
+    run = driven("memory", "start")
+    assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
+    assert "n1 short of memory" in run.evidence("not-bitten")
+
+
+def test_a_memory_limit_is_what_the_user_says_else_less_than_is_in_use() -> None:
+    assert "n1 may have 15 MiB and used 20.0" in driven("memory").evidence("verified")
+    asked = Driven([fault("memory", "n1", options={"limit_mib": 12})])
+    assert "n1 may have 12 MiB" in asked.evidence("verified")
 
 
 def test_what_a_runtime_says_of_its_act_is_on_record() -> None:
