@@ -26,7 +26,7 @@ from contracts.errors import HarnessError
 from contracts.names import NodeName
 from runtimes.docker.engine import engine_action
 from runtimes.docker.pods import Pod
-from runtimes.docker.sampling import CGROUPS, control_group
+from runtimes.docker.sampling import CGROUPS, control_group, is_leaving
 
 _PERIOD_US = 100_000
 _NO_QUOTA = -1
@@ -142,7 +142,7 @@ class DockerProcesses:
                 retry=retry_if_result(bool),
                 stop=stop_after_delay(_ENDING_PATIENCE_S),
                 wait=wait_fixed(_ENDING_INTERVAL_S),
-            )(lambda: self.memory(node).was_ended and self._pod(node).status() == "running")
+            )(lambda: self._is_ending(node))
 
     def memory(self, node: NodeName) -> MemoryState:
         """What the kernel enforces now, by the engine where its files are not here.
@@ -164,6 +164,14 @@ class DockerProcesses:
             limit_mib=size / _BYTES_PER_MIB if is_limited else None,
             was_ended=was_ended,
         )
+
+    def _is_ending(self, node: NodeName) -> bool:
+        """Whether the kernel has ended the node, and the engine has not noticed yet."""
+        pod = self._pod(node)
+        if pod.status() != "running":
+            return False
+        attributes: Any = pod.node_container.attrs
+        return is_leaving(int(attributes["State"]["Pid"]), "memory") or self.memory(node).was_ended
 
     def _deployed_memory(self, node: NodeName) -> int:
         """Bytes that the node may have without a fault."""

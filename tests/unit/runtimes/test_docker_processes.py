@@ -92,18 +92,19 @@ def test_what_ended_the_life_before_says_nothing_of_the_one_that_goes_on() -> No
     assert not arm(engine).memory(N1).was_ended
 
 
+@pytest.mark.parametrize("sign", ["enforced_memory", "is_leaving"])
 def test_a_lifted_limit_is_over_when_whom_it_has_ended_is_gone(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, sign: str
 ) -> None:
     engine = Engine()
     looks: list[int] = []
 
-    def enforced(process: int) -> tuple[int, bool]:
+    def seen(process: int, *_words: str) -> Any:
         looks.append(process)
         # The kernel has ended it; the engine notices at the third look.
         engine.is_running = len(looks) < 3
-        return engine.limit_bytes, True
+        return (engine.limit_bytes, True) if sign == "enforced_memory" else True
 
-    monkeypatch.setattr(processes, "enforced_memory", enforced)
+    monkeypatch.setattr(processes, sign, seen)
     arm(engine).unlimit_memory(N1)
     assert not engine.is_running

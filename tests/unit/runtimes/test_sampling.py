@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.docker.processes import enforced_memory, enforced_share
-from runtimes.docker.sampling import Gauge
+from runtimes.docker.sampling import Gauge, is_leaving
 
 MIB = 1024 * 1024
 
@@ -93,6 +93,14 @@ def test_an_enforced_share_is_read_in_every_layout(
     for name, content in files.items():
         write(cgroups / folder / name, content)
     assert enforced_share(7, proc, cgroups) == share
+
+
+def test_a_dying_process_has_left_its_group(proc: Path) -> None:
+    write(proc / "7" / "cgroup", "2:memory:/\n1:cpu:/docker/abc\n")
+    assert is_leaving(7, "memory", proc)
+    assert not is_leaving(7, "cpu", proc)
+    assert not is_leaving(8, "memory", proc)
+    assert not is_leaving(0, "memory", proc)
 
 
 @pytest.mark.parametrize(
