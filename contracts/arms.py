@@ -176,7 +176,8 @@ class FileChanged(msgspec.Struct, frozen=True):
         if self.kind == "flip":
             return f"{self.file} byte {self.offset}: {self.before} became {self.after}"
         sizes = f"{self.size_before:,} bytes became {self.size_after:,}"
-        return f"{self.file} {'cut off' if self.kind == 'truncate' else 'put back'}: {sizes}"
+        done = "cut off" if self.kind == "truncate" else "put back to what was kept"
+        return f"{self.file} from byte {self.offset} on {done}: {sizes}"
 
 
 class PowerLoss(msgspec.Struct, frozen=True):
@@ -228,7 +229,7 @@ class DiskArm(Protocol):
     def change(self, node: NodeName, change: FileChange) -> FileChanged | None:
         """Change a file of a node that is down; None where no file fits.
 
-        ``restore`` puts back what ``keep`` has kept.
+        ``restore`` puts back what ``keep`` has kept, and keeps what was there instead.
         """
         ...
 

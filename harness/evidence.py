@@ -64,6 +64,8 @@ _SILENCE_NS = NANOSECONDS // 4
 #: Of its memory a pressed node uses this much: the kernel looks for what it can take back.
 _PRESSED = 0.95
 _MIB = 1 << 20
+#: Of a process that was killed.
+_KILLED_CODE = 137
 #: The kernel counts processor time in slices.
 _SHARE_SLACK = 0.1
 
@@ -295,10 +297,20 @@ class Observer:
                 patience_s = _ANSWER_TIMEOUT_S if answers else _NO_ANSWER_S
                 return _Look(self._answers(node, patience_s) == answers)
             case NodeTookBack(node):
-                status = self._runtime.status(node)
-                if status == "running" and self._answers is not None:
-                    return _Look(self._answers(node, _ANSWER_TIMEOUT_S))
-                return _Look(status in ("running", "exited"))
+                return self._at_reader(node)
+
+    def _at_reader(self, node: NodeName) -> _Look:
+        """A node that was started on a changed file goes on with it, or refuses it."""
+        status = self._runtime.status(node)
+        if status == "exited":
+            code = self._runtime.exit_code(node)
+            # One that was killed and never started has read nothing.
+            return _Look(code != _KILLED_CODE, f"{node} refused, exit code {code}")
+        if status != "running":
+            return _Look(False)
+        if self._answers is None:
+            return _Look(True, f"{node} runs")
+        return _Look(self._answers(node, _ANSWER_TIMEOUT_S), f"{node} goes on with it")
 
     def _at_limits(self, item: ProcessorShare | MemoryPressed | MemoryFree) -> _Look:
         match item:

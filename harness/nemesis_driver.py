@@ -28,6 +28,7 @@ from harness.fault_aim import Aim, Patience
 from harness.fault_gate import FaultGate
 from harness.holds import Holds
 from harness.progress import Progress
+from harness.record_hits import RecordAt, records_hit
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
 from harness.stop import Stop, patiently
@@ -81,6 +82,7 @@ class NemesisDriver:
         stop: Stop,
         patience: Patience | None = None,
         watch: StateWatch | None = None,
+        record_at: RecordAt | None = None,
     ) -> None:
         self._schedule = schedule
         self._runtime = runtime
@@ -102,6 +104,7 @@ class NemesisDriver:
             patience=self._patience,
             watch=watch,
         )
+        self._record_at = record_at
         self._holds = Holds()
         self._gate = FaultGate(self._holds, self._nodes)
         #: One act at a time, so that what is held and what is in force never differ.
@@ -346,10 +349,12 @@ class NemesisDriver:
         with self._acting:
             self._down.expect(ended_by(act))
             for part in self._holds.admit(index, act):
-                done = perform(self._runtime, part)
+                done = perform(self._runtime, part, one.records)
                 one.records.extend(done.records)
                 if done.said:
                     one.said.append(done.said)
+                if self._record_at is not None:
+                    one.said.extend(records_hit(self._runtime, self._record_at, done.records))
 
     def _are_back(self, nodes: Sequence[NodeName]) -> None:
         """Nodes that nothing holds down any more may not be down from now on."""

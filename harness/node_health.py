@@ -37,6 +37,7 @@ ASKED_TO_END.update(
         "memory": ASKED_TO_END["memory-limit"],
         "flip": ASKED_TO_END["corruption"],
         "truncate": ASKED_TO_END["corruption"],
+        "restore": ASKED_TO_END["corruption"],
     }
 )
 #: Exit code of a process that the kernel killed: all that can be said of a memory limit.

@@ -263,13 +263,10 @@ class ChangeFile(_OnNodes, frozen=True):
 
 
 class PutBack(_OnNodes, frozen=True):
-    """Give nodes that refuse a changed file what was kept of it, and leave the others alone.
+    """Give nodes that refuse a changed file what it was before, and leave the others alone.
 
     A node that has ended at the file promised nothing since, so that its past is whole again.
     """
-
-    #: Names the file as the change did: same glob, same draw.
-    change: FileChange
 
     needs = "file-change"
     verb = "put back the file of"

@@ -111,7 +111,7 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
                 Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
                 Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
             ),
-            heal=(PutBack(hit, change), Start(hit)),
+            heal=(PutBack(hit), Start(hit)),
             healed=running(hit),
             resumed=answering(hit),
         )
@@ -120,10 +120,14 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
 
 
 def _put_back(setting: Setting, options: RestoreOptions) -> Course:
-    """Keep what is there now, go on, and put it back later: the node lost what came in between."""
+    """Keep what is there now, go on, and put it back later: the node lost what came in between.
+
+    Where its other files tell, the node refuses; it gets its newer file again with the heal.
+    """
     hit = setting.hit
     change = FileChange(kind="restore", file=options.file, draw=setting.draw)
     half_ms = max(1, setting.duration_ms // 2)
+    met_ms = half_ms + max(1, min(_MET_MS_MAX, half_ms // _MET_PART))
     return Course(
         steps=(
             Step((Keep(hit),)),
@@ -132,8 +136,9 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
                 half_ms,
                 seen=(*exited(hit), *(FileReads(node) for node in hit)),
             ),
+            Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
         ),
-        heal=(Start(hit),),
+        heal=(PutBack(hit), Start(hit)),
         healed=running(hit),
         resumed=answering(hit),
     )

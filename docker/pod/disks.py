@@ -237,7 +237,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     for command in (
         *(probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state),
         *(disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write),
-        *(disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.put_back),
+        *(disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.exchange),
         disk_files.wipe,
     )
 }

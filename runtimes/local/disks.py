@@ -216,13 +216,18 @@ class FolderFiles:
                     return None
                 position += len(one)
 
-    def put_back(self, file: str) -> None:
-        """Let a file be as it was kept."""
-        target = self._data / file
+    def exchange(self, file: str) -> None:
+        """Let a file be as it was kept, and keep what it was."""
+        target, old = self._data / file, self._kept / file
+        was = old.with_name(f"{old.name}.was")
+        if target.exists():
+            shutil.copy2(target, was)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(self._kept / file, target)
+        shutil.copy2(old, target)
         for path in (target, target.parent):
             _sync(path)
+        if was.exists():
+            was.replace(old)
 
     def keep(self) -> None:
         """Copy all files; earlier copies go."""

@@ -141,7 +141,7 @@ class ArmedWorld:
         return self.states[node]
 
     def exit_code(self, node: NodeName) -> int | None:
-        return None
+        return None if self.states[node] == "running" else 137
 
     def reachable(self, link: Link, _port: str, _timeout_s: float) -> bool:
         return self._pass(link.source, link.destination)

@@ -54,6 +54,7 @@ class Driven:
             stop=self.stop,
             patience=PATIENCE,
             watch=world.watch,
+            record_at=lambda file, before: f"the record behind {len(before)} bytes of {file}",
         )
         self.failure: HarnessError | None = None
         try:

@@ -105,6 +105,21 @@ def test_a_changed_file_that_reads_as_before_did_not_bite() -> None:
     assert "would read the changed file" in driven("flip", "change").evidence("not-bitten")
 
 
+@pytest.mark.parametrize("kind", ["flip", "truncate", "restore"])
+def test_a_node_that_was_not_started_on_its_changed_file_has_not_read_it(kind: str) -> None:
+    run = driven(kind, "start")
+    assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
+    assert "n1 has read its files again" in run.evidence("not-bitten")
+
+
+@pytest.mark.parametrize("kind", ["flip", "truncate", "restore"])
+def test_file_byte_and_record_of_a_change_are_named(kind: str) -> None:
+    said = driven(kind).evidence("verified")
+    assert "a.log" in said
+    assert "byte 0" in said
+    assert "n1: that is the record behind 0 bytes of a.log" in said
+
+
 def test_a_node_that_never_meets_its_memory_limit_was_not_bitten_by_it() -> None:
     run = driven("memory", "start")
     assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
