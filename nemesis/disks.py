@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from contracts.arms import FileChange
+from contracts.names import NodeName
 from nemesis.acts import (
     Act,
     ChangeFile,
@@ -92,6 +93,10 @@ def _error(setting: Setting, _options: NoOptions) -> Course:
     )
 
 
+def _took_back(hit: tuple[NodeName, ...]) -> tuple[NodeTookBack, ...]:
+    return tuple(NodeTookBack(node) for node in hit)
+
+
 def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOptions], Course]:
     """Kill, change, and start: the node reads its files again while the fault is in force."""
 
@@ -109,7 +114,7 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
         return Course(
             steps=(
                 Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
-                Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
+                Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
             ),
             heal=(PutBack(hit), Start(hit)),
             healed=running(hit),
@@ -136,7 +141,7 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
                 half_ms,
                 seen=(*exited(hit), *(FileReads(node) for node in hit)),
             ),
-            Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
+            Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
         ),
         heal=(PutBack(hit), Start(hit)),
         healed=running(hit),

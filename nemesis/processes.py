@@ -132,8 +132,8 @@ def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
     slot_ms = max(2, setting.duration_ms // options.count)
     steps = [Step((Kill(hit),), seen=exited(hit))]
     for number in range(1, options.count):
-        steps.append(Step((Start(hit),), number * slot_ms - slot_ms // 2))
-        steps.append(Step((Kill(hit),), number * slot_ms))
+        steps.append(Step((Start(hit),), number * slot_ms - slot_ms // 2, seen=running(hit)))
+        steps.append(Step((Kill(hit),), number * slot_ms, seen=exited(hit)))
     return Course(
         steps=tuple(steps), heal=(Start(hit),), healed=running(hit), resumed=answering(hit)
     )
@@ -162,7 +162,12 @@ def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
     return Course(
         steps=(
             Step((LimitMemory(hit, options.limit_mib),), seen=pressed),
-            Step((Start(hit),), max(1, setting.duration_ms // 3), seen=by_the_kernel),
+            Step(
+                (Start(hit),),
+                max(1, setting.duration_ms // 3),
+                seen=by_the_kernel,
+                awaits_start=True,
+            ),
         ),
         heal=(UnlimitMemory(hit), Start(hit)),
         healed=(*(MemoryFree(node) for node in hit), *running(hit)),

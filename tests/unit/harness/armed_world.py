@@ -5,7 +5,7 @@ harness must notice from outside. Five nodes; whoever reaches a majority leads, 
 and logs grow at each look at the clock.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
@@ -40,8 +40,17 @@ class ArmedWorld:
 
     name = "fake"
 
-    def __init__(self, deaf: Iterable[str] = ()) -> None:
+    def __init__(
+        self, deaf: Iterable[str] = (), missed: Mapping[str, Container[int]] | None = None
+    ) -> None:
+        """Args beyond the acts that do nothing.
+
+        Args:
+            deaf: acts that never do anything.
+            missed: of an act, the calls that do nothing, from 0.
+        """
         self.deaf = frozenset(deaf)
+        self.missed = missed or {}
         self.calls: list[str] = []
         self.now = 0
         self.traffic = Traffic()
@@ -101,8 +110,9 @@ class ArmedWorld:
         return self.states[node] == "running"
 
     def _hears(self, act: str) -> bool:
+        number = self.calls.count(act)
         self.calls.append(act)
-        return act not in self.deaf
+        return act not in self.deaf and number not in self.missed.get(act, ())
 
     # Runtime.
 
