@@ -94,6 +94,15 @@ class LinkArm(Protocol):
         ...
 
 
+class MemoryState(msgspec.Struct, frozen=True):
+    """What a node may have of memory, and whether it was too little."""
+
+    #: What the kernel holds the node to, MiB; None: what it was deployed with.
+    limit_mib: float | None
+    #: Whether the kernel has ended the node's latest life, or a part of it, for want of memory.
+    was_ended: bool
+
+
 class ProcessArm(Protocol):
     """What can be done to a node's processes besides killing and freezing them."""
 
@@ -122,6 +131,10 @@ class ProcessArm(Protocol):
 
     def unlimit_memory(self, node: NodeName) -> None:
         """Undo limit_memory."""
+        ...
+
+    def memory(self, node: NodeName) -> MemoryState:
+        """What the kernel enforces now, and whether it has ended the node."""
         ...
 
 
@@ -163,7 +176,8 @@ class FileChanged(msgspec.Struct, frozen=True):
         if self.kind == "flip":
             return f"{self.file} byte {self.offset}: {self.before} became {self.after}"
         sizes = f"{self.size_before:,} bytes became {self.size_after:,}"
-        return f"{self.file} {'cut off' if self.kind == 'truncate' else 'put back'}: {sizes}"
+        done = "cut off" if self.kind == "truncate" else "put back to what was kept"
+        return f"{self.file} from byte {self.offset} on {done}: {sizes}"
 
 
 class PowerLoss(msgspec.Struct, frozen=True):
@@ -215,7 +229,7 @@ class DiskArm(Protocol):
     def change(self, node: NodeName, change: FileChange) -> FileChanged | None:
         """Change a file of a node that is down; None where no file fits.
 
-        ``restore`` puts back what ``keep`` has kept.
+        ``restore`` puts back what ``keep`` has kept, and keeps what was there instead.
         """
         ...
 

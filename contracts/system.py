@@ -115,6 +115,18 @@ class System(Protocol):
         """Read a stopped node's collected data folder; raises HarnessError if it is unreadable."""
         ...
 
+    def record_at(self, file: str, before: bytes) -> str | None:
+        """The record of the system's that lies at a byte of a data file, in words.
+
+        Args:
+            file: below the data folder.
+            before: all bytes of the file up to that one; what follows may be damaged.
+
+        Returns:
+            None where the file holds no records that the adapter can tell apart.
+        """
+        ...
+
     def versions(self) -> dict[str, str]:
         """Version of the system under test, for ``plan.json``."""
         ...

@@ -4,12 +4,13 @@ The one place that knows which method of a runtime or of its arms does what. Mus
 is done to whom, nor whether it may be.
 """
 
-from collections.abc import Callable, Iterable
+import glob
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from contracts.arms import FileChanged, PowerLoss
+from contracts.arms import FileChange, FileChanged, PowerLoss
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.runtime import Runtime
@@ -20,6 +21,9 @@ from nemesis.acts import Act
 #: A node that has just ended may still be on its way out.
 _START_PATIENCE_S: Final = 10.0
 _START_INTERVAL_S: Final = 0.5
+#: With less no program comes so far as to need it.
+_MEMORY_MIB_MIN: Final = 8
+_MIB: Final = 1 << 20
 
 
 class Wiped(msgspec.Struct, frozen=True):
@@ -49,13 +53,20 @@ class Performed(msgspec.Struct, frozen=True):
     said: str = ""
 
 
-def perform(runtime: Runtime, act: Act) -> Performed:
+def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Performed:
     """Do it; what the runtime tells of it.
+
+    Args:
+        runtime: where the nodes live.
+        act: what is to be done.
+        records: what it told of the same fault's acts before; what is undone is named there.
 
     Raises:
         HarnessError: the environment failed.
         CapabilityError: the runtime cannot do it.
     """
+    if isinstance(act, acts.PutBack):
+        return _put_back(runtime, act, records)
     done = _ACTS[type(act)](runtime, act)
     return Performed() if done is None else done
 
@@ -108,6 +119,19 @@ def _start(runtime: Runtime, act: acts.Start) -> None:
         )
 
 
+def _limit_memory(runtime: Runtime, act: acts.LimitMemory) -> Performed:
+    said: list[str] = []
+    for node in act.nodes:
+        sample = runtime.sample(node)
+        used = 0 if sample is None else sample.memory_bytes
+        limit_mib = act.limit_mib
+        if limit_mib is None:
+            limit_mib = max(_MEMORY_MIB_MIN, used * 3 // 4 // _MIB)
+        runtime.processes.limit_memory(node, limit_mib)
+        said.append(f"{node} may have {limit_mib} MiB and used {used / _MIB:.1f}")
+    return Performed(said="; ".join(said))
+
+
 def _fill(runtime: Runtime, act: acts.Fill) -> Performed:
     return _worded(act.nodes, runtime.disks.fill)
 
@@ -121,13 +145,17 @@ def _change(runtime: Runtime, act: acts.ChangeFile) -> Performed:
     return Performed(changes, _changes_in_words(changes))
 
 
-def _put_back(runtime: Runtime, act: acts.PutBack) -> Performed:
+def _put_back(runtime: Runtime, act: acts.PutBack, records: Sequence[Record]) -> Performed:
     """Of nodes that have ended alone: the others took the change in and went on."""
-    change = msgspec.structs.replace(act.change, kind="restore")
+    changed = {one.node: one.change for one in records if isinstance(one, Changed) and one.change}
     changes = tuple(
-        Changed(node, runtime.disks.change(node, change))
+        Changed(
+            node,
+            # That very file, though its name may look like a pattern.
+            runtime.disks.change(node, FileChange("restore", glob.escape(changed[node].file), 0)),
+        )
         for node in act.nodes
-        if runtime.status(node) == "exited"
+        if node in changed and runtime.status(node) == "exited"
     )
     return Performed(said=_changes_in_words(changes))
 
@@ -175,9 +203,7 @@ _ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
         lambda runtime, act, node: runtime.processes.throttle(node, act.cpu_share)
     ),
     acts.Unthrottle: _each(lambda runtime, _act, node: runtime.processes.unthrottle(node)),
-    acts.LimitMemory: _each(
-        lambda runtime, act, node: runtime.processes.limit_memory(node, act.limit_mib)
-    ),
+    acts.LimitMemory: _limit_memory,
     acts.UnlimitMemory: _each(lambda runtime, _act, node: runtime.processes.unlimit_memory(node)),
     acts.Fill: _fill,
     acts.Drain: _each(lambda runtime, _act, node: runtime.disks.drain(node)),
@@ -187,7 +213,6 @@ _ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
     acts.Repair: _each(lambda runtime, _act, node: runtime.disks.repair(node)),
     acts.Keep: _each(lambda runtime, _act, node: runtime.disks.keep(node)),
     acts.ChangeFile: _change,
-    acts.PutBack: _put_back,
     acts.Wipe: _wipe,
     acts.Warp: _each(lambda runtime, act, node: runtime.clocks.warp(node, act.warp)),
     acts.Unwarp: _each(lambda runtime, _act, node: runtime.clocks.unwarp(node)),

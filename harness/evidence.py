@@ -37,6 +37,7 @@ from nemesis.expectations import (
     LinkDelivers,
     LinkIs,
     LinkShaped,
+    MemoryFree,
     MemoryPressed,
     NodeAnswers,
     NodeIs,
@@ -60,9 +61,11 @@ _PROBES_AT_ONCE = 8
 _INTERVAL_S = 0.02
 #: A node counts as silent when it has acknowledged nothing for this long after the fault.
 _SILENCE_NS = NANOSECONDS // 4
-#: Of its memory a pressed node uses this much.
-_PRESSED = 0.8
+#: Of its memory a pressed node uses this much: the kernel looks for what it can take back.
+_PRESSED = 0.95
 _MIB = 1 << 20
+#: Of a process that was killed.
+_KILLED_CODE = 137
 #: The kernel counts processor time in slices.
 _SHARE_SLACK = 0.1
 
@@ -235,7 +238,7 @@ class Observer:
                 look = self._at_peers(item, since, before)
             case NodeIs() | NodeIsSilent() | NodeAnswers() | NodeTookBack():
                 look = self._at_node(item, since, before)
-            case ProcessorShare() | MemoryPressed():
+            case ProcessorShare() | MemoryPressed() | MemoryFree():
                 look = self._at_limits(item)
             case DiskIs() | CanariesTell() | FileReads() | DataGone():
                 look = self._at_disk(item, records)
@@ -294,24 +297,46 @@ class Observer:
                 patience_s = _ANSWER_TIMEOUT_S if answers else _NO_ANSWER_S
                 return _Look(self._answers(node, patience_s) == answers)
             case NodeTookBack(node):
-                status = self._runtime.status(node)
-                if status == "running" and self._answers is not None:
-                    return _Look(self._answers(node, _ANSWER_TIMEOUT_S))
-                return _Look(status in ("running", "exited"))
+                return self._at_reader(node)
 
-    def _at_limits(self, item: ProcessorShare | MemoryPressed) -> _Look:
+    def _at_reader(self, node: NodeName) -> _Look:
+        """A node that was started on a changed file goes on with it, or refuses it."""
+        status = self._runtime.status(node)
+        if status == "exited":
+            code = self._runtime.exit_code(node)
+            # One that was killed and never started has read nothing.
+            return _Look(code != _KILLED_CODE, f"{node} refused, exit code {code}")
+        if status != "running":
+            return _Look(False)
+        if self._answers is None:
+            return _Look(True, f"{node} runs")
+        return _Look(self._answers(node, _ANSWER_TIMEOUT_S), f"{node} goes on with it")
+
+    def _at_limits(self, item: ProcessorShare | MemoryPressed | MemoryFree) -> _Look:
         match item:
             case ProcessorShare(node, None):
                 return _Look(self._runtime.processes.throttled(node) is None)
             case ProcessorShare(node, share):
                 there = self._runtime.processes.throttled(node)
                 return _Look(there is not None and there <= (share or 0.0) * (1 + _SHARE_SLACK))
-            case MemoryPressed(node, limit_mib):
-                sample = self._runtime.sample(node)
-                if sample is None:
-                    return _Look(self._runtime.status(node) == "exited", f"{node} was ended")
-                used = sample.memory_bytes
-                return _Look(used >= _PRESSED * limit_mib * _MIB, f"{node} {used // _MIB} MiB")
+            case MemoryFree(node):
+                return _Look(self._runtime.processes.memory(node).limit_mib is None)
+            case MemoryPressed(node, may_be_killed):
+                return self._at_memory(node, may_be_killed=may_be_killed)
+
+    def _at_memory(self, node: NodeName, *, may_be_killed: bool) -> _Look:
+        memory = self._runtime.processes.memory(node)
+        if memory.limit_mib is None:
+            return _Look(False)
+        if memory.was_ended:
+            return _Look(True, f"the kernel has ended {node} for want of memory")
+        sample = self._runtime.sample(node)
+        if sample is None:
+            is_over = may_be_killed and self._runtime.status(node) == "exited"
+            return _Look(is_over, f"{node} was killed, since it used more than it may have")
+        used_mib = sample.memory_bytes / _MIB
+        words = f"{node} uses {used_mib:.1f} of {memory.limit_mib:.1f} MiB"
+        return _Look(used_mib >= _PRESSED * memory.limit_mib, words)
 
     def _at_clock(self, item: ClockIs | ClockOff) -> _Look:
         ahead_ms = self._runtime.clocks.offset_ms(item.node)

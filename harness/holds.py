@@ -18,12 +18,15 @@ from nemesis.expectations import (
     LinkDelivers,
     LinkIs,
     LinkShaped,
+    NodeIs,
     PeersFlow,
     PeersStall,
 )
 
 #: What only a process that exists can be in.
 _OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
+#: A process that is held so does not run.
+_STOPPING: tuple[Held, ...] = ("down", "paused")
 #: What is there more or less, so that who is left puts it back to what it asked for.
 _OF_DEGREE: tuple[Held, ...] = ("shape", "cpu", "memory", "clock")
 
@@ -70,6 +73,9 @@ class Holds:
                     return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
                 case PeersStall(node):
                     return self._is_held("down", node, fault)
+                case NodeIs(node, "running") if not is_healed:
+                    # A step of the fault has let it go, and others have not.
+                    return any(self._is_held(held, node, fault) for held in _STOPPING)
                 case _:
                     node = getattr(expectation, "node", None)
                     return is_healed and any(key[1] == node for key in self._by(fault))

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contracts.errors import HarnessError
+from harness import fault_probes
 from harness.child_environment import child_environment
 from harness.doctor import MAIN_JOB, Finding, Look, Probe
 from harness.plain_text import printable
@@ -50,6 +51,10 @@ def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
         *(Probe(f"runtime {name}", _look_at(name)) for name in runtime_names()),
         Probe("programs", look_at_programs),
         Probe("kernel", look_at_kernel),
+        Probe("links", fault_probes.look_at_link_means, _DISKS_LIMIT_S),
+        Probe("libfaketime", fault_probes.look_at_clock_library),
+        Probe("control groups", fault_probes.look_at_control_groups),
+        Probe("disk parts", fault_probes.look_at_disk_parts),
         Probe("java", look_at_java),
         Probe("report assets", look_at_assets),
         Probe("browser", look_at_browser),

@@ -11,28 +11,27 @@ this ends.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
-
-import msgspec
 
 from contracts.errors import HarnessError
 from contracts.fault import ActualFault, FaultEvent, FaultPhase, ScheduledFault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
-from harness.acting import Record, perform
+from harness.acting import perform
 from harness.defects import failure
 from harness.down_nodes import DownNodes
-from harness.evidence import Baseline, Evidence, Observer
+from harness.evidence import Evidence, Observer
 from harness.fault_aim import Aim, Patience
 from harness.fault_gate import FaultGate
+from harness.fault_in_force import InForce, RecordWriter, in_short
 from harness.holds import Holds
 from harness.progress import Progress
+from harness.record_hits import RecordAt, records_hit
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
 from harness.stop import Stop, patiently
 from nemesis.acts import Act, ended_by, started_by
-from nemesis.courses import Course, Step
+from nemesis.courses import Step
 from nemesis.expectations import Expectation
 from nemesis.fault_kind import FaultKind
 from nemesis.kinds import fault_kind
@@ -41,26 +40,6 @@ _NS_PER_MS = 1_000_000
 _NEVER_MS = float("inf")
 #: Faults that may wait or be in force at once.
 _SIDE_BY_SIDE_MAX = 32
-
-
-class RecordWriter(Protocol):
-    """Appends records to a file."""
-
-    def append(self, record: object) -> None:
-        """Write one record."""
-        ...
-
-
-class _InForce(msgspec.Struct):
-    """A fault that was injected and is not healed yet."""
-
-    kind: FaultKind
-    fault: ScheduledFault
-    actual: ActualFault
-    course: Course
-    baseline: Baseline
-    records: list[Record] = []
-    said: list[str] = []
 
 
 class NemesisDriver:
@@ -81,6 +60,7 @@ class NemesisDriver:
         stop: Stop,
         patience: Patience | None = None,
         watch: StateWatch | None = None,
+        record_at: RecordAt | None = None,
     ) -> None:
         self._schedule = schedule
         self._runtime = runtime
@@ -102,12 +82,13 @@ class NemesisDriver:
             patience=self._patience,
             watch=watch,
         )
+        self._record_at = record_at
         self._holds = Holds()
         self._gate = FaultGate(self._holds, self._nodes)
         #: One act at a time, so that what is held and what is in force never differ.
         self._acting = threading.Lock()
         self._recording = threading.Lock()
-        self._in_force: dict[int, _InForce] = {}
+        self._in_force: dict[int, InForce] = {}
 
     def run(self, load_start: int, load_end: int) -> None:
         """Carry out the schedule; ``load_start`` and ``load_end`` are ns since the run's start.
@@ -210,7 +191,7 @@ class NemesisDriver:
         others = self._holds.others(fault.index)
         beside = f"beside fault {', '.join(map(str, others))}" if others else None
         self._record(fault, actual, "invoked", beside)
-        one = _InForce(kind, fault, actual, course, baseline, [], [])
+        one = InForce(kind, fault, actual, course, baseline, [], [])
         self._in_force[fault.index] = one
         invoked = self._clock.now()
         told = self._go_through(one, invoked)
@@ -227,7 +208,7 @@ class NemesisDriver:
         )
         self._heal(one, "; ".join([served, *told]))
 
-    def _go_through(self, one: _InForce, invoked: int) -> list[str]:
+    def _go_through(self, one: InForce, invoked: int) -> list[str]:
         """Do the steps at their times and look; what the later ones showed."""
         told: list[str] = []
         is_told = False
@@ -248,9 +229,9 @@ class NemesisDriver:
                 self._record(one.fault, one.actual, "not-bitten", seen.sentence)
             else:
                 told.append(seen.sentence)
-        return told
+        return in_short(told)
 
-    def _take(self, one: _InForce, step: Step) -> Evidence | None:
+    def _take(self, one: InForce, step: Step) -> Evidence | None:
         """Do one step; None where nothing is to be seen of it."""
         started = [node for act in step.acts for node in started_by(act)]
         for act in step.acts:
@@ -258,13 +239,15 @@ class NemesisDriver:
         done = self._clock.now()
         seen: Evidence | None = None
         if step.seen:
-            seen = self._look(one, step.seen, done, self._patience.bitten_s, self._stop)
+            patience = self._patience
+            patience_s = patience.started_s if step.awaits_start else patience.bitten_s
+            seen = self._look(one, step.seen, done, patience_s, self._stop)
         self._are_back(started)
         return seen
 
     def _look(
         self,
-        one: _InForce,
+        one: InForce,
         expectations: Sequence[Expectation],
         since: int,
         patience_s: float,
@@ -289,7 +272,7 @@ class NemesisDriver:
         )
         return Evidence(seen.seen, seen.sentence + why)
 
-    def _heal(self, one: _InForce, served: str) -> None:
+    def _heal(self, one: InForce, served: str) -> None:
         """Heal one fault and see it gone.
 
         Raises:
@@ -319,7 +302,7 @@ class NemesisDriver:
         if not self._stop.is_set():
             self._see_resumed(one, self._clock.now())
 
-    def _see_resumed(self, one: _InForce, removed: int) -> None:
+    def _see_resumed(self, one: InForce, removed: int) -> None:
         """Wait until clients are served, and the nodes' own traffic flows, once more."""
         index, patience_s = one.fault.index, self._patience.resumed_s
         while True:
@@ -340,22 +323,24 @@ class NemesisDriver:
             # The rule is gone, so this is the system's own doing: the run goes on and is judged.
             self._record(one.fault, one.actual, "not-healed", told)
 
-    def _do(self, one: _InForce, act: Act) -> None:
+    def _do(self, one: InForce, act: Act) -> None:
         """Do the part of an act that the other faults leave to it."""
         index = one.fault.index
         with self._acting:
             self._down.expect(ended_by(act))
             for part in self._holds.admit(index, act):
-                done = perform(self._runtime, part)
+                done = perform(self._runtime, part, one.records)
                 one.records.extend(done.records)
                 if done.said:
                     one.said.append(done.said)
+                if self._record_at is not None:
+                    one.said.extend(records_hit(self._runtime, self._record_at, done.records))
 
     def _are_back(self, nodes: Sequence[NodeName]) -> None:
         """Nodes that nothing holds down any more may not be down from now on."""
         self._down.back([node for node in nodes if not self._holds.is_down(node)])
 
-    def _tell_exits(self, one: _InForce) -> None:
+    def _tell_exits(self, one: InForce) -> None:
         """Nodes that were started again and ended by themselves: that is the system's own doing."""
         for node in sorted(one.actual.nodes):
             if one.kind.ends_processes and self._runtime.status(node) == "exited":

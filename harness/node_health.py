@@ -37,10 +37,13 @@ ASKED_TO_END.update(
         "memory": ASKED_TO_END["memory-limit"],
         "flip": ASKED_TO_END["corruption"],
         "truncate": ASKED_TO_END["corruption"],
+        "restore": ASKED_TO_END["corruption"],
     }
 )
 #: Exit code of a process that the kernel killed: all that can be said of a memory limit.
 _KILLED = 137
+#: Faults under which the kernel kills, who states no reason.
+_STARVING = frozenset({"memory-limit", "memory"})
 _LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err"})
 _TRACEBACK = b"Traceback (most recent call last)"
 _BLOCK_BYTES = 1 << 22
@@ -154,7 +157,9 @@ def _exits(
     node: str, events: Sequence[StateEvent], windows: Sequence[FaultWindow], load_end: int
 ) -> Iterator[dict[str, Any]]:
     """Ends of the node's process that no fault on that node explains."""
-    ending = [window for window in windows if node in window.nodes and window.kind in ENDING_KINDS]
+    mine = [window for window in windows if node in window.nodes]
+    ending = [window for window in mine if window.kind in ENDING_KINDS]
+    starving = [window for window in mine if window.kind in _STARVING]
     told: set[int] = set()
     previous: StateEvent | None = None
     for event in events:
@@ -180,8 +185,7 @@ def _exits(
             previous is not None
             and event.incarnation > previous.incarnation
             and previous.incarnation not in told
-            and not _ended_between(ending, previous.time, event.time)
-            and not _fits(asking, None, _KILLED)
+            and not _ended_between([*ending, *starving], previous.time, event.time)
         ):
             what = "was started again though no fault ended it"
             yield _violation("node-exited", node, event.time, what)
@@ -200,9 +204,7 @@ def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
     """Whether the node states the reason of one of the faults; a killed one states none."""
     if reason is None:
-        return exit_code == _KILLED and any(
-            window.kind in ("memory-limit", "memory") for window in asking
-        )
+        return exit_code == _KILLED and any(window.kind in _STARVING for window in asking)
     said = reason.casefold()
     return any(word in said for window in asking for word in ASKED_TO_END[window.kind])
 

@@ -312,6 +312,7 @@ class _Run:
             down=self._down,
             progress=self.progress,
             stop=self.stop,
+            record_at=system.record_at,
             patience=self._timing.nemesis,
             watch=self._watch if system.declares_state_events else None,
         )

@@ -182,7 +182,8 @@ class Unthrottle(_OnNodes, frozen=True):
 class LimitMemory(_OnNodes, frozen=True):
     """Let them have so much memory; what needs more is killed by the kernel."""
 
-    limit_mib: int
+    #: None: three quarters of what each uses then.
+    limit_mib: int | None
 
     needs = "memory"
     holds = "memory"
@@ -262,13 +263,10 @@ class ChangeFile(_OnNodes, frozen=True):
 
 
 class PutBack(_OnNodes, frozen=True):
-    """Give nodes that refuse a changed file what was kept of it, and leave the others alone.
+    """Give nodes that refuse a changed file what it was before, and leave the others alone.
 
     A node that has ended at the file promised nothing since, so that its past is whole again.
     """
-
-    #: Names the file as the change did: same glob, same draw.
-    change: FileChange
 
     needs = "file-change"
     verb = "put back the file of"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from contracts.arms import ClockWarp
 from nemesis.acts import Unwarp, Warp
-from nemesis.courses import Course, Setting, Step
+from nemesis.courses import Course, Setting, Step, looks_at
 from nemesis.expectations import ClockIs, ClockOff, Expectation
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import ClockDriftOptions, ClockJumpOptions, ClockStrobeOptions
@@ -45,13 +45,22 @@ def _drift(setting: Setting, options: ClockDriftOptions) -> Course:
 
 
 def _strobe(setting: Setting, options: ClockStrobeOptions) -> Course:
-    """Wrong and right in turn; the first jump is looked at."""
-    wrong = Warp(setting.hit, ClockWarp(offset_ms=options.offset_ms))
+    """Wrong and right in turn."""
+    hit = setting.hit
     off_ms = max(1, abs(options.offset_ms) - _RIGHT_MS)
-    steps = [Step((wrong,), seen=tuple(ClockOff(node, off_ms) for node in setting.hit))]
-    for number in range(1, max(2, setting.duration_ms // options.period_ms)):
-        act = Unwarp(setting.hit) if number % 2 else wrong
-        steps.append(Step((act,), number * options.period_ms))
+    turns = (
+        (
+            Warp(hit, ClockWarp(offset_ms=options.offset_ms)),
+            [ClockOff(each, off_ms) for each in hit],
+        ),
+        (Unwarp(hit), [ClockIs(each, -_RIGHT_MS, _RIGHT_MS) for each in hit]),
+    )
+    count = max(2, setting.duration_ms // options.period_ms)
+    steps: list[Step] = []
+    for number in range(count):
+        act, seen = turns[number % 2]
+        is_seen = looks_at(number, count, options.period_ms)
+        steps.append(Step((act,), number * options.period_ms, seen=tuple(seen) if is_seen else ()))
     return Course(steps=tuple(steps), heal=(Unwarp(setting.hit),), healed=_healed(setting))
 
 

@@ -4,6 +4,8 @@ The driver does each step at its time, looks for what the step says must be seen
 fault's time is over. Healing is part of the fault and is done also where it never bit.
 """
 
+from typing import Final
+
 import msgspec
 
 from contracts.fault import Link, Milliseconds
@@ -20,6 +22,26 @@ class Step(msgspec.Struct, frozen=True):
     after_ms: Milliseconds = 0
     #: What must be seen once they are done.
     seen: tuple[Expectation, ...] = ()
+    #: Whether a node must start before it can be seen, which takes longer than a fault to bite.
+    awaits_start: bool = False
+
+
+#: Between strokes that come faster than this there is no time to look: a probe of what is cut waits
+#: its whole timeout.
+LOOK_MS_MIN: Final[Milliseconds] = 600
+
+
+def looks_at(number: int, count: int, apart_ms: Milliseconds) -> bool:
+    """Whether a stroke of several is looked at: all of them, of fast ones the first and last two.
+
+    Two, since there may be strokes of two sorts in turn.
+
+    Args:
+        number: of the stroke, from 0.
+        count: of all strokes.
+        apart_ms: from one stroke to the next.
+    """
+    return apart_ms >= LOOK_MS_MIN or number == 0 or number >= count - 2
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):

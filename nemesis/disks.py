@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from contracts.arms import FileChange
+from contracts.names import NodeName
 from nemesis.acts import (
     Act,
     ChangeFile,
@@ -92,6 +93,10 @@ def _error(setting: Setting, _options: NoOptions) -> Course:
     )
 
 
+def _took_back(hit: tuple[NodeName, ...]) -> tuple[NodeTookBack, ...]:
+    return tuple(NodeTookBack(node) for node in hit)
+
+
 def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOptions], Course]:
     """Kill, change, and start: the node reads its files again while the fault is in force."""
 
@@ -109,9 +114,9 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
         return Course(
             steps=(
                 Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
-                Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
+                Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
             ),
-            heal=(PutBack(hit, change), Start(hit)),
+            heal=(PutBack(hit), Start(hit)),
             healed=running(hit),
             resumed=answering(hit),
         )
@@ -120,10 +125,14 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
 
 
 def _put_back(setting: Setting, options: RestoreOptions) -> Course:
-    """Keep what is there now, go on, and put it back later: the node lost what came in between."""
+    """Keep what is there now, go on, and put it back later: the node lost what came in between.
+
+    Where its other files tell, the node refuses; it gets its newer file again with the heal.
+    """
     hit = setting.hit
     change = FileChange(kind="restore", file=options.file, draw=setting.draw)
     half_ms = max(1, setting.duration_ms // 2)
+    met_ms = half_ms + max(1, min(_MET_MS_MAX, half_ms // _MET_PART))
     return Course(
         steps=(
             Step((Keep(hit),)),
@@ -132,8 +141,9 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
                 half_ms,
                 seen=(*exited(hit), *(FileReads(node) for node in hit)),
             ),
+            Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
         ),
-        heal=(Start(hit),),
+        heal=(PutBack(hit), Start(hit)),
         healed=running(hit),
         resumed=answering(hit),
     )

@@ -182,11 +182,23 @@ class MemoryPressed(msgspec.Struct, frozen=True):
     """The node uses most of the memory that it may have, or the kernel has ended it."""
 
     node: NodeName
-    limit_mib: int
+    #: Whether a node that the runtime ended counts too, where the kernel refuses a limit below what
+    #: is in use.
+    may_be_killed: bool = False
 
     def sentence(self) -> str:
         """What is expected, in words."""
-        return f"{self.node} pressed by {self.limit_mib} MiB"
+        return f"{self.node} short of memory"
+
+
+class MemoryFree(msgspec.Struct, frozen=True):
+    """The kernel holds the node to no limit but the one that it was deployed with."""
+
+    node: NodeName
+
+    def sentence(self) -> str:
+        """What is expected, in words."""
+        return f"{self.node} with all its memory"
 
 
 class DiskIs(msgspec.Struct, frozen=True):
@@ -266,8 +278,8 @@ class ClockOff(msgspec.Struct, frozen=True):
 
 Expectation = (
     LinkIs | LinkDelivers | LinkBehaves | LinkShaped | NodeIs | NodeIsSilent | NodeAnswers
-    | PeersStall | PeersFlow | ProcessorShare | MemoryPressed | DiskIs | CanariesTell | FileReads
-    | NodeTookBack | DataGone | ClockIs | ClockOff
+    | PeersStall | PeersFlow | ProcessorShare | MemoryPressed | MemoryFree | DiskIs | CanariesTell
+    | FileReads | NodeTookBack | DataGone | ClockIs | ClockOff
 )  # fmt: skip
 
 

@@ -85,7 +85,8 @@ class CpuOptions(msgspec.Struct, frozen=True):
 class MemoryOptions(msgspec.Struct, frozen=True):
     """Of a memory limit."""
 
-    limit_mib: Annotated[int, Meta(ge=8, le=1 << 20)] = 24
+    #: None: three quarters of what the node uses when the fault comes.
+    limit_mib: Annotated[int, Meta(ge=8, le=1 << 20)] | None = None
 
 
 Direction = Literal["both", "in", "out"]

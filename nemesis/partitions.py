@@ -11,7 +11,7 @@ from contracts.fault import Link
 from contracts.names import NodeName
 from contracts.runtime import Capability
 from nemesis.acts import Cut, Kill, Restore, Start
-from nemesis.courses import Course, Setting, Step
+from nemesis.courses import Course, Setting, Step, looks_at
 from nemesis.expectations import (
     Expectation,
     LinkDelivers,
@@ -166,12 +166,16 @@ def _one_way_course(setting: Setting, _options: Any) -> Course:
 
 
 def _flap_course(setting: Setting, options: FlapOptions) -> Course:
-    """Cut and restore in equal parts of the time; the first cut is looked at."""
-    half_ms = max(_FLAP_MS_MIN, setting.duration_ms // (2 * options.count))
-    steps = [Step((Cut(setting.links),), seen=_seen(setting))]
-    for number in range(1, options.count):
-        steps.append(Step((Restore(setting.links),), (2 * number - 1) * half_ms))
-        steps.append(Step((Cut(setting.links),), 2 * number * half_ms))
+    """Cut and restore in equal parts of the time."""
+    links, count = setting.links, options.count
+    half_ms = max(_FLAP_MS_MIN, setting.duration_ms // (2 * count))
+    cut = tuple(LinkIs(link, open=False) for link in links)
+    steps = [Step((Cut(links),), seen=_seen(setting))]
+    for number in range(1, count):
+        is_seen = looks_at(number, count, half_ms)
+        whole, again = (_open(setting), cut) if is_seen else ((), ())
+        steps.append(Step((Restore(links),), (2 * number - 1) * half_ms, seen=whole))
+        steps.append(Step((Cut(links),), 2 * number * half_ms, seen=again))
     return Course(
         steps=tuple(steps),
         heal=(Restore(setting.links),),

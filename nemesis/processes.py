@@ -22,6 +22,7 @@ from nemesis.acts import (
 from nemesis.courses import Course, Setting, Step
 from nemesis.expectations import (
     Expectation,
+    MemoryFree,
     MemoryPressed,
     NodeAnswers,
     NodeIs,
@@ -131,8 +132,8 @@ def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
     slot_ms = max(2, setting.duration_ms // options.count)
     steps = [Step((Kill(hit),), seen=exited(hit))]
     for number in range(1, options.count):
-        steps.append(Step((Start(hit),), number * slot_ms - slot_ms // 2))
-        steps.append(Step((Kill(hit),), number * slot_ms))
+        steps.append(Step((Start(hit),), number * slot_ms - slot_ms // 2, seen=running(hit)))
+        steps.append(Step((Kill(hit),), number * slot_ms, seen=exited(hit)))
     return Course(
         steps=tuple(steps), heal=(Start(hit),), healed=running(hit), resumed=answering(hit)
     )
@@ -154,17 +155,22 @@ def _throttle(setting: Setting, options: CpuOptions) -> Course:
 
 
 def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
-    """Who needs more is killed by the kernel; the heal starts it again."""
+    """Who needs more is killed by the kernel, also when it comes back; the heal starts it again."""
     hit = setting.hit
+    pressed = tuple(MemoryPressed(node, may_be_killed=True) for node in hit)
+    by_the_kernel = tuple(MemoryPressed(node) for node in hit)
     return Course(
         steps=(
+            Step((LimitMemory(hit, options.limit_mib),), seen=pressed),
             Step(
-                (LimitMemory(hit, options.limit_mib),),
-                seen=tuple(MemoryPressed(node, options.limit_mib) for node in hit),
+                (Start(hit),),
+                max(1, setting.duration_ms // 3),
+                seen=by_the_kernel,
+                awaits_start=True,
             ),
         ),
         heal=(UnlimitMemory(hit), Start(hit)),
-        healed=running(hit),
+        healed=(*(MemoryFree(node) for node in hit), *running(hit)),
         resumed=answering(hit),
     )
 

@@ -46,8 +46,8 @@ class Files(Protocol):
         """First byte in which a file differs from its kept copy; None where they are equal."""
         ...
 
-    def put_back(self, file: str) -> None:
-        """Let a file be as it was kept, whether it is there or not."""
+    def exchange(self, file: str) -> None:
+        """Let a file be as it was kept, whether it is there or not, and keep what it was."""
         ...
 
 
@@ -122,10 +122,13 @@ def _restore(files: Files, file: str) -> FileChanged:
     size = files.sizes().get(file, 0)
     offset = files.difference(file) or 0
     before = files.read(file, offset, _SHOWN_BYTES_MAX) if size else b""
-    files.put_back(file)
+    kept = files.kept()[file]
+    files.exchange(file)
     after = files.read(file, offset, _SHOWN_BYTES_MAX)
-    _confirm(file, files.difference(file) is None)
     size_after = files.sizes()[file]
+    # What was kept was in its place until now, so the two still differ, and from the same byte on.
+    differs = files.difference(file) == (offset if size else None)
+    _confirm(file, differs and size_after == kept)
     return FileChanged("restore", file, offset, _hex(before), _hex(after), size, size_after)
 
 

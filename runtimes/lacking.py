@@ -6,7 +6,7 @@ Two questions have an honest answer all the same: nothing is shaped, nothing is 
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-from contracts.arms import ClockWarp, DiskState, FileChange, LinkQuality, Shape
+from contracts.arms import ClockWarp, DiskState, FileChange, LinkQuality, MemoryState, Shape
 from contracts.errors import CapabilityError
 from contracts.fault import Link
 from contracts.names import NodeName
@@ -100,6 +100,11 @@ class LackingProcesses(_Lacking):
     def unlimit_memory(self, node: NodeName) -> None:
         """Refused."""
         self._refuse(f"end the memory limit of {node}")
+
+    def memory(self, node: NodeName) -> MemoryState:
+        """There is no limit."""
+        del node
+        return MemoryState(None, was_ended=False)
 
 
 class LackingDisks(_Lacking):

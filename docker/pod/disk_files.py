@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import disk_mounts
-from disk_image import Disk, plain_files, sync_folder
+from disk_image import OWN, Disk, plain_files, sync_folder
 
 _STEP_BYTES = 1 << 20
 
@@ -58,9 +58,7 @@ def keep(folder: Path, node: str) -> int:
         for path in disk.files():
             copy = disk.kept / path.relative_to(disk.mount)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, copy)
-            owner = path.stat()
-            os.chown(copy, owner.st_uid, owner.st_gid)
+            _copy_with_owner(path, copy)
     finally:
         disk_mounts.thaw(disk.mount)
     return len(plain_files(disk.kept))
@@ -85,17 +83,20 @@ def difference(folder: Path, node: str, file: str) -> int | None:
             position += len(one)
 
 
-def put_back(folder: Path, node: str, file: str) -> None:
-    """Let a file be as it was kept."""
+def exchange(folder: Path, node: str, file: str) -> None:
+    """Let a file be as it was kept, and keep what it was."""
     disk = Disk(folder, node)
     present, old = _inside(disk.mount, file), _inside(disk.kept, file)
+    was = old.with_name(f"{old.name}.was")
+    if present.exists():
+        _copy_with_owner(present, was)
     present.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(old, present)
-    owner = old.stat()
-    os.chown(present, owner.st_uid, owner.st_gid)
+    _copy_with_owner(old, present)
     with present.open("rb") as opened:
         os.fsync(opened.fileno())
     sync_folder(present.parent)
+    if was.exists():
+        was.replace(old)
 
 
 def wipe(folder: Path, node: str) -> dict[str, int]:
@@ -104,12 +105,20 @@ def wipe(folder: Path, node: str) -> dict[str, int]:
     files = disk.files()
     found = {"files": len(files), "bytes": sum(path.stat().st_size for path in files)}
     for path in disk.mount.iterdir():
+        if path.name.startswith(OWN):
+            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()
     sync_folder(disk.mount)
     return found
+
+
+def _copy_with_owner(path: Path, copy: Path) -> None:
+    shutil.copy2(path, copy)
+    owner = path.stat()
+    os.chown(copy, owner.st_uid, owner.st_gid)
 
 
 def _inside(root: Path, file: str) -> Path:

@@ -13,8 +13,8 @@ import disk_mounts
 #: Names of ours beside a node's files begin so.
 OWN = ".splitbrain-"
 BLOCK_BYTES = 4096
-#: Left free behind the end of each file system.
-_TAIL_BYTES = 1 << 20
+#: Made with the disk: into its one block the canary that must survive a power cut is written.
+_SYNCED = f"{OWN}synced"
 _MOUNTS = Path("/run/splitbrain-disks")
 #: How long an unmounted file system may live on in somebody else's namespace.
 _LINGERING_S = 5.0
@@ -39,11 +39,10 @@ class Disk:
         run(
             *("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096"),
             *("-E", "lazy_itable_init=0,lazy_journal_init=0", str(self.image)),
-            str(((size_mib << 20) - _TAIL_BYTES) // BLOCK_BYTES),
         )
         self.attach()
         (self.mount / "lost+found").rmdir()
-        sync_folder(self.mount)
+        self.perch()
 
     def attach(self) -> None:
         """Mount it here; nothing where it is mounted."""
@@ -75,9 +74,18 @@ class Disk:
         """Plain files of the node's, sorted."""
         return plain_files(self.mount)
 
-    def perch(self) -> int:
-        """Byte of the device at which the canary sits that must survive."""
-        return self.image.stat().st_size - BLOCK_BYTES
+    @property
+    def synced(self) -> Path:
+        """The file of the canary that must survive."""
+        return self.mount / _SYNCED
+
+    def perch(self) -> None:
+        """Make that file, its block and its name on the disk, so that both need never change."""
+        with self.synced.open("wb") as file:
+            file.write(bytes(BLOCK_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(self.mount)
 
     def device(self) -> Path:
         """The loop device as the kernel knows it."""

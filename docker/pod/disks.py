@@ -75,35 +75,34 @@ def _cut(disks: list[Disk]) -> None:
         disk.song.write_bytes(os.urandom(BLOCK_BYTES))
     folders = [os.open(disk.mount, os.O_RDONLY | os.O_DIRECTORY) for disk in disks]
     try:
-        for disk in disks:
-            # A full or failing disk takes no canary: that is seen afterwards.
-            with contextlib.suppress(OSError):
-                _sing_synced(disk)
-        for disk in disks:
-            with contextlib.suppress(OSError):
-                (disk.mount / _CANARY).write_bytes(disk.song.read_bytes())
+        # The one that nobody syncs goes first: so it is seen, too, that to sync the other one has
+        # not brought the node's own changes to the disk. A disk that takes none is seen afterwards.
+        for sing in (_sing_unsynced, _sing_synced):
+            for disk in disks:
+                with contextlib.suppress(OSError):
+                    sing(disk)
         disk_mounts.shut_down(folders)
     finally:
         for each in folders:
             os.close(each)
 
 
-def _sing_synced(disk: Disk) -> None:
-    """Write and flush a block behind the end of the file system, on the same device.
+def _sing_unsynced(disk: Disk) -> None:
+    """Write a new file, and sync neither it nor its name."""
+    (disk.mount / _CANARY).write_bytes(disk.song.read_bytes())
 
-    No file: to sync a new one would flush the node's own changes of names and sizes too, and an old
-    one would be in the way of nodes that begin in an empty folder.
+
+def _sing_synced(disk: Disk) -> None:
+    """Write and flush a block of a file whose size and place have long been on the disk.
+
+    To sync a new file would commit the journal, and so flush the node's own changes of names and
+    sizes; a block that is written in place needs no journal.
     """
     block = mmap.mmap(-1, BLOCK_BYTES)
     block.write(disk.song.read_bytes())
-    flags = os.O_WRONLY | os.O_DSYNC
+    target = os.open(disk.synced, os.O_WRONLY | os.O_DSYNC | os.O_DIRECT)
     try:
-        target = os.open(disk.device(), flags | os.O_DIRECT)
-    except OSError:
-        # There are kernels that let nobody write to a mounted device.
-        target = os.open(disk.image, flags)
-    try:
-        os.pwrite(target, block, disk.perch())
+        os.pwrite(target, block, 0)
     finally:
         os.close(target)
 
@@ -118,8 +117,9 @@ def _revived(disk: Disk) -> dict[str, Any]:
     disk.attach()
     song = disk.song.read_bytes() if disk.song.exists() else b""
     canary = disk.mount / _CANARY
-    with disk.image.open("rb") as image:
-        synced = os.pread(image.fileno(), BLOCK_BYTES, disk.perch())
+    synced = disk.synced.read_bytes() if disk.synced.exists() else b"gone"
+    if len(synced) != BLOCK_BYTES:
+        disk.perch()
     unsynced = canary.read_bytes() if canary.exists() else b"gone"
     canary.unlink(missing_ok=True)
     disk.song.unlink(missing_ok=True)
@@ -237,7 +237,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     for command in (
         *(probe, make, cut, revive, fill, drain, freeze, thaw, heal, recover, fail, repair, state),
         *(disk_files.sizes, disk_files.kept, disk_files.read, disk_files.write),
-        *(disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.put_back),
+        *(disk_files.truncate, disk_files.keep, disk_files.difference, disk_files.exchange),
         disk_files.wipe,
     )
 }

@@ -196,8 +196,8 @@ class _FilesOnDisk:
         found: int | None = self._do("difference", file)
         return found
 
-    def put_back(self, file: str) -> None:
-        self._do("put_back", file)
+    def exchange(self, file: str) -> None:
+        self._do("exchange", file)
 
 
 def _freeze(pod: Pod) -> None:

@@ -5,24 +5,38 @@ in the kernel where its files can be seen. They outlast a kill and a start of th
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import docker.errors
 import requests.exceptions
 from docker import DockerClient
+from tenacity import (
+    RetryError,
+    Retrying,
+    retry_if_exception,
+    retry_if_result,
+    stop_after_delay,
+    wait_fixed,
+)
 
+from contracts.arms import MemoryState
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from runtimes.docker.engine import engine_action
 from runtimes.docker.pods import Pod
-from runtimes.docker.sampling import CGROUPS, control_group
+from runtimes.docker.sampling import CGROUPS, control_group, is_leaving
 
 _PERIOD_US = 100_000
 _NO_QUOTA = -1
 _BYTES_PER_MIB = 1 << 20
 #: What the engine's words hold where the kernel cannot take away what is in use.
 _IN_USE = ("current usage", "resource busy")
+#: What they hold where the container ends before the engine has noticed.
+_ENDING = "container not running"
+_ENDING_PATIENCE_S = 5.0
+_ENDING_INTERVAL_S = 0.05
 
 
 class DockerProcesses:
@@ -45,6 +59,8 @@ class DockerProcesses:
         self._kill = kill
         self._throttled: set[NodeName] = set()
         self._limited: set[NodeName] = set()
+        #: Of the engine's machine; asked once.
+        self._machine_bytes: int | None = None
 
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
         """SIGTERM for the node's first process; its exit code, None where it did not end in time.
@@ -113,20 +129,60 @@ class DockerProcesses:
             self._update(action, node, mem_limit=size, memswap_limit=size)
 
     def unlimit_memory(self, node: NodeName) -> None:
-        """Let it have what it was deployed with; without a limit, all that this machine has."""
-        spec_mib = self._pod(node).spec.memory_limit_mib
-        with engine_action(f"end the memory limit of {node}", node):
-            engine: Any = self._client.info()
-        size = int(engine["MemTotal"]) if spec_mib is None else spec_mib * _BYTES_PER_MIB
+        """Let it have what it was deployed with; without a limit, all that this machine has.
+
+        Returns when nobody whom the kernel has ended under the limit is still on the way out, so
+        that a start after it finds the node as it is.
+        """
+        size = self._deployed_memory(node)
         self._update(f"end the memory limit of {node}", node, mem_limit=size, memswap_limit=size)
         self._limited.discard(node)
+        with suppress(RetryError):
+            Retrying(
+                retry=retry_if_result(bool),
+                stop=stop_after_delay(_ENDING_PATIENCE_S),
+                wait=wait_fixed(_ENDING_INTERVAL_S),
+            )(lambda: self._is_ending(node))
 
-    def was_out_of_memory(self, node: NodeName) -> bool:
-        """Whether the kernel ended the node's last life, or a part of it, for want of memory."""
+    def memory(self, node: NodeName) -> MemoryState:
+        """What the kernel enforces now, by the engine where its files are not here.
+
+        Of a life that is over the engine tells whether the kernel has ended it; what it tells of
+        one that goes on is about the life before.
+        """
         pod = self._pod(node)
-        pod.status()
+        state = pod.status()
         attributes: Any = pod.node_container.attrs
-        return bool(attributes["State"]["OOMKilled"])
+        size = int(attributes["HostConfig"].get("Memory") or 0)
+        was_ended = bool(attributes["State"]["OOMKilled"])
+        if state in ("running", "paused"):
+            seen = enforced_memory(int(attributes["State"]["Pid"]))
+            size, was_ended = (size, False) if seen is None else seen
+        # The kernel rounds to pages.
+        is_limited = 0 < size < self._deployed_memory(node) - _BYTES_PER_MIB
+        return MemoryState(
+            limit_mib=size / _BYTES_PER_MIB if is_limited else None,
+            was_ended=was_ended,
+        )
+
+    def _is_ending(self, node: NodeName) -> bool:
+        """Whether the kernel has ended the node, and the engine has not noticed yet."""
+        pod = self._pod(node)
+        if pod.status() != "running":
+            return False
+        attributes: Any = pod.node_container.attrs
+        return is_leaving(int(attributes["State"]["Pid"]), "memory") or self.memory(node).was_ended
+
+    def _deployed_memory(self, node: NodeName) -> int:
+        """Bytes that the node may have without a fault."""
+        spec_mib = self._pod(node).spec.memory_limit_mib
+        if spec_mib is not None:
+            return spec_mib * _BYTES_PER_MIB
+        if self._machine_bytes is None:
+            with engine_action("ask the engine how much memory there is", "docker"):
+                engine: Any = self._client.info()
+            self._machine_bytes = int(engine["MemTotal"])
+        return self._machine_bytes
 
     def heal_all(self) -> None:
         """Undo all limits."""
@@ -136,10 +192,21 @@ class DockerProcesses:
             self.unlimit_memory(node)
 
     def _update(self, action: str, node: NodeName, **limits: int) -> None:
+        """Asked again where the node ends at that moment and the engine finds nothing to update.
+
+        Raises:
+            HarnessError: the engine refuses.
+        """
         container = self._pod(node).node_container
         api: Any = self._client.api
+        asking = Retrying(
+            retry=retry_if_exception(lambda error: _ENDING in str(error)),
+            stop=stop_after_delay(_ENDING_PATIENCE_S),
+            wait=wait_fixed(_ENDING_INTERVAL_S),
+            reraise=True,
+        )
         with engine_action(action, str(container.name)):
-            api.update_container(container.id, **limits)
+            asking(lambda: api.update_container(container.id, **limits))
 
 
 def enforced_share(
@@ -161,3 +228,24 @@ def enforced_share(
     except OSError:
         return None  # the group went away with its process
     return 0.0 if quota == "max" or int(quota) < 0 else int(quota) / int(period)
+
+
+def enforced_memory(
+    process: int, proc: Path = Path("/proc"), cgroups: Path = CGROUPS
+) -> tuple[int, bool] | None:
+    """Bytes that a process's control group may have, and whether the kernel ended a part of it.
+
+    0, or more than any machine has: no limit; None: the kernel's files are not to be seen here.
+    """
+    limits = ("memory.max", "memory.limit_in_bytes")
+    group = control_group(process, "memory", limits, proc, cgroups)
+    if group is None:
+        return None
+    is_unified = (group / limits[0]).is_file()
+    try:
+        said = (group / limits[not is_unified]).read_text().strip()
+        events = (group / ("memory.events" if is_unified else "memory.oom_control")).read_text()
+    except OSError:
+        return None  # the group went away with its process
+    killed = [line for line in events.splitlines() if line.startswith("oom_kill ")]
+    return 0 if said == "max" else int(said), any(int(line.split()[1]) for line in killed)

@@ -80,6 +80,14 @@ def control_group(
     return None
 
 
+def is_leaving(process: int, controller: str, proc: Path = Path("/proc")) -> bool:
+    """Whether a process is out of its control group, as the dying are before they are gone.
+
+    So it is with cgroup v1; v2 lets them keep theirs.
+    """
+    return bool(process) and _groups(proc / str(process) / "cgroup").get(controller) == "/"
+
+
 def ask_engine(container: Container) -> tuple[float, int] | None:
     """The same figures from the engine; None while the container does not run."""
     engine: Any = container

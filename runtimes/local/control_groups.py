@@ -28,6 +28,8 @@ _FILES: Final[Mapping[Controller, tuple[str, str]]] = {
     "memory": ("memory.max", "memory.limit_in_bytes"),
 }
 _PERIOD_US: Final = 100_000
+#: Cgroup v1 has no word for none: it tells the greatest number of pages.
+_UNLIMITED_BYTES: Final = 1 << 60
 _TRIAL_PATIENCE_S: Final = 10.0
 
 
@@ -104,6 +106,21 @@ class NodeGroups:
         grows = size is None or size > int(files[0].read_text())
         for file in reversed(there) if grows else there:
             file.write_text(text)
+
+    def memory_limit(self, node: NodeName) -> int | None:
+        """Bytes that the kernel lets the node's processes have; None: no limit."""
+        group = self._groups[node]["memory"]
+        new = group / "memory.max"
+        said = (new if new.is_file() else group / "memory.limit_in_bytes").read_text().strip()
+        is_limited = said != "max" and 0 <= int(said) < _UNLIMITED_BYTES
+        return int(said) if is_limited else None
+
+    def memory_kills(self, node: NodeName) -> int:
+        """Processes of the node that the kernel has ended for want of memory, ever."""
+        group = self._groups[node]["memory"]
+        new = group / "memory.events"
+        lines = (new if new.is_file() else group / "memory.oom_control").read_text().splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
     def remove(self) -> None:
         """Remove the groups, whose processes are gone. Safe to call twice."""

@@ -64,18 +64,16 @@ class LocalDisks:
                 )
             folders.append((node, Path(spec.data_path), Path(spec.durable_lengths_path)))
         self._kill_all(nodes)
-        return tuple(
-            PowerLoss(
-                node=node,
-                # Nothing is proven by a canary here: the node's own table says what was flushed.
-                synced_is_there=True,
-                unsynced_is_there=False,
-                # Each node has a draw of its own: with one, equal files would lose equal bytes.
-                lost=f"{power.in_words(power.lose_unflushed(data, table, draw + number))}, "
-                "by the node's own table; no canary",
-            )
-            for number, (node, data, table) in enumerate(folders)
-        )
+        losses: list[PowerLoss] = []
+        for number, (node, data, table) in enumerate(folders):
+            canaries = power.Canaries(data, table)
+            canaries.write()
+            # Each node has a draw of its own: with one, equal files would lose equal bytes.
+            lost = power.lose_unflushed(data, table, draw + number)
+            synced, unsynced = canaries.take_back()
+            words = f"{power.in_words(lost)}, by the node's own table"
+            losses.append(PowerLoss(node, synced, unsynced, words))
+        return tuple(losses)
 
     def fill(self, node: NodeName) -> str:
         """Refused."""
@@ -216,13 +214,18 @@ class FolderFiles:
                     return None
                 position += len(one)
 
-    def put_back(self, file: str) -> None:
-        """Let a file be as it was kept."""
-        target = self._data / file
+    def exchange(self, file: str) -> None:
+        """Let a file be as it was kept, and keep what it was."""
+        target, old = self._data / file, self._kept / file
+        was = old.with_name(f"{old.name}.was")
+        if target.exists():
+            shutil.copy2(target, was)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(self._kept / file, target)
+        shutil.copy2(old, target)
         for path in (target, target.parent):
             _sync(path)
+        if was.exists():
+            was.replace(old)
 
     def keep(self) -> None:
         """Copy all files; earlier copies go."""

@@ -13,7 +13,8 @@ Source: the model of ``nodes.storage.filesystem``; the order in which sectors re
 import errno
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,10 @@ import msgspec
 from contracts.errors import HarnessError
 
 _SECTOR_BYTES: Final = 512
+_SYNCED: Final = ".splitbrain-synced"
+_UNSYNCED: Final = ".splitbrain-unsynced"
+#: The greatest share that can be drawn, or nearly.
+_UNLUCKY: Final = 0.99
 
 
 class _DurableLength(msgspec.Struct, frozen=True):
@@ -66,7 +71,7 @@ def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
         lines = table.read_bytes().split(b"\n") if table.exists() else []
         entries = [msgspec.json.decode(line, type=_DurableLength) for line in lines if line.strip()]
         losses = [
-            _lose(data, entry, random.Random(f"{draw} {entry.path}").random)
+            _lose(data, entry, _chance(draw, entry.path))
             for entry in sorted(entries, key=lambda entry: entry.path)
         ]
     except (OSError, msgspec.DecodeError) as error:
@@ -79,9 +84,80 @@ def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
     return [loss for loss in losses if loss is not None]
 
 
+def _chance(draw: int, path: str) -> Callable[[], float]:
+    if path == _UNSYNCED:
+        # Nobody knows what a disk keeps of what was not flushed; of a canary it keeps nothing.
+        return lambda: _UNLUCKY
+    return random.Random(f"{draw} {path}").random
+
+
+class Canaries:
+    """Two files beside a dead node's own, and their lines in its table.
+
+    One is flushed and the table says so, of the other it says that nothing is. What a power cut
+    takes by that table must leave the one and take the other.
+
+    Args:
+        data: the data folder.
+        table: its durable lengths.
+
+    Raises:
+        HarnessError: a file or the table cannot be written or read.
+    """
+
+    def __init__(self, data: Path, table: Path) -> None:
+        self._data = data
+        self._table = table
+        self._song = os.urandom(_SECTOR_BYTES)
+        self._table_bytes = 0
+
+    def write(self) -> None:
+        """Right before the cut, the node gone. Nothing where it never had a table."""
+        if not self._table.exists():
+            return
+        with self._told():
+            self._table_bytes = self._table.stat().st_size
+            for name in (_SYNCED, _UNSYNCED):
+                is_synced = name == _SYNCED
+                with (self._data / name).open("wb") as file:
+                    file.write(self._song)
+                    if is_synced:
+                        file.flush()
+                        os.fsync(file.fileno())
+                length = _DurableLength(name, len(self._song) if is_synced else 0, is_synced)
+                with self._table.open("ab") as lines:
+                    lines.write(msgspec.json.encode(length) + b"\n")
+
+    def take_back(self) -> tuple[bool, bool]:
+        """Whether the synced one is there, whole, and whether the other one is; both go."""
+        with self._told():
+            found = [self._is_there(self._data / name) for name in (_SYNCED, _UNSYNCED)]
+            if self._table.exists() and self._table_bytes:
+                os.truncate(self._table, self._table_bytes)
+        return found[0], found[1]
+
+    def _is_there(self, path: Path) -> bool:
+        is_there = path.exists() and path.read_bytes() == self._song
+        path.unlink(missing_ok=True)
+        return is_there
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise HarnessError(
+                "write the canaries of a power cut",
+                str(self._data),
+                str(error),
+                "Look at that disk and start again",
+            ) from error
+
+
 def in_words(losses: list[Loss]) -> str:
     """All losses in one clause."""
-    return "lost " + (", ".join(loss.words() for loss in losses) or "nothing unflushed")
+    told = [loss.words() for loss in losses if loss.path != _UNSYNCED]
+    return "lost " + (", ".join(told) or "nothing unflushed")
 
 
 def _lose(data: Path, entry: _DurableLength, chance: Callable[[], float]) -> Loss | None:

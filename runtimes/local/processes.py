@@ -12,11 +12,14 @@ from typing import Any, Final
 
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
+from contracts.arms import MemoryState
 from contracts.errors import CapabilityError, HarnessError
 from contracts.names import NodeName
 from runtimes.local.control_groups import Controller, NodeGroups, possible_bases
 
 _INTERVAL_S: Final = 0.02
+#: What the kernel has ended is gone within this time.
+_ENDING_PATIENCE_S: Final = 5.0
 _BYTES_PER_MIB: Final = 1 << 20
 #: Asks the host: action for the error, node, method, further arguments.
 Ask = Callable[..., Any]
@@ -37,6 +40,8 @@ class LocalProcesses:
         self._bases = bases
         self._groups: NodeGroups | None = None
         self._nodes: tuple[NodeName, ...] = ()
+        #: Of nodes with a memory limit: what the kernel had ended for want of it before.
+        self._kills_before: dict[NodeName, int] = {}
 
     def make_groups(self, nodes: Sequence[NodeName]) -> Mapping[NodeName, tuple[str, ...]]:
         """Prepare limits of these nodes; what each node's processes must enter.
@@ -75,6 +80,9 @@ class LocalProcesses:
         It is left alone then. One that has ended before tells how.
         """
         self._ask(f"terminate {node}", node, "signal", int(signal.SIGTERM))
+        return self._await_exit(node, patience_s)
+
+    def _await_exit(self, node: NodeName, patience_s: float) -> int | None:
         waiting: Retrying = Retrying(
             retry=retry_if_result(lambda code: code is None),
             stop=stop_after_delay(patience_s),
@@ -112,6 +120,8 @@ class LocalProcesses:
         """
         action, size = f"limit the memory of {node}", limit_mib * _BYTES_PER_MIB
         groups = self._limited(action, "memory")
+        if node not in self._kills_before:
+            self._kills_before[node] = self._do(action, node, lambda: groups.memory_kills(node))
         try:
             groups.limit_memory(node, size)
         except OSError as error:
@@ -120,10 +130,30 @@ class LocalProcesses:
             self._do(action, node, lambda: groups.limit_memory(node, size))
 
     def unlimit_memory(self, node: NodeName) -> None:
-        """Let the node have what it can get."""
+        """Let the node have what it can get.
+
+        Returns when nobody whom the kernel has ended under the limit is still on the way out, so
+        that a start after it finds the node as it is.
+        """
         action = f"end the memory limit of {node}"
         groups = self._limited(action, "memory")
         self._do(action, node, lambda: groups.limit_memory(node, None))
+        if self.memory(node).was_ended:
+            self._await_exit(node, _ENDING_PATIENCE_S)
+        self._kills_before.pop(node, None)
+
+    def memory(self, node: NodeName) -> MemoryState:
+        """What the kernel enforces now; whether it has ended a process since the limit came."""
+        groups = self._groups
+        if groups is None or "memory" not in self._bases():
+            return MemoryState(None, was_ended=False)
+        action = f"look at {node}"
+        size: int | None = self._do(action, node, lambda: groups.memory_limit(node))
+        kills: int = self._do(action, node, lambda: groups.memory_kills(node))
+        return MemoryState(
+            limit_mib=None if size is None else size / _BYTES_PER_MIB,
+            was_ended=kills > self._kills_before.get(node, kills),
+        )
 
     def heal_all(self) -> None:
         """Undo all limits."""

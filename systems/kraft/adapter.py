@@ -19,6 +19,7 @@ from contracts.system import CLIENT_PORT, LeaderView, Place, Route, SystemOption
 from nodes.transport.client_protocol import NodeState
 from systems.kraft import committed_log as committed
 from systems.kraft import deployment as deploy
+from systems.kraft import record_positions
 from systems.kraft.client import KraftClient
 from systems.kraft.planted_bugs import PLANTED_BUGS
 from systems.kraft.status import Endpoints, ask, ask_all
@@ -156,6 +157,10 @@ class KraftSystem:
         return committed.committed_log(
             node, data_folder, events, self._converged_ends.get(node, -1)
         )
+
+    def record_at(self, file: str, before: bytes) -> str | None:
+        """The record of the log at the byte behind ``before``; None for other files."""
+        return record_positions.record_at(file, before)
 
     def versions(self) -> dict[str, str]:
         """Version of this distribution, and a digest of the nodes' source."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from contracts.arms import MemoryState
 from contracts.errors import CapabilityError
 from contracts.runtime import DeploymentSpec
-from runtimes.docker.processes import DockerProcesses
 from runtimes.local.sweep import sweep_machine
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
@@ -149,17 +149,20 @@ def test_a_node_that_needs_more_memory_is_killed_by_the_kernel(
 ) -> None:
     if refused_memory(cluster):
         return
+    assert cluster.processes.memory(N1) == MemoryState(None, was_ended=False)
     cluster.processes.limit_memory(N1, 40)
+    assert cluster.processes.memory(N1) == MemoryState(40, was_ended=False)
     assert cluster.status(N1) == "running"
     with pytest.raises((OSError, http.client.HTTPException)):
         ask(cluster, N1, "greeting")
     await_true(lambda: cluster.status(N1) == "exited")
     assert cluster.exit_code(N1) == 137
-    if isinstance(cluster.processes, DockerProcesses):
-        assert cluster.processes.was_out_of_memory(N1)
+    assert cluster.processes.memory(N1) == MemoryState(40, was_ended=True)
     cluster.processes.unlimit_memory(N1)
     cluster.start(N1)
     await_true(lambda: serves(cluster, N1))
+    # What ended an earlier life says nothing of this one.
+    assert cluster.processes.memory(N1) == MemoryState(None, was_ended=False)
     assert ask(cluster, N1, "greeting") == str(48 << 20)
 
 

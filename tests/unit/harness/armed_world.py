@@ -5,7 +5,7 @@ harness must notice from outside. Five nodes; whoever reaches a majority leads, 
 and logs grow at each look at the clock.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
@@ -16,6 +16,7 @@ from contracts.arms import (
     FileChange,
     FileChanged,
     LinkQuality,
+    MemoryState,
     PowerLoss,
     Shape,
 )
@@ -39,8 +40,17 @@ class ArmedWorld:
 
     name = "fake"
 
-    def __init__(self, deaf: Iterable[str] = ()) -> None:
+    def __init__(
+        self, deaf: Iterable[str] = (), missed: Mapping[str, Container[int]] | None = None
+    ) -> None:
+        """Args beyond the acts that do nothing.
+
+        Args:
+            deaf: acts that never do anything.
+            missed: of an act, the calls that do nothing, from 0.
+        """
         self.deaf = frozenset(deaf)
+        self.missed = missed or {}
         self.calls: list[str] = []
         self.now = 0
         self.traffic = Traffic()
@@ -50,6 +60,8 @@ class ArmedWorld:
             kind: {} for kind in ("cut", "shape", "reset", "cpu", "memory", "disk", "clock")
         }
         self.files = dict.fromkeys(NODES, b"kept")
+        #: Nodes that the kernel has ended since their memory was limited.
+        self.short_of_memory: set[NodeName] = set()
         self.leader: NodeName | None = None
         self.epoch = 0
         self._ends = dict.fromkeys(NODES, 0)
@@ -98,8 +110,9 @@ class ArmedWorld:
         return self.states[node] == "running"
 
     def _hears(self, act: str) -> bool:
+        number = self.calls.count(act)
         self.calls.append(act)
-        return act not in self.deaf
+        return act not in self.deaf and number not in self.missed.get(act, ())
 
     # Runtime.
 
@@ -108,6 +121,9 @@ class ArmedWorld:
 
     def start(self, node: NodeName) -> None:
         if self._hears("start") and self.states[node] == "exited":
+            if node in self.bad["memory"]:
+                self.short_of_memory.add(node)
+                return
             self.states[node] = "running"
 
     def kill(self, node: NodeName) -> None:
@@ -135,14 +151,13 @@ class ArmedWorld:
         return self.states[node]
 
     def exit_code(self, node: NodeName) -> int | None:
-        return None
+        return None if self.states[node] == "running" else 137
 
     def reachable(self, link: Link, _port: str, _timeout_s: float) -> bool:
         return self._pass(link.source, link.destination)
 
     def sample(self, node: NodeName) -> NodeSample | None:
-        used = self.bad["memory"].get(node, 10)
-        return NodeSample(node, 0.1, used * _MIB) if self.states[node] == "running" else None
+        return NodeSample(node, 0.1, 20 * _MIB) if self.states[node] == "running" else None
 
     def _put(self, act: str, kind: str, places: Iterable[Any], value: Any) -> None:
         if self._hears(act):
@@ -208,6 +223,11 @@ class ArmedWorld:
 
     def unlimit_memory(self, node: NodeName) -> None:
         self._take("unlimit_memory", "memory", [node])
+        self.short_of_memory.discard(node)
+
+    def memory(self, node: NodeName) -> MemoryState:
+        limit_mib = self.bad["memory"].get(node)
+        return MemoryState(limit_mib, node in self.short_of_memory)
 
     # Disks.
 

@@ -1,6 +1,6 @@
 """Drives a schedule against the world with every arm, and reads back what was recorded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from contracts.errors import HarnessError
@@ -28,9 +28,13 @@ class Driven:
     """One schedule, carried out."""
 
     def __init__(
-        self, schedule: Sequence[ScheduledFault], deaf: Iterable[str] = (), load_s: float = 1000.0
+        self,
+        schedule: Sequence[ScheduledFault],
+        deaf: Iterable[str] = (),
+        load_s: float = 1000.0,
+        missed: Mapping[str, Container[int]] | None = None,
     ) -> None:
-        self.world = world = ArmedWorld(deaf)
+        self.world = world = ArmedWorld(deaf, missed)
         clock: Any = WorldClock(world)
         self.stop = WorldStop(world)
         faults, actual, phases = _Lines(), _Lines(), _Lines()
@@ -54,6 +58,7 @@ class Driven:
             stop=self.stop,
             patience=PATIENCE,
             watch=world.watch,
+            record_at=lambda file, before: f"the record behind {len(before)} bytes of {file}",
         )
         self.failure: HarnessError | None = None
         try:

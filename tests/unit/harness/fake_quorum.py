@@ -249,6 +249,9 @@ class FakeSystem:
             return None
         return {"epoch": self.quorum.epoch, "log_end_offset": len(fake.log)}
 
+    def record_at(self, file: str, before: bytes) -> str | None:
+        return None
+
     def committed_log(self, node: NodeName, data_folder: Path) -> CommittedLog:
         entries = msgspec.json.decode((data_folder / "log.json").read_bytes(), type=list[Entry])
         records = tuple(

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from contracts.errors import CapabilityError, HarnessError
-from harness import machine_probes
+from harness import fault_probes, machine_probes
 from harness.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
 from harness.report import page
 from runtimes.docker import images
@@ -221,3 +221,64 @@ def test_a_spark_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     says_no(finding_of(machine_probes.look_at_spark_session), "no Java to be seen", "--no-analyze")
     monkeypatch.setattr(machine_probes, "_SESSION", "pass")
     assert finding_of(machine_probes.look_at_spark_session).answer == "yes"
+
+
+def test_what_links_can_have_done_to_them_is_said_for_each_means(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fault_probes, "_docker_means", lambda: {"docker": frozenset({"queue"})})
+    monkeypatch.setattr(fault_probes, "_local_means", lambda: {"local": frozenset({"queue"})})
+    netem, queue, rate = fault_probes.look_at_link_means()
+    says_no(netem, "no runtime's kernel has it", "The packet queue does the same", "modprobe")
+    assert (queue.name, queue.answer) == ("links: packet queue", "yes")
+    assert "docker and local" in queue.detail
+    says_no(rate, "rate limits", "sch_htb")
+
+
+def test_links_that_nobody_can_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fault_probes, "_docker_means", dict)
+    monkeypatch.setattr(fault_probes, "_local_means", dict)
+    says_no(only(fault_probes.look_at_link_means()), "Only faults of links")
+
+
+def test_no_clock_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtimes.local.clocks.clock_library", lambda: None)
+    says_no(only(fault_probes.look_at_clock_library()), "apt-get install libfaketime")
+
+
+@pytest.mark.parametrize(
+    ("there", "bases", "answer", "said"),
+    [
+        ("cgroup.controllers", {"cpu": Path(), "memory": Path()}, "yes", "v2; local: cpu and mem"),
+        ("memory", {"memory": Path()}, "yes", "v1, where a limit below what is in use takes"),
+        ("memory", {}, "no", "this user can make none"),
+        ("", {}, "no", "none below"),
+    ],
+)
+def test_control_groups_of_either_version(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    there: str,
+    bases: dict[str, Path],
+    answer: str,
+    said: str,
+) -> None:
+    if there == "memory":
+        (tmp_path / there).mkdir()
+    elif there:
+        (tmp_path / there).touch()
+    monkeypatch.setattr(fault_probes, "_CGROUPS", tmp_path)
+    monkeypatch.setattr("runtimes.local.control_groups.possible_bases", lambda: bases)
+    found = only(fault_probes.look_at_control_groups())
+    assert found.answer == answer
+    assert said in found.detail
+    assert bool(found.next_step) == (answer == "no")
+
+
+def test_no_disk_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "filesystems").write_text("nodev\tproc\n\tvfat\n")
+    monkeypatch.setattr(fault_probes, "_FILE_SYSTEMS", tmp_path / "filesystems")
+    monkeypatch.setattr(fault_probes, "_LOOP_CONTROL", tmp_path / "none")
+    loop, ext4 = fault_probes.look_at_disk_parts()
+    says_no(loop, "modprobe loop")
+    says_no(ext4, "modprobe ext4")

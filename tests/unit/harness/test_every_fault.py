@@ -27,7 +27,7 @@ ACTS = {
     **dict.fromkeys(("terminate", "restart", "rolling-restart"), ("terminate", "start")),
     "pause": ("pause", "resume"),
     "cpu": ("throttle", "unthrottle"),
-    "memory": ("limit_memory", "start"),
+    "memory": ("limit_memory", "unlimit_memory"),
     **dict.fromkeys(
         ("loss", "delay", "reorder", "duplicate", "rate", "black-hole"), ("shape", "unshape")
     ),
@@ -97,12 +97,89 @@ def test_a_later_step_that_is_not_seen_is_said_and_the_fault_did_not_bite() -> N
     assert not window.verified
 
 
+#: A stroke that does nothing, after a first one that did: of each kind that strikes more than once.
+STROKES = [
+    *(("flap", act, number) for act in ("cut", "restore") for number in (1, 2)),
+    ("flap", "restore", 0),
+    *(("crash-loop", act, number) for act in ("kill", "start") for number in (1, 2)),
+    ("crash-loop", "start", 0),
+    *(("clock-strobe", act, number) for act in ("warp", "unwarp") for number in (1, 2)),
+    ("clock-strobe", "unwarp", 0),
+    ("rolling-restart", "terminate", 1),
+    ("rolling-restart", "terminate", 4),
+    ("rolling-restart", "start", 2),
+    ("restart", "start", 0),
+]
+
+
+@pytest.mark.parametrize(("kind", "act", "number"), STROKES)
+def test_a_stroke_that_silently_does_nothing_is_seen_and_said(
+    kind: str, act: str, number: int
+) -> None:
+    target = fault_kind(kind).first_target
+    run = Driven([fault(kind, target, duration_ms=9000)], missed={act: {number}})
+    assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
+    assert "not seen" in run.evidence("not-bitten")
+    (result,) = fault_results((), run.events)
+    assert not result.verified
+
+
+@pytest.mark.parametrize(
+    ("kind", "act", "options"),
+    [
+        ("flap", "cut", {"count": 20}),
+        ("clock-strobe", "warp", {"period_ms": 200}),
+        ("crash-loop", "kill", {"count": 20}),
+    ],
+)
+def test_strokes_that_cease_are_seen_also_where_they_are_too_fast_to_look_at_each(
+    kind: str, act: str, options: dict[str, int]
+) -> None:
+    plan = [fault(kind, "leader", options=options)]
+    assert "not-bitten" not in Driven(plan).phases()
+    assert "not-bitten" in Driven(plan, missed={act: range(1, 1000)}).phases()
+
+
+def test_of_many_strokes_the_evidence_tells_some_and_how_many_more() -> None:
+    run = Driven([fault("crash-loop", "leader", options={"count": 20})])
+    healing = run.evidence("healing")
+    # A start and a kill each, after the first kill.
+    assert f"{2 * 19 - 10} more steps seen" in healing
+
+
 def test_a_power_cut_that_kept_the_unsynced_file_did_not_bite() -> None:
     assert "lost an unsynced file" in driven("power", "power_off").evidence("not-bitten")
 
 
 def test_a_changed_file_that_reads_as_before_did_not_bite() -> None:
     assert "would read the changed file" in driven("flip", "change").evidence("not-bitten")
+
+
+@pytest.mark.parametrize("kind", ["flip", "truncate", "restore"])
+def test_a_node_that_was_not_started_on_its_changed_file_has_not_read_it(kind: str) -> None:
+    run = driven(kind, "start")
+    assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
+    assert "n1 has read its files again" in run.evidence("not-bitten")
+
+
+@pytest.mark.parametrize("kind", ["flip", "truncate", "restore"])
+def test_file_byte_and_record_of_a_change_are_named(kind: str) -> None:
+    said = driven(kind).evidence("verified")
+    assert "a.log" in said
+    assert "byte 0" in said
+    assert "n1: that is the record behind 0 bytes of a.log" in said
+
+
+def test_a_node_that_never_meets_its_memory_limit_was_not_bitten_by_it() -> None:
+    run = driven("memory", "start")
+    assert run.phases()[:3] == ["invoked", "verified", "not-bitten"]
+    assert "n1 short of memory" in run.evidence("not-bitten")
+
+
+def test_a_memory_limit_is_what_the_user_says_else_less_than_is_in_use() -> None:
+    assert "n1 may have 15 MiB and used 20.0" in driven("memory").evidence("verified")
+    asked = Driven([fault("memory", "n1", options={"limit_mib": 12})])
+    assert "n1 may have 12 MiB" in asked.evidence("verified")
 
 
 def test_what_a_runtime_says_of_its_act_is_on_record() -> None:

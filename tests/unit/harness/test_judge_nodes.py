@@ -74,6 +74,16 @@ def test_a_killed_node_may_take_its_time_to_start_again(tmp_path: Path) -> None:
     assert kinds(record(tmp_path, restarted, faults=kill(10, 20))) == []
 
 
+def test_a_node_that_the_kernel_killed_for_want_of_memory_may_take_its_time_too(
+    tmp_path: Path,
+) -> None:
+    events = [event("started", 1), event("started", 30, incarnation=1)]
+    starved = record(tmp_path, events, faults=kill(10, 20, kind="memory"))
+    assert not judge_nodes(starved).violations
+    # Others do not end a node that states no reason.
+    assert kinds(record(tmp_path, events, faults=kill(10, 20, kind="full-disk"))) == ["node-exited"]
+
+
 def test_a_restart_long_after_a_fault_that_it_outlived_is_a_violation(tmp_path: Path) -> None:
     restarted = [event("started", 1), event("role", 25), event("started", 30, 1)]
     assert kinds(record(tmp_path, restarted, faults=kill(10, 20))) == ["node-exited"]

@@ -51,7 +51,7 @@ class Deaf:
     def difference(self, file: str) -> int | None:
         return self._files.difference(file)
 
-    def put_back(self, file: str) -> None: ...
+    def exchange(self, file: str) -> None: ...
 
 
 def test_a_flip_changes_one_bit_of_the_byte_that_it_names(data: Path, files: FolderFiles) -> None:
@@ -129,6 +129,10 @@ def test_a_kept_file_is_put_back_also_where_it_is_gone(data: Path, files: Folder
     assert done is not None
     assert (done.file, done.offset, done.size_before, done.size_after) == ("log/a", 60, 65, 100)
     assert (data / "log" / "a").read_bytes() == bytes(range(100))
+    # What it was is kept instead, so that this can be undone.
+    done = change_file(files, FileChange("restore", "log/a", 2))
+    assert done is not None
+    assert (data / "log" / "a").read_bytes() == bytes(range(60)) + b"other"
     (data / "state").unlink()
     done = change_file(files, FileChange("restore", "st*", 1))
     assert done is not None

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.docker.processes import enforced_share
-from runtimes.docker.sampling import Gauge
+from runtimes.docker.processes import enforced_memory, enforced_share
+from runtimes.docker.sampling import Gauge, is_leaving
 
 MIB = 1024 * 1024
 
@@ -93,3 +93,49 @@ def test_an_enforced_share_is_read_in_every_layout(
     for name, content in files.items():
         write(cgroups / folder / name, content)
     assert enforced_share(7, proc, cgroups) == share
+
+
+def test_a_dying_process_has_left_its_group(proc: Path) -> None:
+    write(proc / "7" / "cgroup", "2:memory:/\n1:cpu:/docker/abc\n")
+    assert is_leaving(7, "memory", proc)
+    assert not is_leaving(7, "cpu", proc)
+    assert not is_leaving(8, "memory", proc)
+    assert not is_leaving(0, "memory", proc)
+
+
+@pytest.mark.parametrize(
+    ("groups", "folder", "files", "found"),
+    [
+        (
+            "0::/abc\n",
+            "abc",
+            {"memory.max": "4096\n", "memory.events": "max 7\noom_kill 1\n"},
+            (4096, True),
+        ),
+        (
+            "0::/abc\n",
+            "abc",
+            {"memory.max": "max\n", "memory.events": "oom_kill 0\n"},
+            (0, False),
+        ),
+        (
+            "1:memory:/docker/abc\n0::/\n",
+            "memory/docker/abc",
+            {"memory.limit_in_bytes": "4096\n", "memory.oom_control": "oom_kill 2\n"},
+            (4096, True),
+        ),
+        ("0::/elsewhere\n", "abc", {"memory.max": "4096\n"}, None),
+    ],
+)
+def test_enforced_memory_is_read_in_every_layout(
+    proc: Path,
+    cgroups: Path,
+    groups: str,
+    folder: str,
+    files: dict[str, str],
+    found: tuple[int, bool] | None,
+) -> None:
+    write(proc / "7" / "cgroup", groups)
+    for name, content in files.items():
+        write(cgroups / folder / name, content)
+    assert enforced_memory(7, proc, cgroups) == found

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from contracts.arms import MemoryState
 from contracts.errors import CapabilityError
 from contracts.names import NodeName
 from runtimes.local import control_groups
@@ -37,8 +38,14 @@ V1 = {
     "cpu.cfs_period_us": "100000",
     "memory.limit_in_bytes": str(1 << 62),
     "memory.memsw.limit_in_bytes": str(1 << 62),
+    "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
 }
-V2 = {"cpu.max": "max 100000", "memory.max": "max", "memory.swap.max": "max"}
+V2 = {
+    "cpu.max": "max 100000",
+    "memory.max": "max",
+    "memory.swap.max": "max",
+    "memory.events": "low 0\nmax 3\noom 0\noom_kill 0\n",
+}
 
 
 @pytest.fixture(params=[V1, V2], ids=["v1", "v2"])
@@ -71,6 +78,33 @@ def test_memory_is_limited_without_swap_and_let_go(bases: dict[Controller, Path]
     groups.limit_memory(N1, None)
     there = {path.name: path.read_text() for path in Path(folder).iterdir()}
     assert str(40 * MIB) not in there.values()
+
+
+def test_a_memory_limit_is_read_back_and_so_is_whom_it_has_ended(
+    bases: dict[Controller, Path],
+) -> None:
+    codes = [None, None, 137]
+    asked: list[str] = []
+
+    def exit_code(_action: str, _node: NodeName, method: str) -> int | None:
+        asked.append(method)
+        return codes[len(asked) - 1]
+
+    processes = LocalProcesses(exit_code, lambda: bases)
+    (folder,) = processes.make_groups([N1])[N1]
+    assert processes.memory(N1) == MemoryState(None, was_ended=False)
+    events = next(Path(folder).glob("memory.[oe][ov][me]*"))
+    # What was ended before the limit says nothing of it.
+    events.write_text("oom_kill 2\n")
+    processes.limit_memory(N1, 40)
+    assert processes.memory(N1) == MemoryState(40, was_ended=False)
+    events.write_text("oom_kill 3\n")
+    assert processes.memory(N1) == MemoryState(40, was_ended=True)
+    # Whoever starts it next must find it gone.
+    assert not asked
+    processes.unlimit_memory(N1)
+    assert asked == ["exit_code"] * 3
+    assert processes.memory(N1) == MemoryState(None, was_ended=False)
 
 
 def test_a_sweep_spares_groups_whose_maker_lives(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from contracts.errors import CapabilityError, HarnessError
 from contracts.names import NodeName
 from contracts.runtime import NodeSpec, NodeStatus
 from runtimes.local import disks as local_disks
+from runtimes.local import power
 from runtimes.local.disks import LocalDisks
 
 N1 = NodeName("n1")
@@ -110,4 +111,37 @@ def test_power_is_told_by_the_nodes_own_table(tmp_path: Path) -> None:
     assert nodes.killed == [N1]
     assert loss.lost.startswith("lost ")
     assert "of 2 unflushed bytes of a" in loss.lost
-    assert loss.lost.endswith("no canary")
+    assert loss.lost.endswith("by the node's own table")
+    assert (loss.synced_is_there, loss.unsynced_is_there) == (True, False)
+    # Neither the node nor the next cut finds anything of them.
+    assert [path.name for path in nodes.data.iterdir()] == ["a"]
+    assert table.read_text() == '{"path": "a", "length": 2, "named": true}\n'
+
+
+def test_a_power_cut_that_takes_nothing_or_too_much_is_told_by_its_canaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "table"
+    table.write_text('{"path": "a", "length": 2, "named": true}\n')
+    nodes = Nodes(tmp_path, str(table))
+    (nodes.data / "a").write_bytes(b"abcd")
+
+    def take_all(data: Path, *_words: object) -> list[power.Loss]:
+        for path in data.iterdir():
+            path.unlink()
+        return []
+
+    monkeypatch.setattr(power, "lose_unflushed", lambda *_words: [])
+    (loss,) = nodes.disks.power_off([N1], 1)
+    assert (loss.synced_is_there, loss.unsynced_is_there) == (True, True)
+    monkeypatch.setattr(power, "lose_unflushed", take_all)
+    (loss,) = nodes.disks.power_off([N1], 1)
+    assert (loss.synced_is_there, loss.unsynced_is_there) == (False, False)
+
+
+@pytest.mark.parametrize("draw", range(20))
+def test_no_luck_saves_the_canary_that_nobody_synced(tmp_path: Path, draw: int) -> None:
+    table = tmp_path / "table"
+    table.write_text("")
+    (loss,) = Nodes(tmp_path, str(table)).disks.power_off([N1], draw)
+    assert (loss.synced_is_there, loss.unsynced_is_there) == (True, False)

@@ -1,0 +1,110 @@
+"""Limits of containers, against an engine that answers as real ones were seen to."""
+
+from typing import Any
+
+import docker.errors
+import pytest
+
+from contracts.arms import MemoryState
+from contracts.errors import HarnessError
+from contracts.names import NodeName
+from runtimes.docker import processes
+from runtimes.docker.processes import DockerProcesses
+
+N1 = NodeName("n1")
+MIB = 1 << 20
+MACHINE_BYTES = 1024 * MIB
+
+
+class Engine:
+    """One container; each refusal is said once, the first first."""
+
+    def __init__(self, *refusals: str) -> None:
+        self.refusals = list(refusals)
+        self.calls: list[str] = []
+        self.limit_bytes = 0
+        self.state: dict[str, Any] = {"Pid": 0, "OOMKilled": False}
+        self.is_running = True
+        # It is the client, its API, the pod, its container and its spec in one.
+        self.api = self.node_container = self.spec = self
+        self.id = self.name = "n1"
+        self.memory_limit_mib = None
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return {"HostConfig": {"Memory": self.limit_bytes}, "State": self.state}
+
+    def info(self) -> dict[str, int]:
+        return {"MemTotal": MACHINE_BYTES}
+
+    def status(self) -> str:
+        return "running" if self.is_running else "exited"
+
+    def update_container(self, _id: str, mem_limit: int, memswap_limit: int) -> None:
+        assert mem_limit == memswap_limit
+        self.calls.append("update")
+        if self.refusals:
+            raise docker.errors.APIError(self.refusals.pop(0))
+        self.limit_bytes = mem_limit
+
+    def kill(self, _node: NodeName) -> None:
+        self.calls.append("kill")
+        self.is_running = False
+
+
+def arm(engine: Any) -> DockerProcesses:
+    return DockerProcesses(engine, lambda _node: engine, engine.kill)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_ENDING_INTERVAL_S", 0.0)
+
+
+def test_a_node_that_uses_more_is_killed_and_limited() -> None:
+    engine = Engine("unable to set memory limit to 9 (current usage: 19)")
+    arm(engine).limit_memory(N1, 9)
+    assert engine.calls == ["update", "kill", "update"]
+    assert arm(engine).memory(N1) == MemoryState(9, was_ended=False)
+
+
+def test_a_limit_on_a_container_that_ends_at_that_moment_is_asked_for_again() -> None:
+    engine = Engine(
+        "runc did not terminate successfully: container not running", "container not running"
+    )
+    arm(engine).unlimit_memory(N1)
+    assert engine.calls == ["update"] * 3
+    assert engine.limit_bytes == MACHINE_BYTES
+    assert arm(engine).memory(N1) == MemoryState(None, was_ended=False)
+
+
+def test_any_other_refusal_is_told() -> None:
+    with pytest.raises(HarnessError, match="no such container"):
+        arm(Engine("no such container")).limit_memory(N1, 9)
+
+
+def test_what_ended_the_life_before_says_nothing_of_the_one_that_goes_on() -> None:
+    engine = Engine()
+    engine.state["OOMKilled"] = True
+    engine.is_running = False
+    assert arm(engine).memory(N1).was_ended
+    engine.is_running = True
+    assert not arm(engine).memory(N1).was_ended
+
+
+@pytest.mark.parametrize("sign", ["enforced_memory", "is_leaving"])
+def test_a_lifted_limit_is_over_when_whom_it_has_ended_is_gone(
+    monkeypatch: pytest.MonkeyPatch, sign: str
+) -> None:
+    engine = Engine()
+    looks: list[int] = []
+
+    def seen(process: int, *_words: str) -> Any:
+        looks.append(process)
+        # The kernel has ended it; the engine notices at the third look.
+        engine.is_running = len(looks) < 3
+        return (engine.limit_bytes, True) if sign == "enforced_memory" else True
+
+    monkeypatch.setattr(processes, sign, seen)
+    arm(engine).unlimit_memory(N1)
+    assert not engine.is_running
