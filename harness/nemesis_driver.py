@@ -31,7 +31,7 @@ from harness.progress import Progress
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
 from harness.stop import Stop, patiently
-from nemesis.acts import Act, ended_by, started_by
+from nemesis.acts import Act, ended_by, forgets, started_by
 from nemesis.courses import Course, Step
 from nemesis.expectations import Expectation
 from nemesis.fault_kind import FaultKind
@@ -61,6 +61,13 @@ class _InForce(msgspec.Struct):
     baseline: Baseline
     records: list[Record] = []
     said: list[str] = []
+
+
+class _SparedError(Exception):
+    """A fault that must not go on, since its nodes would forget what nobody else is known to hold.
+
+    The text says why.
+    """
 
 
 class NemesisDriver:
@@ -103,7 +110,7 @@ class NemesisDriver:
             watch=watch,
         )
         self._holds = Holds()
-        self._gate = FaultGate(self._holds, self._nodes)
+        self._gate = FaultGate(self._holds, self._nodes, watch, self._patience.held_s)
         #: One act at a time, so that what is held and what is in force never differ.
         self._acting = threading.Lock()
         self._recording = threading.Lock()
@@ -213,7 +220,13 @@ class NemesisDriver:
         one = _InForce(kind, fault, actual, course, baseline, [], [])
         self._in_force[fault.index] = one
         invoked = self._clock.now()
-        told = self._go_through(one, invoked)
+        try:
+            told = self._go_through(one, invoked)
+        except _SparedError as spared:
+            # Ended for a moment and not harmed: what it was meant to meet it has not met.
+            self._record(fault, actual, "not-applicable", str(spared))
+            self._heal(one, "its nodes are started again")
+            return
         # A fault that began late, for want of a leader, still lasts as long as planned.
         end = max(at, invoked) + fault.duration_ms * _NS_PER_MS
         self._stop.wait((end - self._clock.now()) / 1e9)
@@ -254,6 +267,10 @@ class NemesisDriver:
         """Do one step; None where nothing is to be seen of it."""
         started = [node for act in step.acts for node in started_by(act)]
         for act in step.acts:
+            if forgets(act):
+                reason = self._gate.reason_to_spare(one.kind, one.fault, one.actual, self._stop)
+                if reason is not None:
+                    raise _SparedError(reason)
             self._do(one, act)
         done = self._clock.now()
         seen: Evidence | None = None
@@ -274,19 +291,29 @@ class NemesisDriver:
     ) -> Evidence:
         """Look for what other faults in force let be seen."""
         index = one.fault.index
-        wanted = [
-            item
-            for item in expectations
-            if not self._holds.disturbs(index, item, is_healed=is_healed)
-        ]
-        left_out = len(expectations) - len(wanted)
-        why = f"; {left_out} not looked for beside other faults" if left_out else ""
-        if not wanted:
-            # What others keep from being seen is no failure of a heal, and no proof of a bite.
-            return Evidence(is_healed, why.removeprefix("; ") or "nothing to be seen")
-        seen = self._observer.await_all(
-            wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
-        )
+
+        def not_disturbed() -> list[Expectation]:
+            return [
+                item
+                for item in expectations
+                if not self._holds.disturbs(index, item, is_healed=is_healed)
+            ]
+
+        wanted = not_disturbed()
+        while True:
+            left_out = len(expectations) - len(wanted)
+            why = f"; {left_out} not looked for beside other faults" if left_out else ""
+            if not wanted:
+                # What others keep from being seen is no failure of a heal, and no proof of a bite.
+                return Evidence(is_healed, why.removeprefix("; ") or "nothing to be seen")
+            seen = self._observer.await_all(
+                wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
+            )
+            # Another fault may have begun meanwhile, and keep from being seen what is missing.
+            still = [item for item in wanted if item in not_disturbed()]
+            if seen.seen or still == wanted:
+                break
+            wanted = still
         return Evidence(seen.seen, seen.sentence + why)
 
     def _heal(self, one: _InForce, served: str) -> None:
