@@ -25,6 +25,13 @@ _NOBODY_TELLS: Final = (
 )
 
 
+class SparedError(Exception):
+    """A fault must not go on: its nodes would forget what nobody else is known to hold.
+
+    The text says why.
+    """
+
+
 class FaultGate:
     """The faults of one run that are in force."""
 
@@ -56,22 +63,25 @@ class FaultGate:
                         self._forgot.setdefault(node, set()).add(fault.index)
             return reason
 
-    def reason_to_spare(
+    def before_forgetting(
         self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault, stop: Stop
-    ) -> str | None:
-        """Why the nodes of a fault, which are down, must not forget; None if they may.
+    ) -> None:
+        """Ask whether the nodes of a fault, which are down, may forget.
 
         Waits a while for the others to hold what must be held. Nodes that are spared count as
         having forgotten nothing.
+
+        Raises:
+            SparedError: they must not.
         """
         if kind.rule == "keeps" or fault.options.get(BEYOND_PROMISE):
-            return None
+            return
         reason = self._reason_unmet(actual, stop)
         if reason is not None:
             with self._lock:
                 for node in actual.nodes:
                     self._forgot[node].discard(fault.index)
-        return reason
+            raise SparedError(reason)
 
     def _reason_unmet(self, actual: ActualFault, stop: Stop) -> str | None:
         watch = self._watch

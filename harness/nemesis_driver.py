@@ -25,12 +25,13 @@ from harness.defects import failure
 from harness.down_nodes import DownNodes
 from harness.evidence import Baseline, Evidence, Observer
 from harness.fault_aim import Aim, Patience
-from harness.fault_gate import FaultGate
+from harness.fault_gate import FaultGate, SparedError
 from harness.holds import Holds
 from harness.progress import Progress
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
 from harness.stop import Stop, patiently
+from harness.undisturbed import undisturbed
 from nemesis.acts import Act, ended_by, forgets, started_by
 from nemesis.courses import Course, Step
 from nemesis.expectations import Expectation
@@ -61,13 +62,6 @@ class _InForce(msgspec.Struct):
     baseline: Baseline
     records: list[Record] = []
     said: list[str] = []
-
-
-class _SparedError(Exception):
-    """A fault that must not go on, since its nodes would forget what nobody else is known to hold.
-
-    The text says why.
-    """
 
 
 class NemesisDriver:
@@ -222,7 +216,7 @@ class NemesisDriver:
         invoked = self._clock.now()
         try:
             told = self._go_through(one, invoked)
-        except _SparedError as spared:
+        except SparedError as spared:
             # Ended for a moment and not harmed: what it was meant to meet it has not met.
             self._record(fault, actual, "not-applicable", str(spared))
             self._heal(one, "its nodes are started again")
@@ -268,9 +262,7 @@ class NemesisDriver:
         started = [node for act in step.acts for node in started_by(act)]
         for act in step.acts:
             if forgets(act):
-                reason = self._gate.reason_to_spare(one.kind, one.fault, one.actual, self._stop)
-                if reason is not None:
-                    raise _SparedError(reason)
+                self._gate.before_forgetting(one.kind, one.fault, one.actual, self._stop)
             self._do(one, act)
         done = self._clock.now()
         seen: Evidence | None = None
@@ -290,31 +282,15 @@ class NemesisDriver:
         is_healed: bool = False,
     ) -> Evidence:
         """Look for what other faults in force let be seen."""
-        index = one.fault.index
-
-        def not_disturbed() -> list[Expectation]:
-            return [
-                item
-                for item in expectations
-                if not self._holds.disturbs(index, item, is_healed=is_healed)
-            ]
-
-        wanted = not_disturbed()
-        while True:
-            left_out = len(expectations) - len(wanted)
-            why = f"; {left_out} not looked for beside other faults" if left_out else ""
-            if not wanted:
-                # What others keep from being seen is no failure of a heal, and no proof of a bite.
-                return Evidence(is_healed, why.removeprefix("; ") or "nothing to be seen")
-            seen = self._observer.await_all(
+        return undisturbed(
+            self._holds,
+            one.fault.index,
+            expectations,
+            lambda wanted: self._observer.await_all(
                 wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
-            )
-            # Another fault may have begun meanwhile, and keep from being seen what is missing.
-            still = [item for item in wanted if item in not_disturbed()]
-            if seen.seen or still == wanted:
-                break
-            wanted = still
-        return Evidence(seen.seen, seen.sentence + why)
+            ),
+            is_healed=is_healed,
+        )
 
     def _heal(self, one: _InForce, served: str) -> None:
         """Heal one fault and see it gone.

@@ -54,7 +54,7 @@ def test_a_plan_beyond_the_promise_strikes_all_the_same() -> None:
 def test_without_the_second_question_a_voter_would_forget_what_nobody_else_holds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(FaultGate, "reason_to_spare", lambda *_: None)
+    monkeypatch.setattr(FaultGate, "before_forgetting", lambda *_: None)
     run = Driven([LAGGING, fault("wipe", "n2", at_ms=4000)])
     assert "wipe" in run.world.calls
 
