@@ -48,7 +48,7 @@ _WORKLOADS: Final = ("register", "set")
 _SMALL, _LARGE = 3, 5
 #: Of the runs whose faults do not need the large cluster.
 _LARGE_SHARE: Final = 0.15
-_TIME_LIMIT_S: Final = (15, 20)
+_TIME_LIMIT_S: Final = (18, 22)
 #: Of a process that lacks its results.
 _OUTPUT_TAIL: Final = 600
 
