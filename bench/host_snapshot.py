@@ -128,7 +128,8 @@ def fingerprint(client: DockerClient, folder: Path) -> set[str]:
         except docker.errors.NotFound:
             # The watchdog and other runs' sweeps are at it too.
             continue
-        words.add(str(details["GraphDriver"]["Data"].get("MergedDir", "")))
+        # One that is going has no layers any more.
+        words.add(str((details["GraphDriver"]["Data"] or {}).get("MergedDir", "")))
         words.add(str(details["NetworkSettings"].get("SandboxKey", "")))
     return words - {""}
 
