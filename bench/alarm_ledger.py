@@ -166,7 +166,8 @@ def summed(lines: Sequence[Line], kinds: Iterable[str]) -> AlarmSum:
         kind.bit += fault.bit
         kind.healed += fault.healed
         if fault.evidence:
-            misses[f"{fault.kind}: {fault.evidence}"] += 1
+            # Its first clause; figures after it differ from run to run.
+            misses[f"{fault.kind}: {fault.evidence.partition(';')[0]}"] += 1
     alarms = sorted(number for number, run in runs.items() if run.verdict == "invalid")
     false = [one for one in alarms if one not in explained or explained[one].is_false_alarm]
     judged = verdicts["valid"] + verdicts["invalid"]

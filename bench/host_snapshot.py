@@ -129,7 +129,8 @@ def fingerprint(client: DockerClient, folder: Path) -> set[str]:
             # The watchdog and other runs' sweeps are at it too.
             continue
         # One that is going has no layers any more.
-        words.add(str((details["GraphDriver"]["Data"] or {}).get("MergedDir", "")))
+        layers: dict[str, Any] = details["GraphDriver"]["Data"] or {}
+        words.add(str(layers.get("MergedDir", "")))
         words.add(str(details["NetworkSettings"].get("SandboxKey", "")))
     return words - {""}
 

@@ -71,7 +71,7 @@ import runtimes.docker.watchdog
 runtimes.docker.watchdog.release_run = lambda *_, **__: None
 """
 #: How long a watchdog is given that does the right thing; it takes less than two seconds.
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 def killed_at(moment: str, folder: Path, **environment: str) -> RunId:
