@@ -5,10 +5,14 @@ proof of a bite. Must never call seen what nobody looked for.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from harness.evidence import Evidence
 from harness.holds import Holds
 from nemesis.expectations import Expectation
+
+#: Further looks, where others act amid each.
+_AGAIN: Final = 2
 
 
 def undisturbed(
@@ -33,13 +37,15 @@ def undisturbed(
         return [item for item in those if not holds.disturbs(index, item, is_healed=is_healed)]
 
     wanted = of(expectations)
-    while wanted:
+    for is_last in (*(False for _ in range(_AGAIN)), True):
+        if not wanted:
+            break
+        before = holds.changes()
         seen = look(wanted)
-        # Another fault may have begun meanwhile, and keep from being seen what is missing.
-        still = of(wanted)
-        if seen.seen or still == wanted:
+        if seen.seen or is_last or holds.changes() == before:
             return Evidence(seen.seen, seen.sentence + _left_out(expectations, wanted))
-        wanted = still
+        # Others have begun or ended meanwhile, and may have kept from being seen what is missing.
+        wanted = of(wanted)
     told = _left_out(expectations, wanted).removeprefix("; ")
     return Evidence(is_healed, told or "nothing to be seen")
 

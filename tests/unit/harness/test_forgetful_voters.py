@@ -4,7 +4,9 @@ import pytest
 
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
+from harness.fault_coverage import fault_coverage
 from harness.fault_gate import FaultGate
+from harness.fault_results import fault_results, fault_windows
 from harness.state_watch import StateWatch
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.promise import NEVER, VoterTold
@@ -33,6 +35,17 @@ def test_a_voter_is_spared_while_others_lag_and_comes_back_unharmed(kind: str) -
     assert "wipe" not in run.world.calls
     assert run.world.states[NodeName("n2")] == "running"
     assert run.world.files[NodeName("n2")] == b"kept"
+    # It met nothing, though its node was down.
+    windows = {window.index: window for window in fault_windows(run.events, 10**12)}
+    assert windows[0].spared
+    assert windows[0].healed
+    told = {result.index: result for result in fault_results((), run.events)}
+    assert not told[0].applied
+    assert not told[0].verified
+    cells = fault_coverage(
+        run.events, nodes=run.world.nodes(), workload="set", end_time=10**12, state_events={}
+    )
+    assert {cell.kind for cell in cells} == {"partition"}
 
 
 def test_who_was_spared_has_not_forgotten_and_may_later() -> None:
