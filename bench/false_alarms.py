@@ -8,6 +8,8 @@ to the promise by each run itself, at the moment of the fault; what cannot be es
 recorded there as not applicable.
 
 Prints what ``bench.alarm_ledger`` sums up over the whole ledger; the last line is one JSON object.
+``--again 17,20`` does these runs once more; their last lines count.
+
 The first Ctrl-C, or SIGTERM, lets the runs that are under way end and begins no more.
 
 Exits with 1 where an alarm is false or unexplained. ``--explain 17 "WORDS"`` writes down what the
@@ -101,6 +103,8 @@ class Campaign:
             signal.signal(number, self._end)
         done = {one.number for one in read_lines(self._ledger) if isinstance(one, RunTold)}
         due = [number for number in range(1, self._options.runs + 1) if number not in done]
+        if self._options.again:
+            due = [int(number) for number in self._options.again.split(",")]
         with ThreadPoolExecutor(self._options.jobs, thread_name_prefix="run") as pool:
             for future in [pool.submit(self._one, number) for number in due]:
                 future.result()
@@ -223,6 +227,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--system", default="kraft")
     parser.add_argument("--runtime", default="docker")
     parser.add_argument("--runs-folder", type=Path, default=Path("runs/false-alarms"))
+    parser.add_argument("--again", help="do these runs once more: numbers, comma-separated")
     parser.add_argument("--report-only", action="store_true")
     parser.add_argument("--explain", nargs=2, metavar=("NUMBER", "WORDS"))
     parser.add_argument("--false", action="store_true", dest="is_false_alarm")

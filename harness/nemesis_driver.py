@@ -299,6 +299,9 @@ class NemesisDriver:
             HarnessError: it would not go.
         """
         fault, actual = one.fault, one.actual
+        if one.course.settled:
+            now, patience_s = self._clock.now(), self._patience.healed_s
+            self._look(one, one.course.settled, now, patience_s, Stop(), is_healed=True)
         self._record(fault, actual, "healing", served)
         for act in one.course.heal:
             self._do(one, act)

@@ -105,12 +105,15 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
             length=options.length,
         )
         acts: tuple[Act, ...] = (Kill(hit), Keep(hit), ChangeFile(hit, change))
+        taken_back = tuple(NodeTookBack(node) for node in hit)
         met_ms = max(1, min(_MET_MS_MAX, setting.duration_ms // _MET_PART))
         return Course(
             steps=(
                 Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
-                Step((Start(hit),), met_ms, seen=tuple(NodeTookBack(node) for node in hit)),
+                Step((Start(hit),), met_ms, seen=taken_back),
             ),
+            # Only one that has refused its file gets it back, which it may take its time to do.
+            settled=taken_back,
             heal=(PutBack(hit, change), Start(hit)),
             healed=running(hit),
             resumed=answering(hit),

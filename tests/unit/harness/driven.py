@@ -28,9 +28,14 @@ class Driven:
     """One schedule, carried out."""
 
     def __init__(
-        self, schedule: Sequence[ScheduledFault], deaf: Iterable[str] = (), load_s: float = 1000.0
+        self,
+        schedule: Sequence[ScheduledFault],
+        deaf: Iterable[str] = (),
+        load_s: float = 1000.0,
+        *,
+        kind: type[ArmedWorld] = ArmedWorld,
     ) -> None:
-        self.world = world = ArmedWorld(deaf)
+        self.world = world = kind(deaf)
         clock: Any = WorldClock(world)
         self.stop = WorldStop(world)
         faults, actual, phases = _Lines(), _Lines(), _Lines()
