@@ -50,7 +50,6 @@ _WORKLOADS: Final = ("register", "set")
 _SMALL, _LARGE = 3, 5
 #: Of the runs whose faults do not need the large cluster.
 _LARGE_SHARE: Final = 0.15
-_TIME_LIMIT_S: Final = (18, 22)
 #: Of a process that lacks its results.
 _OUTPUT_TAIL: Final = 600
 
@@ -69,8 +68,13 @@ def kinds_of(number: int, kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(deck[place::each]))
 
 
-def arguments_of(number: int) -> tuple[str, ...]:
-    """What ``splitbrain test`` is told in run ``number``, its seed included."""
+def arguments_of(number: int, seconds: tuple[int, int]) -> tuple[str, ...]:
+    """What ``splitbrain test`` is told in run ``number``, its seed included.
+
+    Args:
+        number: of the run.
+        seconds: of load, at least and at most.
+    """
     draws = random.Random(f"false-alarms/{number}")
     seed = draws.randrange(1 << 31)
     workload = draws.choice(_WORKLOADS)
@@ -79,7 +83,7 @@ def arguments_of(number: int) -> tuple[str, ...]:
     nodes = max([nodes, *(fault_kind(kind).nodes_min for kind in kinds)])
     if nodes == _SMALL + 1:
         nodes = _LARGE
-    time_limit_s = draws.randint(*_TIME_LIMIT_S)
+    time_limit_s = draws.randint(*seconds)
     return (
         *("--seed", str(seed), "--workload", workload, "--nodes", str(nodes)),
         *("--time-limit", str(time_limit_s), "--nemesis", ",".join(kinds)),
@@ -131,7 +135,7 @@ class Campaign:
     def _run(self, number: int) -> RunTold | None:
         arguments = (
             *("--system", self._options.system, "--runtime", self._options.runtime),
-            *arguments_of(number),
+            *arguments_of(number, self._options.seconds),
         )
         runs_folder: Path = self._options.runs_folder / f"run-{number}"
         shutil.rmtree(runs_folder, ignore_errors=True)
@@ -199,6 +203,11 @@ class Campaign:
         )
 
 
+def _seconds(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    return int(low), int(high or low)
+
+
 def _seed(arguments: Sequence[str]) -> int:
     return int(arguments[arguments.index("--seed") + 1])
 
@@ -223,6 +232,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side")
     parser.add_argument(
         "--time-budget", type=float, default=float("inf"), help="seconds; no run begins after it"
+    )
+    parser.add_argument(
+        "--seconds", type=_seconds, default=(18, 22), help="of load, LOW:HIGH; more if it is slow"
     )
     parser.add_argument("--system", default="kraft")
     parser.add_argument("--runtime", default="docker")

@@ -34,6 +34,7 @@ VALID = RunTold(
     run_folder=None,
     reproduce="splitbrain test --seed 7",
 )
+SECONDS = (15, 20)
 ALARM = msgspec.structs.replace(
     VALID, number=2, verdict="invalid", reason="A read went back.", violated=("linearizability",)
 )
@@ -50,10 +51,10 @@ def test_every_few_runs_have_had_every_kind_but_those_that_nobody_survives() -> 
 
 
 def test_a_run_follows_from_its_number_and_has_the_nodes_that_its_faults_need() -> None:
-    assert arguments_of(5) == arguments_of(5)
-    assert arguments_of(5) != arguments_of(6)
+    assert arguments_of(5, SECONDS) == arguments_of(5, SECONDS)
+    assert arguments_of(5, SECONDS) != arguments_of(6, SECONDS)
     for number in range(60):
-        words = arguments_of(number)
+        words = arguments_of(number, SECONDS)
         options = dict(zip(words[::2], words[1::2], strict=True))
         kinds = options["--nemesis"].split(",")
         assert int(options["--nodes"]) >= max(fault_kind(kind).nodes_min for kind in kinds)
