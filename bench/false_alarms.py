@@ -103,8 +103,6 @@ class Campaign:
 
     def go_on(self) -> None:
         """Do the runs that the ledger lacks, until it has enough or the time is up."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._end)
         done = {one.number for one in read_lines(self._ledger) if isinstance(one, RunTold)}
         due = [number for number in range(1, self._options.runs + 1) if number not in done]
         if self._options.again:
@@ -113,7 +111,8 @@ class Campaign:
             for future in [pool.submit(self._one, number) for number in due]:
                 future.result()
 
-    def _end(self, number: int, _frame: object) -> None:
+    def end(self, number: int, _frame: object) -> None:
+        """Begin no more runs; the handler of a signal, once."""
         self._is_over.set()
         signal.signal(number, signal.SIG_DFL)
 
@@ -253,7 +252,10 @@ def main() -> int:
         number, words = options.explain
         append_line(options.ledger, Explained(int(number), options.is_false_alarm, words))
     elif not options.report_only:
-        Campaign(options).go_on()
+        campaign = Campaign(options)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, campaign.end)
+        campaign.go_on()
     lines = read_lines(options.ledger)
     total = summed(lines, tried_kinds())
     print("\n".join(in_words(total, lines)))

@@ -1,5 +1,6 @@
 """The campaign within the promise: what it draws, what its ledger keeps, and what follows."""
 
+import argparse
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from bench.alarm_ledger import (
     read_lines,
     summed,
 )
-from bench.false_alarms import arguments_of, kinds_of, tried_kinds
+from bench.false_alarms import Campaign, arguments_of, kinds_of, tried_kinds
 from nemesis.kinds import fault_kind, kind_names
 
 VALID = RunTold(
@@ -114,3 +115,43 @@ def test_each_kind_says_how_often_it_bit_and_healed_and_why_not() -> None:
 def test_of_a_run_that_was_told_twice_the_last_line_counts() -> None:
     total = summed([ALARM, msgspec.structs.replace(ALARM, verdict="valid")], ())
     assert (total.runs, total.alarms) == (1, [])
+
+
+class Numbers(Campaign):
+    """Runs that are over at once."""
+
+    def _run(self, number: int) -> RunTold | None:
+        return None if number == self.interrupted else msgspec.structs.replace(VALID, number=number)
+
+    interrupted = 0
+
+
+def campaign(ledger: Path, **options: object) -> Numbers:
+    given: dict[str, object] = {
+        "ledger": ledger, "runs": 4, "jobs": 2, "time_budget": 60.0, "again": None
+    }  # fmt: skip
+    return Numbers(argparse.Namespace(**(given | options)))
+
+
+def numbers(ledger: Path) -> list[int]:
+    return sorted(line.number for line in read_lines(ledger))
+
+
+def test_a_campaign_goes_on_where_its_ledger_ends(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    append_line(ledger, ALARM)
+    first = campaign(ledger)
+    first.interrupted = 3
+    first.go_on()
+    # What somebody ended early is no evidence of anything.
+    assert numbers(ledger) == [1, 2, 4]
+    campaign(ledger).go_on()
+    assert numbers(ledger) == [1, 2, 3, 4]
+    campaign(ledger, again="2").go_on()
+    assert summed(read_lines(ledger), ()).verdicts["invalid"] == 0
+
+
+def test_no_run_begins_when_the_time_is_up(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    campaign(ledger, time_budget=-1.0).go_on()
+    assert numbers(ledger) == []
