@@ -49,6 +49,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     #: By their times; the first is the injection.
     steps: tuple[Step, ...]
+    #: What must be seen before the heal: a node may still be about to meet what was done to it.
+    settled: tuple[Expectation, ...] = ()
     #: Undoes every step, whichever of them were done.
     heal: tuple[Act, ...]
     #: What must be seen once it is healed, else the environment has failed.

@@ -116,6 +116,8 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
                 Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
                 Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
             ),
+            # Only one that has refused its file gets it back, which it may take its time to do.
+            settled=_took_back(hit),
             heal=(PutBack(hit), Start(hit)),
             healed=running(hit),
             resumed=answering(hit),
@@ -143,6 +145,7 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
             ),
             Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
         ),
+        settled=_took_back(hit),
         heal=(PutBack(hit), Start(hit)),
         healed=running(hit),
         resumed=answering(hit),

@@ -33,8 +33,10 @@ class Driven:
         deaf: Iterable[str] = (),
         load_s: float = 1000.0,
         missed: Mapping[str, Container[int]] | None = None,
+        *,
+        kind: type[ArmedWorld] = ArmedWorld,
     ) -> None:
-        self.world = world = ArmedWorld(deaf, missed)
+        self.world = world = kind(deaf, missed)
         clock: Any = WorldClock(world)
         self.stop = WorldStop(world)
         faults, actual, phases = _Lines(), _Lines(), _Lines()
