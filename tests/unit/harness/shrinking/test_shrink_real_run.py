@@ -20,6 +20,7 @@ from harness.plan_choice import plan_faults
 from harness.shrinking import command
 from harness.shrinking.command import SearchOptions, shrink_real_run
 from harness.shrinking.rehearsal import Rehearsed
+from harness.stop import Stop
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
 from nemesis.plan_shrink import PlanShape
@@ -258,15 +259,11 @@ def test_a_search_that_is_ended_in_simulation_runs_nothing(
 def test_ctrl_c_between_two_runs_ends_the_search(search: Callable[..., Searched]) -> None:
     def during(number: int) -> None:
         if number == 3:
-            main = threading.main_thread().ident
-            assert main is not None
-            signal.pthread_kill(main, signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             # The handler hands the signal to a thread; the search goes on until that has it.
             heard.wait(5.0)
 
     heard = threading.Event()
-    from harness.stop import Stop
-
     original = Stop.interrupt
 
     def interrupt(stop: Stop) -> None:
