@@ -40,6 +40,9 @@ ASKED_TO_END.update(
         "restore": ASKED_TO_END["corruption"],
     }
 )
+#: Faults after which the disk stays as they left it. A node that a busy machine is slow to start
+#: reads it when they have long been healed.
+_STAYING = frozenset({"flip", "truncate"})
 #: Exit code of a process that the kernel killed: all that can be said of a memory limit.
 _KILLED = 137
 #: Faults under which the kernel kills, who states no reason.
@@ -193,12 +196,18 @@ def _exits(
 
 
 def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list[FaultWindow]:
-    """Faults in force on the node that ask it to end by itself."""
+    """Faults in force on the node that ask it to end by itself, and those that left a bad disk."""
     return [
         window
         for window in windows
-        if window.kind in ASKED_TO_END and node in window.nodes and _explained([window], time)
+        if window.kind in ASKED_TO_END
+        and node in window.nodes
+        and (_explained([window], time) or _has_left_a_bad_disk(window, time))
     ]
+
+
+def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
+    return window.kind in _STAYING and time is not None and time >= window.start
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:

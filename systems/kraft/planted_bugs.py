@@ -231,10 +231,6 @@ _BUGS: Final = (
         "antflydb/antfly#599",
         "a deposed leader gets a delayed fetch just after a read",
         "outcome",
-        unseen_because=(
-            "a fetch must reach a deposed leader after its successor has acknowledged a "
-            "write and before it resigns, and after a read that it has not answered"
-        ),
     ),
     PlantedBug(
         "read-before-own-commit",

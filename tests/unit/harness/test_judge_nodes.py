@@ -166,6 +166,27 @@ def test_a_fault_that_is_not_in_force_asks_for_nothing(
     assert kinds(record(tmp_path, events, faults=fault)) == ["node-fatal"]
 
 
+@pytest.mark.parametrize("kind", ["flip", "truncate"])
+@pytest.mark.parametrize(
+    ("at", "reason", "expected"),
+    [
+        # Seen on a busy machine: the node was slow to start, and met the change after the heal.
+        (30, "n1.log is corrupt at byte 1929", []),
+        (30, "bored", ["node-exited"]),
+        (5, "n1.log is corrupt at byte 1929", ["node-exited"]),
+    ],
+)
+def test_a_changed_disk_is_met_by_a_node_that_starts_late(
+    tmp_path: Path, kind: str, at: int, reason: str, expected: list[str]
+) -> None:
+    course = (
+        Phase(S, "load-started"),
+        Phase(at * S, "node-exited", node="n1", exit_code=75, detail=reason),
+    )
+    found = record(tmp_path, [event("started", 1)], faults=kill(10, 20, kind=kind), phases=course)
+    assert kinds(found) == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "exit_code", "expected"),
     [
