@@ -12,6 +12,7 @@ import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from contracts.errors import HarnessError
 from contracts.runtime import Address, NodeSpec, NodeStatus
@@ -25,6 +26,10 @@ TOOLS = "/opt/splitbrain"
 CLOCK_IN_POD = f"{TOOLS}/clock"
 CLOCK_IN_NODE = "/splitbrain-clock"
 _BYTES_PER_MIB = 1024 * 1024
+#: What the engine's words hold where a process cannot be frozen now.
+_BUSY = "unable to freeze"
+_FREEZING_PATIENCE_S = 20.0
+_FREEZING_INTERVAL_S = 0.1
 
 _STATUS: Mapping[str, NodeStatus] = {
     "running": "running",
@@ -229,10 +234,19 @@ class Pod:
             self.node_container.wait(timeout=30)
 
     def pause(self) -> None:
-        """Freeze every process of the node; nothing where it is frozen."""
+        """Freeze every process of the node; nothing where it is frozen.
+
+        A process that waits for its disk cannot be frozen (cgroup v1): it is tried again.
+        """
+        asking = Retrying(
+            retry=retry_if_exception(lambda error: _BUSY in str(error)),
+            stop=stop_after_delay(_FREEZING_PATIENCE_S),
+            wait=wait_fixed(_FREEZING_INTERVAL_S),
+            reraise=True,
+        )
         with engine_action(f"pause {self.spec.name}", str(self.node_container.name)):
             try:
-                self.node_container.pause()
+                asking(self.node_container.pause)
             except docker.errors.APIError as error:
                 if "already paused" not in str(error):
                     raise
