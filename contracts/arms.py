@@ -50,6 +50,8 @@ class LinkQuality(msgspec.Struct, frozen=True):
     #: Kilobits a second that arrived, headers included, from the first probe to the last. Says
     #: something of the link only where it is less than what was sent, up to 3,000.
     kbit: float | None = None
+    #: Between the fastest and the slowest round trip, a twentieth left out at each end.
+    spread_ms: float | None = None
 
 
 #: Bytes of a large probe, headers apart: fits an ordinary frame, and no black hole of ours.

@@ -130,6 +130,9 @@ class Runtime(Protocol):
 
     #: ``docker``, ``local``, ``simulated``.
     name: str
+    #: Whether it cuts the power by what nodes tell to have flushed (``durable_lengths_path``), and
+    #: not by disks of their own.
+    cuts_power_by_durable_lengths: bool
     #: What can be done besides; an arm that is not there refuses every act.
     links: LinkArm
     processes: ProcessArm

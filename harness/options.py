@@ -110,12 +110,17 @@ def prepare(
     refuse_what_cannot_be_had(test.schedule, runtime.capabilities(), runtime.name)
     if not system.declares_state_events:
         _refuse_what_needs_events(test.schedule, system.name)
-    if "power" in needs(test.schedule) and not system.declares_durable_lengths:
+    if (
+        "power" in needs(test.schedule)
+        and runtime.cuts_power_by_durable_lengths
+        and not system.declares_durable_lengths
+    ):
         raise CapabilityError(
             "plan the fault power",
-            f"system {system.name}",
-            "its nodes do not tell what they have flushed, so no runtime here can take the rest",
-            "Leave power out of --nemesis.",
+            f"system {system.name} on runtime {runtime.name}",
+            "its nodes do not tell what they have flushed, and have no disks of their own here to "
+            "lose the rest",
+            "Use --runtime docker, where nodes have disks, or leave power out of --nemesis",
         )
     return PreparedTest(
         runtime=runtime,

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from contracts.errors import HarnessError
 from contracts.fault import ScheduledFault
-from contracts.runtime import DISK_CAPABILITIES, NodeSpec
+from contracts.runtime import NodeSpec
 from harness import convergence
 from harness.attempts import Attempts
 from harness.ballast import Ballast
@@ -30,6 +30,7 @@ from harness.load_phase import LoadPhase
 from harness.manifest import open_manifest, write_manifest
 from harness.metrics import MetricsSampler
 from harness.nemesis_driver import NemesisDriver
+from harness.node_equipment import equipped
 from harness.options import PreparedTest
 from harness.phases import phases_path
 from harness.plan_record import plan_of, write_plan
@@ -222,13 +223,7 @@ class _Run:
             self._test.system_options,
             self._runtime.place,
         )
-        needed = needs(self._test.schedule)
-        if needed & DISK_CAPABILITIES:
-            spec = msgspec.structs.replace(spec, disks="own")
-        if "clock" in needed:
-            spec = msgspec.structs.replace(spec, clocks="own")
-        if needed & {"cpu", "memory"}:
-            spec = msgspec.structs.replace(spec, limits="own")
+        spec = equipped(spec, needs(self._test.schedule))
         self._start_tailer()
         self._node_specs = spec.nodes
         self._runtime.deploy(spec)

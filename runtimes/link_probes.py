@@ -21,6 +21,8 @@ _FIRST_PORT: Final = 47_000
 _PORTS: Final = 900
 #: How long one who counts outlives the time of those who send to him, at most.
 _GRACE_S: Final = 20.0
+#: One in so many round trips is no part of their spread, at each end.
+_LEFT_OUT: Final = 20
 
 
 class ProbedLinks(ABC):
@@ -79,4 +81,10 @@ def quality_of(counted: str, streamed: str) -> LinkQuality:
         large_sent=near["sent"] // 2,
         large_arrived=sum(number % 2 for number in first),
         kbit=far["kbit"],
+        spread_ms=_spread(trips),
     )
+
+
+def _spread(trips: Sequence[float]) -> float | None:
+    left_out, ordered = len(trips) // _LEFT_OUT, sorted(trips)
+    return ordered[-1 - left_out] - ordered[left_out] if ordered else None

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import disk_mounts
-from disk_image import OWN, Disk, plain_files, sync_folder
+from disk_image import Disk, plain_files, sync_folder
 
 _STEP_BYTES = 1 << 20
 
@@ -104,9 +104,8 @@ def wipe(folder: Path, node: str) -> dict[str, int]:
     disk = Disk(folder, node)
     files = disk.files()
     found = {"files": len(files), "bytes": sum(path.stat().st_size for path in files)}
-    for path in disk.mount.iterdir():
-        if path.name.startswith(OWN):
-            continue
+    # The canary's file last: while it is there and others are, nobody makes it anew.
+    for path in sorted(disk.mount.iterdir(), key=lambda path: path == disk.synced):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -13,7 +13,7 @@ import disk_mounts
 #: Names of ours beside a node's files begin so.
 OWN = ".splitbrain-"
 BLOCK_BYTES = 4096
-#: Made with the disk: into its one block the canary that must survive a power cut is written.
+#: Into its one block the canary that must survive a power cut is written.
 _SYNCED = f"{OWN}synced"
 _MOUNTS = Path("/run/splitbrain-disks")
 #: How long an unmounted file system may live on in somebody else's namespace.
@@ -42,7 +42,7 @@ class Disk:
         )
         self.attach()
         (self.mount / "lost+found").rmdir()
-        self.perch()
+        sync_folder(self.mount)
 
     def attach(self) -> None:
         """Mount it here; nothing where it is mounted."""
@@ -80,7 +80,10 @@ class Disk:
         return self.mount / _SYNCED
 
     def perch(self) -> None:
-        """Make that file, its block and its name on the disk, so that both need never change."""
+        """Make that file, its block and its name on the disk, so that both need never change.
+
+        It must not lie on an empty disk: there are programs that begin in an empty folder alone.
+        """
         with self.synced.open("wb") as file:
             file.write(bytes(BLOCK_BYTES))
             file.flush()
@@ -93,6 +96,10 @@ class Disk:
         if device is None:
             raise OSError(errno.ENODEV, "its loop device is gone", str(self.image))
         return device
+
+    def is_used(self) -> bool:
+        """Whether there is anything on it but that file."""
+        return any(path != self.synced for path in self.mount.iterdir())
 
 
 def plain_files(folder: Path) -> list[Path]:

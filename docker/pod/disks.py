@@ -33,6 +33,8 @@ _CANARY = f"{OWN}canary"
 #: Goes with the container's process, unlike all other files of a container.
 READY = Path("/dev/shm/splitbrain-ready")  # noqa: S108 - in a container of its own
 _PROBE_MIB = 16
+#: How often the container looks for disks that have come into use.
+_LOOK_INTERVAL_S = 0.25
 #: A file system check that corrected everything says so by 1.
 _CHECKED = (0, 1)
 
@@ -73,6 +75,10 @@ def _cut(disks: list[Disk]) -> None:
         disk_mounts.thaw(disk.mount)
         # Which cut it was that a canary has lived through; kept beside the image.
         disk.song.write_bytes(os.urandom(BLOCK_BYTES))
+        # A node that has written its first file just now: its disk has a moment's sync ahead.
+        with contextlib.suppress(OSError):
+            if not disk.synced.exists():
+                disk.perch()
     folders = [os.open(disk.mount, os.O_RDONLY | os.O_DIRECTORY) for disk in disks]
     try:
         # The one that nobody syncs goes first: so it is seen, too, that to sync the other one has
@@ -118,11 +124,11 @@ def _revived(disk: Disk) -> dict[str, Any]:
     song = disk.song.read_bytes() if disk.song.exists() else b""
     canary = disk.mount / _CANARY
     synced = disk.synced.read_bytes() if disk.synced.exists() else b"gone"
-    if len(synced) != BLOCK_BYTES:
-        disk.perch()
     unsynced = canary.read_bytes() if canary.exists() else b"gone"
     canary.unlink(missing_ok=True)
     disk.song.unlink(missing_ok=True)
+    if not disk.is_used():
+        disk.synced.unlink(missing_ok=True)
     sync_folder(disk.mount)
     return {"node": disk.node, "synced": synced == song, "unsynced": unsynced == song}
 
@@ -244,17 +250,23 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 
 
 def hold(folder: Path) -> int:
-    """Mount what there is, then wait to be told to end; reaps what ``state`` leaves behind."""
+    """Mount what there is, and give each disk that is used its canary's file, until told to end.
+
+    Reaps what ``state`` leaves behind.
+    """
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     heal(folder)
     READY.touch()
-    # Woken by each child that ends.
-    signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        signal.pause()
+        for disk in _disks(folder, ()):
+            # A disk without power, or one that is being changed, is looked at again.
+            with contextlib.suppress(OSError):
+                if not disk.synced.exists() and disk.is_used():
+                    disk.perch()
+        time.sleep(_LOOK_INTERVAL_S)
 
 
 def main(arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ from docker.models.containers import Container
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 #: Tries until the engine's refusal is believed; a process amid a write is frozen when that ends.
-_TRIES: Final = 25
+_TRIES: Final = 50
 _WAIT_S: Final = 0.2
 
 

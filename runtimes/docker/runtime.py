@@ -59,6 +59,7 @@ class DockerRuntime:
     """
 
     name = "docker"
+    cuts_power_by_durable_lengths = False
 
     def __init__(self, client: DockerClient | None = None, *, watched: bool = True) -> None:
         self._client = client if client is not None else connect()

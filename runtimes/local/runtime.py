@@ -64,6 +64,7 @@ class LocalRuntime:
     """
 
     name = "local"
+    cuts_power_by_durable_lengths = True
 
     def __init__(self, way: Way | None = None) -> None:
         self._mode: Mode = wanted_mode(way)

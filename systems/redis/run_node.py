@@ -13,6 +13,7 @@ library alone and must never import another module of the project.
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -128,7 +129,9 @@ class Node:
         while missing and self._ended() is None and time.monotonic() < deadline:
             missing = [address for address in missing if not _listens(address)]
             if missing:
-                time.sleep(_LOOK_INTERVAL_S)
+                # A sleep until a moment of the monotonic clock is refused (EINVAL) under a library
+                # that gives programs another wall clock; a wait for nothing is not.
+                select.select([], [], [], _LOOK_INTERVAL_S)
 
     def _stop(self) -> None:
         running = [process for process in self._processes.values() if process.poll() is None]

@@ -238,7 +238,7 @@ def test_wiped_node_starts_with_nothing(
     cluster.kill(N1)
     assert "files" in cluster.disks.wipe(N1)
     cluster.start(N1)
-    await_true(lambda: beside(engine, spec.run_id, N1, "ls -A /data")[1] == "starts\n")
+    await_true(lambda: beside(engine, spec.run_id, N1, "ls /data")[1] == "starts\n")
 
 
 def test_twenty_kills_starts_and_power_cuts_leave_one_device_for_each_node(

@@ -24,6 +24,7 @@ from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum
 
 class FakeRuntime:
     name = "fake"
+    cuts_power_by_durable_lengths = True
 
     def __init__(self, quorum: FakeQuorum) -> None:
         self.quorum = quorum
@@ -55,6 +56,7 @@ class FakeRuntime:
 
     def deploy(self, spec: DeploymentSpec) -> None:
         self._called("deploy")
+        self.spec = spec
         for number, node in enumerate(spec.nodes, start=1):
             fake = FakeNode(node.name, number)
             fake.events = spec.run_folder / "nodes" / node.name / "raw.jsonl"

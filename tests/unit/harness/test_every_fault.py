@@ -3,6 +3,7 @@
 Over the whole registry: a new kind cannot forget its proofs.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,17 @@ def test_every_kind_has_a_page_that_names_it(kind: str) -> None:
     assert page.exists(), f"write {page.name}"
     text = page.read_text().lower()
     assert kind in text or kind.replace("-", " ") in text
+
+
+@pytest.mark.parametrize("page", sorted({fault_kind(kind).page for kind in kind_names()}))
+def test_every_page_says_layer_means_proof_and_limits(page: str) -> None:
+    text = (Path(nemesis.__file__).parent.parent / "docs" / "faults" / f"{page}.md").read_text()
+    found = re.findall(
+        r"^(?:\*\*|## )(Layer|How|Proof|What proves it|What it cannot show)", text, re.MULTILINE
+    )
+    assert [heading.replace("What proves it", "Proof") for heading in found] == [
+        *("Layer", "How", "Proof", "What it cannot show"),
+    ]
 
 
 def test_a_later_step_that_is_not_seen_is_said_and_the_fault_did_not_bite() -> None:
