@@ -53,7 +53,7 @@ def fault_spans(events: Iterable[FaultEvent]) -> tuple[FaultSpan, ...]:
         stories.setdefault(event.index, {})[event.phase] = event
     spans: list[FaultSpan] = []
     for index, story in stories.items():
-        if "invoked" not in story or "not-applicable" in story:
+        if "invoked" not in story:
             continue
         invoked = story["invoked"]
         gone = next((story[phase] for phase in _GONE if phase in story), None)

@@ -35,5 +35,7 @@ class StateEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     node_time: int | None = None
     #: Nanoseconds since the run's start, stamped by the harness on arrival; None before that.
     time: int | None = None
-    #: Anything else of interest (vote granted to, voters, ...).
+    #: Anything else of interest (vote granted to, voters, ...). ``flushed``: end offset of what
+    #: the node has on its disk for good, of its own log and never more than that; a node that does
+    #: not tell it meets no fault that may make it forget.
     detail: dict[str, Any] = {}

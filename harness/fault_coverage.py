@@ -55,6 +55,8 @@ def fault_coverage(
     views = {event.index: event.leader for event in events if event.leader is not None}
     cells: list[CoverageCell] = []
     for window in windows:
+        if window.spared:
+            continue
         phase: EpochPhase = "unknown"
         if sightings is None:
             phase = tale.phase(window.start, window.index)

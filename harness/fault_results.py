@@ -33,6 +33,8 @@ class FaultWindow(msgspec.Struct, frozen=True):
     #: When it was seen to have bitten; None if it never was.
     seen: int | None
     healed: bool
+    #: Its nodes were ended and not harmed, for the promise's sake: it counts as not applicable.
+    spared: bool = False
 
     @property
     def verified(self) -> bool:
@@ -57,7 +59,7 @@ def fault_windows(events: Iterable[FaultEvent], end_time: int) -> list[FaultWind
     windows: list[FaultWindow] = []
     for index, story in _by_index(events).items():
         phases: dict[FaultPhase, FaultEvent] = {event.phase: event for event in story}
-        if "invoked" not in phases or "not-applicable" in phases:
+        if "invoked" not in phases:
             continue
         gone = phases.get("removed") or phases.get("resumed")
         windows.append(
@@ -69,6 +71,7 @@ def fault_windows(events: Iterable[FaultEvent], end_time: int) -> list[FaultWind
                 end=gone.time if gone else end_time,
                 seen=phases["verified"].time if _has_bitten(phases) else None,
                 healed=gone is not None,
+                spared="not-applicable" in phases,
             )
         )
     return sorted(windows, key=lambda window: (window.start, window.index))

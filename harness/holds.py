@@ -38,15 +38,22 @@ class Holds:
         self._lock = threading.Lock()
         #: Fault to its latest holding act, in the order in which they took hold.
         self._held: dict[tuple[Held, Place], dict[int, Act]] = {}
+        self._changes = 0
 
     def admit(self, fault: int, act: Act) -> tuple[Act, ...]:
         """The acts to be done for an act of a fault, given what the other faults hold."""
         with self._lock:
+            self._changes += 1
             if act.holds is not None:
                 return self._take(fault, act, act.holds)
             if act.releases is not None:
                 return self._release(fault, act, act.releases)
             return (act,)
+
+    def changes(self) -> int:
+        """A number that grows with every act of any fault."""
+        with self._lock:
+            return self._changes
 
     def is_down(self, node: NodeName, *, but: int | None = None) -> bool:
         """Whether a fault holds the node down, one of them apart."""

@@ -22,7 +22,7 @@ from harness.defects import failure
 from harness.down_nodes import DownNodes
 from harness.evidence import Evidence, Observer
 from harness.fault_aim import Aim, Patience
-from harness.fault_gate import FaultGate
+from harness.fault_gate import FaultGate, SparedError
 from harness.fault_in_force import InForce, RecordWriter, in_short
 from harness.holds import Holds
 from harness.progress import Progress
@@ -30,7 +30,8 @@ from harness.record_hits import RecordAt, records_hit
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
 from harness.stop import Stop, patiently
-from nemesis.acts import Act, ended_by, started_by
+from harness.undisturbed import undisturbed
+from nemesis.acts import Act, ended_by, forgets, started_by
 from nemesis.courses import Step
 from nemesis.expectations import Expectation
 from nemesis.fault_kind import FaultKind
@@ -84,7 +85,7 @@ class NemesisDriver:
         )
         self._record_at = record_at
         self._holds = Holds()
-        self._gate = FaultGate(self._holds, self._nodes)
+        self._gate = FaultGate(self._holds, self._nodes, watch, self._patience.held_s)
         #: One act at a time, so that what is held and what is in force never differ.
         self._acting = threading.Lock()
         self._recording = threading.Lock()
@@ -194,7 +195,13 @@ class NemesisDriver:
         one = InForce(kind, fault, actual, course, baseline, [], [])
         self._in_force[fault.index] = one
         invoked = self._clock.now()
-        told = self._go_through(one, invoked)
+        try:
+            told = self._go_through(one, invoked)
+        except SparedError as spared:
+            # Ended for a moment and not harmed: what it was meant to meet it has not met.
+            self._record(fault, actual, "not-applicable", str(spared))
+            self._heal(one, "its nodes are started again")
+            return
         # A fault that began late, for want of a leader, still lasts as long as planned.
         end = max(at, invoked) + fault.duration_ms * _NS_PER_MS
         self._stop.wait((end - self._clock.now()) / 1e9)
@@ -235,6 +242,8 @@ class NemesisDriver:
         """Do one step; None where nothing is to be seen of it."""
         started = [node for act in step.acts for node in started_by(act)]
         for act in step.acts:
+            if forgets(act):
+                self._gate.before_forgetting(one.kind, one.fault, one.actual, self._stop)
             self._do(one, act)
         done = self._clock.now()
         seen: Evidence | None = None
@@ -256,21 +265,15 @@ class NemesisDriver:
         is_healed: bool = False,
     ) -> Evidence:
         """Look for what other faults in force let be seen."""
-        index = one.fault.index
-        wanted = [
-            item
-            for item in expectations
-            if not self._holds.disturbs(index, item, is_healed=is_healed)
-        ]
-        left_out = len(expectations) - len(wanted)
-        why = f"; {left_out} not looked for beside other faults" if left_out else ""
-        if not wanted:
-            # What others keep from being seen is no failure of a heal, and no proof of a bite.
-            return Evidence(is_healed, why.removeprefix("; ") or "nothing to be seen")
-        seen = self._observer.await_all(
-            wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
+        return undisturbed(
+            self._holds,
+            one.fault.index,
+            expectations,
+            lambda wanted: self._observer.await_all(
+                wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
+            ),
+            is_healed=is_healed,
         )
-        return Evidence(seen.seen, seen.sentence + why)
 
     def _heal(self, one: InForce, served: str) -> None:
         """Heal one fault and see it gone.

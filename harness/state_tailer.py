@@ -35,6 +35,8 @@ class _NodeFile:
         self.stamped = LineWriter(stamped)
         self.position = 0
         self.partial = b""
+        #: Whether the last look left something unread.
+        self.is_behind = False
 
     def new_lines(self) -> list[bytes]:
         """Whole lines that have arrived since the last call."""
@@ -47,6 +49,7 @@ class _NodeFile:
         except FileNotFoundError:
             return []
         self.position += len(data)
+        self.is_behind = len(data) == _READ_BYTES
         whole, _, self.partial = (self.partial + data).rpartition(b"\n")
         return [line for line in whole.split(b"\n") if line]
 
@@ -104,6 +107,8 @@ class StateEventTailer:
             for line in file.new_lines():
                 arrived = True
                 self._take(file, line)
+        if self._watch is not None and not any(file.is_behind for file in self._files):
+            self._watch.looked()
         return arrived
 
     def _take(self, file: _NodeFile, line: bytes) -> None:

@@ -7,16 +7,22 @@ arrival, at most one poll late. Decides nothing.
 
 import threading
 from collections.abc import Mapping
+from typing import Final
+
+import msgspec
 
 from contracts.fault import Awaited
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from harness.stop import Stop
 from nemesis.awaiting import Count, Tale
+from nemesis.promise import NEVER, VoterTold
 
 #: How often a wait looks whether the run is to end; what is waited for wakes it at once.
 _LOOK_S = 0.05
 _NEVER = -1
+#: Key of ``StateEvent.detail`` that says what the node has on its disk for good.
+_FLUSHED: Final = "flushed"
 
 
 class Await:
@@ -52,12 +58,16 @@ class StateWatch:
         #: Node to epoch to when its log last grew in it.
         self._grown: dict[NodeName, dict[int, int]] = {}
         self._epoch = 0
+        self._told: dict[NodeName, VoterTold] = {}
+        #: Looks at all nodes' files that are over.
+        self._looks = 0
 
     def heard(self, event: StateEvent) -> None:
         """Take in an event that is stamped with the run's time."""
         node = NodeName(event.node)
         with self._lock:
             self._epoch = max(self._epoch, event.epoch)
+            self._told[node] = _told_more(self._told.get(node, VoterTold()), event)
             if event.kind in ("append", "truncate") and event.offset is not None:
                 self._ends[node] = event.offset
             if event.kind == "append" and event.time is not None:
@@ -68,6 +78,21 @@ class StateWatch:
             for one in [waiting for waiting in self._awaits if waiting.count.heard(told)]:
                 self._awaits.remove(one)
                 one.happened.set()
+
+    def looked(self) -> None:
+        """All that the nodes had written when this look began has been heard."""
+        with self._lock:
+            self._looks += 1
+
+    def looks(self) -> int:
+        """How many looks are over; two more, and all is heard that was written before."""
+        with self._lock:
+            return self._looks
+
+    def told(self) -> Mapping[NodeName, VoterTold]:
+        """What each node has told of its log; nodes that told nothing are missing."""
+        with self._lock:
+            return dict(self._told)
 
     def begin(self, when: Awaited) -> Await:
         """Begin to count what a fault waits for; from now on alone."""
@@ -99,3 +124,30 @@ class StateWatch:
                 (time for epoch, time in times.items() if epoch_max is None or epoch <= epoch_max),
                 default=_NEVER,
             )
+
+
+def _told_more(before: VoterTold, event: StateEvent) -> VoterTold:
+    """What a node has told, with one more event."""
+    end, committed, held, held_epoch = before.end, before.committed, before.held, before.held_epoch
+    offset, flushed = event.offset, event.detail.get(_FLUSHED, NEVER)
+    if offset is not None:
+        if event.kind in ("started", "append", "truncate"):
+            end = offset
+        if event.kind in ("started", "truncate"):
+            held = min(held, offset)
+        if event.kind in ("commit", "high-watermark"):
+            committed = max(committed, offset)
+            end = max(end, offset)
+            if flushed != NEVER:
+                held_epoch = max(held_epoch, event.epoch)
+    if flushed != NEVER and held_epoch == event.epoch:
+        # Of what it had not heard to be committed in this epoch nothing is known.
+        held = max(held, min(committed, flushed))
+    return msgspec.structs.replace(
+        before,
+        epoch=max(before.epoch, event.epoch),
+        end=end,
+        committed=committed,
+        held=held,
+        held_epoch=held_epoch,
+    )

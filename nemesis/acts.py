@@ -352,6 +352,11 @@ def ended_by(act: Act) -> tuple[NodeName, ...]:
     return act.nodes if not isinstance(act, LinkAct) and act.holds == "down" else ()
 
 
+def forgets(act: Act) -> bool:
+    """Whether a node may lack afterwards what it had flushed before."""
+    return isinstance(act, ChangeFile | Wipe)
+
+
 def started_by(act: Act) -> tuple[NodeName, ...]:
     """Nodes that the act lets run again."""
     return act.nodes if isinstance(act, Start) else ()

@@ -313,11 +313,12 @@ class Node:
         self.service.reads.answer_applied()
 
     def _report(self, effect: ReportState) -> None:
-        detail: dict[str, Any] | None = None
+        # Of what a disk forgets others must have a durable copy: this says who has.
+        detail: dict[str, Any] = {"flushed": self.replica.flushed_end_offset}
         if effect.kind == "role":
-            detail = {"cause": effect.cause}
+            detail["cause"] = effect.cause
         elif effect.kind == "started":
-            detail = {"directory_id": self.parts.directory_id}
+            detail["directory_id"] = self.parts.directory_id
         self.surroundings.state_events.write(
             effect.kind,
             effect.epoch,

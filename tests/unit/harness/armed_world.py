@@ -78,19 +78,33 @@ class ArmedWorld:
             if self.leader is not None:
                 self.epoch += 1
                 self._tell(self.leader, "role", role="leader")
-        if self.leader is not None:
-            self.traffic.completed("ok", self.leader, self.now)
+        leader = self.leader
+        if leader is not None:
+            self.traffic.completed("ok", leader, self.now)
+            self._ends[leader] += 1
             for node in NODES:
-                if node == self.leader or self._pass(self.leader, node):
-                    self._ends[node] += 1
+                if node == leader or self._pass(leader, node):
+                    # Who was away comes after, by and by.
+                    self._ends[node] = max(
+                        self._ends[node], min(self._ends[node] + 2, self._ends[leader])
+                    )
                     self._tell(node, "append", offset=self._ends[node])
-            self._tell(self.leader, "commit", offset=self._ends[self.leader])
+            self._tell(leader, "commit", offset=self._ends[leader])
+            for node in NODES:
+                if node != leader and self._pass(leader, node):
+                    self._tell(node, "high-watermark", offset=self._ends[node])
+        self.watch.looked()
         return self.now
 
     def _tell(self, node: NodeName, kind: Any, **fields: Any) -> None:
         self._sequence += 1
         self.watch.heard(
-            StateEvent(node, self._sequence, 0, kind, self.epoch, time=self.now, **fields)
+            StateEvent(
+                *(node, self._sequence, 0, kind, self.epoch),
+                time=self.now,
+                **fields,
+                detail={"flushed": self._ends[node]},
+            )
         )
 
     def _leads(self, node: NodeName) -> bool:

@@ -68,6 +68,17 @@ def test_a_killed_node_may_start_again(tmp_path: Path) -> None:
     assert kinds(record(tmp_path, restarted, faults=kill(10, 20))) == []
 
 
+def test_a_node_that_was_spared_from_forgetting_was_ended_all_the_same(tmp_path: Path) -> None:
+    # Seen in a run whose wipe was refused once its node was down.
+    restarted = [event("started", 1), event("started", 20, 1)]
+    spared = FaultEvent(12 * S, 0, "wipe", "not-applicable", "n1", (NodeName("n1"),))
+    story = kill(10, 20, kind="wipe")
+    faults = (story[0], spared, story[2])
+    assert kinds(record(tmp_path, restarted, faults=faults)) == []
+    # One that was refused before it struck explains nothing.
+    assert kinds(record(tmp_path, restarted, faults=(spared,))) == ["node-exited"]
+
+
 def test_a_killed_node_may_take_its_time_to_start_again(tmp_path: Path) -> None:
     # Seen on a busy machine: its first event came 2.1 s after it was seen to run.
     restarted = [event("started", 1), event("role", 9), event("started", 30, 1)]

@@ -11,7 +11,6 @@ from nemesis.acts import ACTS, Kill, Pause, PowerOff, Restore, Resume, Start, Te
 from nemesis.courses import Course
 from nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from nemesis.kinds import fault_kind, kind_names
-from nemesis.promise import reason_against
 from nemesis.targets import PINNED_NODES, ClusterView
 
 N1, N2, N3, N4, N5 = FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
@@ -218,12 +217,3 @@ def test_options_have_defaults_and_wrong_ones_are_named_with_the_nearest() -> No
 def test_a_direction_shapes_half_of_the_links() -> None:
     assert settled("loss", direction="in")[0].links == (Link(N1, N2), Link(N3, N2))
     assert settled("loss", direction="out")[0].links == (Link(N2, N1), Link(N2, N3))
-
-
-def test_a_majority_never_forgets_and_a_lie_is_never_told() -> None:
-    actual, _ = settled("wipe", "n1")
-    assert reason_against(fault_kind("wipe"), actual, NODES, ()) is None
-    against = reason_against(fault_kind("wipe"), actual, NODES, (N3,))
-    assert against == "beyond the promise: n1, n3 would have forgotten, a majority"
-    assert "nobody can tell" in str(reason_against(fault_kind("restore"), actual, NODES, ()))
-    assert reason_against(fault_kind("kill"), actual, NODES, NODES) is None

@@ -1,0 +1,112 @@
+"""Faults that may make a voter forget are held to the promise while they strike."""
+
+import pytest
+
+from contracts.names import NodeName
+from contracts.state_event import StateEvent
+from harness.fault_coverage import fault_coverage
+from harness.fault_gate import FaultGate
+from harness.fault_results import fault_results, fault_windows
+from harness.state_watch import StateWatch
+from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.promise import NEVER, VoterTold
+from tests.unit.harness.driven import Driven, fault
+
+N1 = NodeName("n1")
+
+
+#: Two of five take in nothing from before the others on.
+LAGGING = fault(
+    "partition", "n4", at_ms=1000, duration_ms=60_000, index=9, options={"nodes": ["n4", "n5"]}
+)
+
+
+@pytest.mark.parametrize("kind", ["wipe", "flip", "truncate"])
+def test_a_voter_forgets_while_enough_others_hold_all(kind: str) -> None:
+    run = Driven([fault(kind, "n2")])
+    assert run.phases() == ["invoked", "verified", "healing", "removed", "resumed"]
+
+
+@pytest.mark.parametrize("kind", ["wipe", "flip", "truncate"])
+def test_a_voter_is_spared_while_others_lag_and_comes_back_unharmed(kind: str) -> None:
+    run = Driven([LAGGING, fault(kind, "n2", at_ms=4000)])
+    assert run.phases()[:4] == ["invoked", "not-applicable", "healing", "removed"]
+    assert "n4, n5 did not tell" in run.evidence("not-applicable")
+    assert "wipe" not in run.world.calls
+    assert run.world.states[NodeName("n2")] == "running"
+    assert run.world.files[NodeName("n2")] == b"kept"
+    # It met nothing, though its node was down.
+    windows = {window.index: window for window in fault_windows(run.events, 10**12)}
+    assert windows[0].spared
+    assert windows[0].healed
+    told = {result.index: result for result in fault_results((), run.events)}
+    assert not told[0].applied
+    assert not told[0].verified
+    cells = fault_coverage(
+        run.events, nodes=run.world.nodes(), workload="set", end_time=10**12, state_events={}
+    )
+    assert {cell.kind for cell in cells} == {"partition"}
+
+
+def test_who_was_spared_has_not_forgotten_and_may_later() -> None:
+    later = fault("wipe", "n2", index=1, at_ms=400_000)
+    others = [fault("wipe", f"n{number}", index=number, at_ms=400_000) for number in (3, 4)]
+    run = Driven([LAGGING, fault("wipe", "n1", at_ms=4000), later, *others])
+    assert "not-applicable" in run.phases(0)
+    # Two of five may forget. Had n1, it would be one too many already.
+    told = [run.phases(index) for index in (1, 3, 4)]
+    assert sum("verified" in phases for phases in told) == 2
+    assert sum("not-applicable" in phases for phases in told) == 1
+
+
+def test_a_plan_beyond_the_promise_strikes_all_the_same() -> None:
+    run = Driven([LAGGING, fault("wipe", "n2", at_ms=4000, options={BEYOND_PROMISE: True})])
+    assert "verified" in run.phases()
+
+
+def test_without_the_second_question_a_voter_would_forget_what_nobody_else_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(FaultGate, "before_forgetting", lambda *_: None)
+    run = Driven([LAGGING, fault("wipe", "n2", at_ms=4000)])
+    assert "wipe" in run.world.calls
+
+
+# --- what the nodes tell --------------------------------------------------------------------------
+
+
+def tell(watch: StateWatch, kind: str, epoch: int, offset: int, flushed: int | None = None) -> None:
+    detail = {} if flushed is None else {"flushed": flushed}
+    watch.heard(StateEvent("n1", 0, 0, kind, epoch, offset=offset, detail=detail, time=0))  # type: ignore[arg-type]
+
+
+def test_a_node_holds_what_it_knows_to_be_committed_and_has_on_its_disk() -> None:
+    watch = StateWatch()
+    tell(watch, "append", 2, 8, flushed=3)
+    assert watch.told()[N1] == VoterTold(epoch=2, end=8)
+    tell(watch, "commit", 2, 7, flushed=5)
+    assert watch.told()[N1] == VoterTold(2, 8, 7, 5, 2)
+    tell(watch, "append", 2, 9, flushed=8)
+    assert watch.told()[N1] == VoterTold(2, 9, 7, 7, 2)
+
+
+def test_what_was_committed_in_an_earlier_epoch_proves_nothing_of_a_new_one() -> None:
+    watch = StateWatch()
+    tell(watch, "high-watermark", 2, 7, flushed=7)
+    tell(watch, "append", 3, 9, flushed=9)
+    assert watch.told()[N1] == VoterTold(3, 9, 7, 7, 2)
+
+
+def test_a_truncation_and_a_start_with_less_take_back_what_is_held() -> None:
+    watch = StateWatch()
+    tell(watch, "high-watermark", 2, 7, flushed=7)
+    tell(watch, "truncate", 3, 5, flushed=5)
+    assert watch.told()[N1].held == 5
+    tell(watch, "started", 3, 0, flushed=0)
+    assert watch.told()[N1] == VoterTold(3, 0, 7, 0, 2)
+
+
+def test_a_node_that_does_not_tell_what_is_on_its_disk_holds_nothing() -> None:
+    watch = StateWatch()
+    tell(watch, "high-watermark", 2, 7)
+    assert watch.told()[N1].held == NEVER
