@@ -15,6 +15,7 @@ from docker import DockerClient
 from docker.models.containers import Container
 from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
+from contracts.errors import HarnessError
 from contracts.names import RunId
 from history.run_folder import RunFolder
 from runtimes.docker.disk_keeper import release_run
@@ -34,7 +35,7 @@ def stop_run(run_id: RunId, run_folder: Path) -> None:
     """Heal and stop the nodes of a dead run, those that its last requests still make included.
 
     Raises:
-        HarnessError: the engine does not answer.
+        HarnessError: the engine does not answer, or nodes go on running.
     """
     client = connect()
     try:
@@ -46,12 +47,19 @@ def stop_run(run_id: RunId, run_folder: Path) -> None:
             quiet = 0 if stop_nodes(client, mark) else quiet + 1
             return quiet >= _QUIET_LOOKS
 
-        Retrying(
+        is_quiet = Retrying(
             retry=retry_if_not_result(bool),
             stop=stop_after_delay(_LOOKING_S_MAX),
             wait=wait_fixed(_LOOK_INTERVAL_S),
             retry_error_callback=lambda _: False,
         )(look)
+        if not is_quiet:
+            raise HarnessError(
+                "stop the nodes of a dead run",
+                run_id,
+                f"some still ran after {_LOOKING_S_MAX:g} s",
+                "What they wait for stands in /proc/PID/stack; `splitbrain clean` tries again",
+            )
     finally:
         client.close()
 

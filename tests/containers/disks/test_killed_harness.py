@@ -1,5 +1,6 @@
 """A harness that dies amid a disk fault leaves no mount, no loop device and no frozen disk."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from docker import DockerClient
+from tenacity import RetryError
 
 from contracts.names import NodeName, RunId
 from history.run_folder import RunFolder
@@ -63,17 +65,30 @@ else:
 """
 
 
-@pytest.fixture(params=["freeze", "cut", "fill", "fail"])
-def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunId]:
+#: Taken in by every process of the run, its watchdog included.
+WITHOUT_THE_THAW = """
+import runtimes.docker.watchdog
+runtimes.docker.watchdog.release_run = lambda *_, **__: None
+"""
+#: How long a watchdog is given that does the right thing; it takes less than two seconds.
+PATIENCE_S = 60.0
+
+
+def killed_at(moment: str, folder: Path, **environment: str) -> RunId:
     """A run whose harness was killed right after this command."""
     with subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(tmp_path), request.param],
-        stdout=subprocess.PIPE, text=True, cwd=PROJECT,
+        [sys.executable, "-c", HARNESS, str(folder), moment],
+        stdout=subprocess.PIPE, text=True, cwd=PROJECT, env={**os.environ, **environment},
     ) as harness:  # fmt: skip
         assert harness.stdout is not None
         run_id = RunId(harness.stdout.readline().strip())
         harness.send_signal(signal.SIGKILL)
-    yield run_id
+    return run_id
+
+
+@pytest.fixture(params=["freeze", "cut", "fill", "fail"])
+def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunId]:
+    yield killed_at(request.param, tmp_path)
     sweep.sweep_engine(RunFolder(tmp_path).lock)
 
 
@@ -83,7 +98,7 @@ def test_watchdog_and_clean_leave_nothing(
     assert killed
     # By the watchdog alone: a process that waits for a frozen disk could not have ended.
     log = tmp_path / LOG_NAME
-    await_true(lambda: "its nodes are stopped" in log.read_text(), 30)
+    await_true(lambda: "its nodes are stopped" in log.read_text(), PATIENCE_S)
     assert container_of(engine, killed, "node").status == "exited"
     (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)
     assert swept.problem is None
@@ -92,6 +107,26 @@ def test_watchdog_and_clean_leave_nothing(
     assert mounts(killed) == []
     # And what the node had on its disk is saved as evidence.
     assert (RunFolder(tmp_path).node(NodeName("n1")) / "data").is_dir()
+
+
+def test_a_watchdog_that_does_not_thaw_cannot_stop_a_node_and_clean_does(
+    tmp_path: Path, engine: DockerClient
+) -> None:
+    (tmp_path / "mutant").mkdir()
+    (tmp_path / "mutant" / "sitecustomize.py").write_text(WITHOUT_THE_THAW)
+    path = os.pathsep.join([str(tmp_path / "mutant"), str(PROJECT)])
+    run_id = killed_at("freeze", tmp_path, PYTHONPATH=path)
+    log = tmp_path / LOG_NAME
+    try:
+        await_true(lambda: "healing and stopping" in log.read_text(), PATIENCE_S)
+        with pytest.raises(RetryError):
+            await_true(lambda: "its nodes are stopped" in log.read_text(), PATIENCE_S / 3)
+        assert container_of(engine, run_id, "node").status == "running"
+    finally:
+        (swept,) = sweep.sweep_engine(RunFolder(tmp_path).lock)
+    assert swept.problem is None
+    assert resources(engine, run_id) == {}
+    await_true(lambda: loop_devices(run_id) == [], 90)
 
 
 def test_clean_alone_leaves_nothing_though_the_container_of_the_disks_is_gone(
