@@ -1,13 +1,15 @@
 """Kills the harness at random moments of real runs, cleans, and looks for what is left behind.
 
-``python -m bench.harness_kills --kills 20 --seed 1 [--runtime docker] [--strict]
-[--parallel-living]``: each round starts ``splitbrain test`` as a process of its own, ends it by
-SIGKILL at a random moment (alone, with its process group, or with its watchdog as well), measures
-how long the watchdog takes to heal and stop the nodes, runs ``splitbrain clean`` and compares the
-machine with what it was (``bench.host_snapshot``). The dead folder must still be judged. Foreign
-things of the program's own stand by and must not be touched; with ``--parallel-living`` a second
-run goes on meanwhile and must end valid. ``--strict`` wants a quiet machine. Prints a table, and
-one JSON object on the last line; exits with 1 on anything left behind, disturbed or crashed.
+``python -m bench.harness_kills --kills 20 --seed 1 [--runtime docker] [--nemesis KINDS]
+[--strict] [--parallel-living]``: each round starts ``splitbrain test`` as a process of its own and
+ends it by SIGKILL at a random moment, every other time amid a fault (alone, with its process group,
+or with its watchdog as well). The faults are the next ones of the next family, so that every kind
+comes by in turn, unless ``--nemesis`` names some. It measures how long the watchdog takes to heal
+and stop the nodes, runs ``splitbrain clean`` and compares the machine with what it was
+(``bench.host_snapshot``). The dead folder must still be judged. Foreign things of the program's own
+stand by and must not be touched; with ``--parallel-living`` a second run goes on meanwhile and must
+end valid. ``--strict`` wants a quiet machine. Prints a table, and one JSON object on the last line;
+exits with 1 on anything left behind, disturbed or crashed.
 """
 
 import argparse
@@ -24,16 +26,24 @@ import msgspec
 
 from bench import kill_moments
 from bench.killed_runs import MANNERS, Campaign, Kill, Round
+from nemesis.bad_links import BAD_LINKS
+from nemesis.clocks import CLOCKS
+from nemesis.disks import DISKS
+from nemesis.partitions import PARTITIONS
+from nemesis.processes import PROCESSES
 from runtimes.docker.engine import connect
 
 #: A harness may end before its moment comes; one that always does is broken.
 _ROUNDS_PER_KILL_MAX = 3
+FAMILIES = (PARTITIONS, DISKS, BAD_LINKS, PROCESSES, CLOCKS)
+_KINDS_EACH = 2
+_NODES = 3
 
 
 def _tell(result: Round) -> None:
     watchdog = "-" if result.watchdog_s is None else f"{result.watchdog_s:.2f} s"
     print(
-        f"{result.number:4d}  {result.kill.moment!s:22s}  "
+        f"{result.number:4d}  {result.kill.moment!s:24s}  {result.kill.nemesis:30s}  "
         f"{result.kill.manner:18s}  watchdog {watchdog:8s}  clean {result.clean_s:5.2f} s  "
         f"check {'-' if result.check is None else result.check}  "
         f"left {len(result.left_behind)}  disturbed {len(result.disturbed)}",
@@ -50,21 +60,33 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runtime", default="docker")
-    parser.add_argument("--nemesis", default="partition,pause,kill")
+    parser.add_argument("--nemesis", default=None, help="of every round; by default all in turn")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--parallel-living", action="store_true")
     return parser.parse_args()
 
 
+def faults_of(seed: int, number: int) -> str:
+    """Faults of round ``number``, from 1: some of one family, the next ones each time it comes."""
+    turn, place = divmod(number - 1, len(FAMILIES))
+    kinds = [
+        kind.name for kind in FAMILIES[place] if kind.nodes_min <= _NODES and kind.rule != "lies"
+    ]
+    random.Random(f"{seed}/{place}").shuffle(kinds)
+    first = turn * _KINDS_EACH
+    return ",".join(kinds[(first + step) % len(kinds)] for step in range(_KINDS_EACH))
+
+
 def draw(options: argparse.Namespace, number: int) -> Kill:
     """The kill of the given number in the campaign of the given seed."""
     draws = random.Random(f"{options.seed}/{number}")
+    steps = kill_moments.AMID_FAULTS if number % 2 else tuple(kill_moments.STEPS)
     return Kill(
-        moment=kill_moments.draw(draws),
+        moment=kill_moments.draw(draws, steps),
         manner=draws.choice(MANNERS),
         seed=draws.randrange(1_000_000),
         time_limit_s=draws.uniform(8.0, 12.0),
-        nemesis=options.nemesis,
+        nemesis=options.nemesis or faults_of(options.seed, number),
         runtime=options.runtime,
     )
 

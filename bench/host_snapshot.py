@@ -24,6 +24,12 @@ from runtimes.docker.names import LOCK_LABEL
 Snapshot = Mapping[str, Mapping[str, str]]
 
 _PROC = Path("/proc")
+_CGROUPS = Path("/sys/fs/cgroup")
+#: How a container is named where the kernel tells whose a process is.
+_CONTAINER = re.compile(r"\b[0-9a-f]{64}\b")
+#: Groups lie no deeper: ``memory/docker/ID``, ``system.slice/docker-ID.scope``.
+_GROUP_GLOBS = ("*/*", "*/*/*")
+_OWN_GROUP = re.compile(r"splitbrain|[0-9a-f]{64}")
 #: Counters in saved rules, and the chain's own.
 _COUNTERS = re.compile(r"\[\d+:\d+\]")
 #: Socket state "listening" in the kernel's tables.
@@ -48,6 +54,8 @@ def take(client: DockerClient | None, marker: str, scratch: Path) -> Snapshot:
         "network namespaces": _network_namespaces(),
         "links": _links(),
         "processes": processes(marker),
+        "processes of containers": _contained(),
+        "control groups": _control_groups(),
         "proxies": _proxies(),
         "listening ports": _listening_ports(),
         "temporary folders": {path.name: "" for path in scratch.iterdir()},
@@ -120,7 +128,9 @@ def fingerprint(client: DockerClient, folder: Path) -> set[str]:
         except docker.errors.NotFound:
             # The watchdog and other runs' sweeps are at it too.
             continue
-        words.add(str(details["GraphDriver"]["Data"].get("MergedDir", "")))
+        # One that is going has no layers any more.
+        layers: dict[str, Any] = details["GraphDriver"]["Data"] or {}
+        words.add(str(layers.get("MergedDir", "")))
         words.add(str(details["NetworkSettings"].get("SandboxKey", "")))
     return words - {""}
 
@@ -137,6 +147,29 @@ def processes(marker: str) -> dict[str, str]:
         except OSError:
             continue
     return found
+
+
+def _contained() -> dict[str, str]:
+    """Process id to the container that it is in; one that waits for a frozen disk outlives it."""
+    found: dict[str, str] = {}
+    for entry in _numbered(_PROC):
+        try:
+            whose = _CONTAINER.search((entry / "cgroup").read_text())
+        except OSError:
+            continue
+        if whose is not None:
+            found[entry.name] = whose.group()
+    return found
+
+
+def _control_groups() -> dict[str, str]:
+    """Those of containers and of local nodes: limits stand there."""
+    return {
+        str(path.relative_to(_CGROUPS)): ""
+        for pattern in _GROUP_GLOBS
+        for path in _CGROUPS.glob(pattern)
+        if _OWN_GROUP.search(path.name) and path.is_dir()
+    }
 
 
 def _addresses(subnet: str) -> list[str]:

@@ -6,12 +6,13 @@ the moment has come.
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-from contracts.fault import FaultEvent
+from contracts.fault import FaultEvent, FaultPhase
 from harness.analysis_process import LOG_NAME
 from harness.phases import PhaseName, read_phases
 from history.run_folder import RunFolder
@@ -34,14 +35,18 @@ def _after(phase: PhaseName) -> Callable[[Path], bool]:
     return lambda folder: any(reached.phase == phase for reached in read_phases(folder))
 
 
-def _in_a_fault(folder: Path) -> bool:
-    """Whether the latest fault is verified and not yet being healed."""
-    path = RunFolder(folder).faults
-    if not path.exists():
-        return False
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    lines = whole.splitlines()
-    return bool(lines) and msgspec.json.decode(lines[-1], type=FaultEvent).phase == "verified"
+def _at_fault(*phases: FaultPhase) -> Callable[[Path], bool]:
+    """Whether the last that is told of any fault is one of these phases."""
+
+    def seen(folder: Path) -> bool:
+        path = RunFolder(folder).faults
+        if not path.exists():
+            return False
+        whole, _, _ = path.read_bytes().rpartition(b"\n")
+        lines = whole.splitlines()
+        return bool(lines) and msgspec.json.decode(lines[-1], type=FaultEvent).phase in phases
+
+    return seen
 
 
 def _analysing(folder: Path) -> bool:
@@ -55,7 +60,9 @@ STEPS: Mapping[str, tuple[Callable[[Path], bool] | None, float]] = {
     "deploying": (_after("deploying"), 2.0),
     "deployed": (_after("deployed"), 1.0),
     "loading": (_after("load-started"), 4.0),
-    "in a fault": (_in_a_fault, 0.5),
+    "striking": (_at_fault("invoked"), 0.5),
+    "in a fault": (_at_fault("verified", "not-bitten"), 0.5),
+    "healing a fault": (_at_fault("healing"), 0.5),
     "healing": (_after("load-ended"), 1.0),
     "collecting": (_after("stopped"), 0.5),
     "taking down": (_after("collected"), 1.0),
@@ -63,10 +70,13 @@ STEPS: Mapping[str, tuple[Callable[[Path], bool] | None, float]] = {
     "analysing": (_analysing, 8.0),
 }
 
+#: Steps amid a fault, in force or about to be or to go.
+AMID_FAULTS: Final = ("striking", "in a fault", "healing a fault")
 
-def draw(random_source: random.Random) -> Moment:
-    """A moment, each step as likely as any other."""
-    step = random_source.choice(list(STEPS))
+
+def draw(random_source: random.Random, steps: Sequence[str] = tuple(STEPS)) -> Moment:
+    """A moment, each of these steps as likely as any other."""
+    step = random_source.choice(steps)
     return Moment(step, random_source.uniform(0.0, STEPS[step][1]))
 
 

@@ -3,6 +3,7 @@
 The program is ``bench.harness_kills``; the container tests use the same with scripted moments.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from docker import DockerClient
 from bench import host_snapshot, kill_moments
 from bench.foreign_things import ForeignThings
 from runtimes.docker.names import LOCK_LABEL, ROLE_LABEL
+from runtimes.docker.pods import TOOLS
 
 Manner = Literal["alone", "with its group", "with its watchdog"]
 MANNERS: tuple[Manner, ...] = ("alone", "with its group", "with its watchdog")
@@ -215,15 +217,24 @@ class Campaign:
         ]
         if any(container["Labels"][ROLE_LABEL] == "node" for container in containers):
             return True
-        return any(self._rules_of(container["Id"]) for container in containers)
+        pods = [one for one in containers if one["Labels"][ROLE_LABEL] == "pod"]
+        return any(self._has_rules(pod["Id"]) for pod in pods)
 
-    def _rules_of(self, container: str) -> bytes:
+    def _has_rules(self, container: str) -> bool:
+        """Whether any link of this pod is cut, reset or shaped."""
         try:
             pod: Any = self._client.containers.get(container)
-            return bytes(pod.exec_run(["/opt/splitbrain/firewall.sh", "list"]).output)
+            firewall = [f"{TOOLS}/firewall.sh"]
+            if any(
+                pod.exec_run([*firewall, which]).output.strip() for which in ("list", "list-resets")
+            ):
+                return True
+            shown = pod.exec_run(["python3", f"{TOOLS}/links.py", "show"])
+            shapes: dict[str, Any] = json.loads(shown.output) if shown.exit_code == 0 else {}
+            return any(shapes.values())
         except docker.errors.APIError:
             # Another run, starting, has swept it meanwhile.
-            return b""
+            return False
 
     # --- beside and after it ------------------------------------------------------------------
 
