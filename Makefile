@@ -12,6 +12,8 @@ PYTHON ?= python3
 SEED ?= 1
 TIME_LIMIT ?= 60
 NIGHT_BUDGET ?= 8h
+# Seconds of each night for runs of the correct quorum under every kind of fault.
+ALARM_BUDGET ?= 3600
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -121,6 +123,8 @@ nightly: setup images ## the nightly suite within NIGHT_BUDGET, goes on after a 
 	@failed=""
 	$(BIN)/splitbrain suite bench/suites/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" suite (exit $$?)"
+	$(BIN)/python -m bench.false_alarms --runs 1000000 --time-budget "$(ALARM_BUDGET)" \
+		|| failed+=" bench.false_alarms (exit $$?)"
 	first=$$(($$(date +%s) / 86400 * 10000))
 	$(BIN)/splitbrain sim --seeds "$$first:$$((first + 5000))" --jobs 2 \
 		|| failed+=" sim (exit $$?)"
