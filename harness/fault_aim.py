@@ -29,6 +29,8 @@ class Patience(msgspec.Struct, frozen=True):
     #: For a target to exist; then the fault is not applicable.
     target_s: float = 5.0
     bitten_s: float = 3.0
+    #: For the others to hold what a node is about to forget, an election included.
+    held_s: float = 3.0
     #: For what a node must start for, and read its files.
     started_s: float = 15.0
     #: For the others to hold what a node is about to forget, an election included.
