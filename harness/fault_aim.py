@@ -33,8 +33,6 @@ class Patience(msgspec.Struct, frozen=True):
     held_s: float = 3.0
     #: For what a node must start for, and read its files.
     started_s: float = 15.0
-    #: For the others to hold what a node is about to forget, an election included.
-    held_s: float = 3.0
     healed_s: float = 15.0
     #: For clients to be served again after a heal, and for the nodes' own traffic.
     resumed_s: float = 15.0
