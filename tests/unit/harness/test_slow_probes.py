@@ -1,4 +1,4 @@
-"""Probes that take longer than the patience keep nothing from being seen that was there."""
+"""Where a first look takes all the patience there is, what it missed gets a second one."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class OneLook(WorldStop):
         )
 
 
-def test_a_stall_that_began_during_slow_probes_is_seen() -> None:
+def test_a_stall_that_is_too_fresh_for_a_slow_first_look_is_seen() -> None:
     world = SlowWorld()
     for _ in range(5):
         world.tick()
@@ -44,3 +44,17 @@ def test_a_stall_that_began_during_slow_probes_is_seen() -> None:
     world.cut([link, Link(N5, N1)])
     seen = observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
     assert seen.seen, seen.sentence
+
+
+def test_what_is_not_so_is_not_seen_by_a_second_look_either() -> None:
+    world = SlowWorld()
+    for _ in range(5):
+        world.tick()
+    runtime: Any = world
+    clock: Any = WorldClock(world)
+    observer = Observer(runtime, world.traffic, clock, watch=world.watch)
+    expected = [PeersStall(N5), LinkDelivers(Link(N1, N5), delivers=True)]
+    before = observer.before(expected)
+    seen = observer.await_all(expected, clock.now(), 3.0, OneLook(world), baseline=before)
+    assert not seen.seen
+    assert seen.sentence == "not seen: n5 takes in nothing from its peers"
