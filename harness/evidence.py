@@ -59,8 +59,6 @@ _DISK_TIMEOUT_S = 1.0
 _FEW_PROBES = 4
 _PROBES_AT_ONCE = 8
 _INTERVAL_S = 0.02
-#: Expectations that are told by what was heard anyway.
-_HEARD = (PeersStall, PeersFlow, NodeIsSilent)
 #: A node counts as silent when it has acknowledged nothing for this long after the fault.
 _SILENCE_NS = NANOSECONDS // 4
 #: Of its memory a pressed node uses this much: the kernel looks for what it can take back.
@@ -229,13 +227,8 @@ class Observer:
             except CapabilityError:
                 return _Look(None)
 
-        # What costs nothing comes last: probes may take longer than all the patience there is, and
-        # what must have lasted for a while has by then.
-        heard = [item for item in expectations if isinstance(item, _HEARD)]
-        probed = [item for item in expectations if not isinstance(item, _HEARD)]
         with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="probe") as pool:
-            looks = list(zip(probed, pool.map(look, probed), strict=True))
-        return [*looks, *((item, look(item)) for item in heard)]
+            return list(zip(expectations, pool.map(look, expectations), strict=True))
 
     def _at(
         self,

@@ -101,6 +101,8 @@ def count(port: int, timeout_s: float) -> dict[str, object]:
             if content == _KNOCK:
                 receiver.sendto(_KNOCK, sender)
                 continue
+            if len(content) < _NUMBER.size:
+                continue
             last_s = time.monotonic()
             first_s = first_s or last_s
             order.append(_NUMBER.unpack_from(content)[0])
@@ -136,8 +138,11 @@ def stream(
                 if now >= until:
                     break
             if select.select([sender], [], [], max(0.0, until - now))[0]:
-                number = _NUMBER.unpack_from(sender.recv(65536))[0]
-                trips.setdefault(number, time.monotonic() - sent[number])
+                content, source = sender.recvfrom(65536)
+                # Late answers to a knock come to whoever has its port by now.
+                if source[1] == port and len(content) >= _NUMBER.size:
+                    number = _NUMBER.unpack_from(content)[0]
+                    trips.setdefault(number, time.monotonic() - sent[number])
     return {"sent": len(sent), "trips_ms": [trip * 1000 for trip in trips.values()]}
 
 

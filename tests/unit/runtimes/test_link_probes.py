@@ -1,6 +1,8 @@
 """Probes on a machine that is too busy to start them."""
 
+import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -9,6 +11,7 @@ from contracts.fault import Link
 from contracts.names import NodeName
 from nemesis.expectations import LinkBehaves
 from runtimes.link_probes import ProbedLinks, quality_of
+from tests.unit.runtimes.pod_tools import pod_tool
 
 LINK = Link(NodeName("n1"), NodeName("n2"))
 
@@ -44,3 +47,28 @@ def test_where_nobody_counts_in_time_nothing_is_sent_and_nothing_seen() -> None:
 def test_what_cannot_run_at_all_is_told() -> None:
     with pytest.raises(HarnessError, match="no such program"):
         BusyLinks("no such program").observe(LINK, 40, 2.0)
+
+
+def test_an_answer_that_belongs_to_somebody_else_is_no_answer() -> None:
+    # Seen in a run: a late answer to a knock came to the port's next owner, and ended the probes.
+    probe = pod_tool("probe")
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        far.bind(("127.0.0.1", 0))
+        far.settimeout(10)
+
+        def answer() -> None:
+            for _ in range(4):
+                content, sender = far.recvfrom(65536)
+                stranger.sendto(b"knock", sender)
+                stranger.sendto(bytes(40), sender)
+                far.sendto(content[:40], sender)
+
+        with ThreadPoolExecutor(1) as pool:
+            answering = pool.submit(answer)
+            seen = probe.stream("127.0.0.1", far.getsockname()[1], 4, 100, 10.0)
+            answering.result()
+    assert seen["sent"] == 4
+    assert len(seen["trips_ms"]) == 4
