@@ -4,6 +4,7 @@ It holds no fixture of any room; those live next to the tests that use them.
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,11 @@ settings.register_profile(
 )
 settings.register_profile("search", deadline=None, print_blob=True, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
+
+# What a shell starts in the background ignores Ctrl-C, and so would all that tests start and then
+# interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def tier(item: pytest.Item) -> int:
