@@ -3,8 +3,9 @@
 ``python -m bench.link_quality --probes 400`` starts two pods that do nothing, gives the link from
 one to the other each quality in turn, measures it by datagrams and takes it away again. Delay and
 jitter are of the round trip, whose way back is left alone; the jitter asked for is half the width
-of the band, the one measured the width of its inner nine tenths. Prints a table, and one JSON object on the
-last line. Judges nothing: a machine without processor time to spare delays by more than was asked.
+of the band, the one measured the width of its inner nine tenths. Prints a table, and one JSON
+object on the last line. Judges nothing: a machine without processor time to spare delays by more
+than was asked.
 """
 
 import argparse
