@@ -22,9 +22,6 @@ _FIRST_PORT: Final = 47_000
 _PORTS: Final = 900
 #: How long one who counts outlives the time of those who send to him, at most.
 _GRACE_S: Final = 20.0
-#: What ``probe.py await`` prints where nobody counts, and what is seen then.
-_TIMEOUT: Final = "timeout"
-_NOTHING_SENT: Final = ('{"order": [], "kbit": null}', '{"sent": 0, "trips_ms": []}')
 #: One in so many round trips is no part of their spread, at each end.
 _LEFT_OUT: Final = 20
 #: What ``probe.py await`` prints where nobody counts, and what is seen then.

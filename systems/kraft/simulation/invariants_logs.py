@@ -131,7 +131,11 @@ class CommittedIsDurable(Invariant):
 
 
 class CommittedStays(Invariant):
-    """No truncation drops a committed record, and none goes below the node's high watermark."""
+    """No truncation drops a committed record, and none goes below the node's high watermark.
+
+    A follower of a leader that was deposed may drop what was committed in a later epoch: that was
+    without its help, since whoever helps to commit is in the epoch of the leader that commits.
+    """
 
     id = "INV-08"
     before_effects = (TruncateLog,)
@@ -145,8 +149,9 @@ class CommittedStays(Invariant):
             )
         assert machine.log is not None
         entries, committed = machine.log.entries, self.ghost.committed
+        commit_epochs, epoch = self.ghost.commit_epochs, machine.host.node.replica.epoch
         for offset in range(effect.end_offset, min(len(committed), len(entries))):
-            if entries[offset] == committed[offset]:
+            if entries[offset] == committed[offset] and commit_epochs[offset] <= epoch:
                 raise self.violated(
                     f"n{machine.host.node_id} truncates the committed record at {offset}", machine
                 )

@@ -435,6 +435,20 @@ def test_a_leader_of_an_epoch_that_is_over_need_not_have_what_came_later() -> No
     quorum.before(quorum.followers[0], led(0))
 
 
+def test_a_follower_of_a_deposed_leader_may_cut_what_was_committed_without_it() -> None:
+    # Seed 123010: a late answer of a leader that was deposed meanwhile cuts a log back whose cut
+    # records a later leader has committed with a majority of others.
+    quorum = Quorum()
+    follower, ghost = quorum.followers[0], quorum.ghost
+    follower.high_watermark = -1
+    later = follower.host.node.replica.epoch + 1
+    ghost.commit_epochs[1:] = [later] * (len(ghost.commit_epochs) - 1)
+    quorum.before(follower, TruncateLog(1, Offset(1)))
+    ghost.commit_epochs[-1] = later - 1
+    with pytest.raises(ViolationError, match="truncates the committed record"):
+        quorum.before(follower, TruncateLog(1, Offset(1)))
+
+
 def test_the_only_voter_elects_itself() -> None:
     quorum = Quorum(voters=1)
     assert len(quorum.ghost.leaders) == 1
