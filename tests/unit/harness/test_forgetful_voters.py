@@ -2,17 +2,23 @@
 
 import pytest
 
+from contracts.fault import ActualFault
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
+from harness import fault_gate
 from harness.fault_coverage import fault_coverage
-from harness.fault_gate import FaultGate
+from harness.fault_gate import FaultGate, SparedError
 from harness.fault_results import fault_results, fault_windows
+from harness.holds import Holds
 from harness.state_watch import StateWatch
+from harness.stop import Stop
 from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.kinds import fault_kind
 from nemesis.promise import NEVER, VoterTold
 from tests.unit.harness.driven import Driven, fault
 
 N1 = NodeName("n1")
+WIPE = fault_kind("wipe")
 
 
 #: Two of five take in nothing from before the others on.
@@ -48,15 +54,31 @@ def test_a_voter_is_spared_while_others_lag_and_comes_back_unharmed(kind: str) -
     assert {cell.kind for cell in cells} == {"partition"}
 
 
-def test_who_was_spared_has_not_forgotten_and_may_later() -> None:
-    later = fault("wipe", "n2", index=1, at_ms=400_000)
-    others = [fault("wipe", f"n{number}", index=number, at_ms=400_000) for number in (3, 4)]
-    run = Driven([LAGGING, fault("wipe", "n1", at_ms=4000), later, *others])
-    assert "not-applicable" in run.phases(0)
+def wiped(gate: FaultGate, number: int) -> str | None:
+    """Why a wipe of this node may not strike; None: it strikes."""
+    return gate.enter(WIPE, fault("wipe", f"n{number}", index=number), hit(number))
+
+
+def hit(number: int) -> ActualFault:
+    node = NodeName(f"n{number}")
+    return ActualFault(number, "wipe", node, (node,))
+
+
+def test_who_was_spared_has_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fault_gate, "_CATCH_UP_S", 0.0)
+    nodes = [NodeName(f"n{number}") for number in range(1, 6)]
+    watch = StateWatch()
+    for node in nodes:
+        tell(watch, "high-watermark", 2, 7, flushed=7, node=node)
+    gate = FaultGate(Holds(), nodes, watch, 0.0)
+    assert wiped(gate, 1) is None
+    # Nobody looks any more, so that nothing is known.
+    with pytest.raises(SparedError):
+        gate.before_forgetting(WIPE, fault("wipe", "n1", index=1), hit(1), Stop())
     # Two of five may forget. Had n1, it would be one too many already.
-    told = [run.phases(index) for index in (1, 3, 4)]
-    assert sum("verified" in phases for phases in told) == 2
-    assert sum("not-applicable" in phases for phases in told) == 1
+    assert wiped(gate, 2) is None
+    assert wiped(gate, 3) is None
+    assert wiped(gate, 4) is not None
 
 
 def test_a_plan_beyond_the_promise_strikes_all_the_same() -> None:
@@ -75,9 +97,16 @@ def test_without_the_second_question_a_voter_would_forget_what_nobody_else_holds
 # --- what the nodes tell --------------------------------------------------------------------------
 
 
-def tell(watch: StateWatch, kind: str, epoch: int, offset: int, flushed: int | None = None) -> None:
+def tell(
+    watch: StateWatch,
+    kind: str,
+    epoch: int,
+    offset: int,
+    flushed: int | None = None,
+    node: NodeName = N1,
+) -> None:
     detail = {} if flushed is None else {"flushed": flushed}
-    watch.heard(StateEvent("n1", 0, 0, kind, epoch, offset=offset, detail=detail, time=0))  # type: ignore[arg-type]
+    watch.heard(StateEvent(node, 0, 0, kind, epoch, offset=offset, detail=detail, time=0))  # type: ignore[arg-type]
 
 
 def test_a_node_holds_what_it_knows_to_be_committed_and_has_on_its_disk() -> None:
