@@ -20,7 +20,7 @@ from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import is_simulated
-from harness.simulation.planned import moment_of, options_of
+from harness.simulation.planned import PATIENCE_US, moment_of, options_of, simulated_fault
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from history.plan import Plan
 from nemesis.awaiting import AT_LEADER, Tale
@@ -44,7 +44,6 @@ _LASTING_PERCENT: Final = (75, 125)
 #: Load after the last fault; what a fault has done shows soon after it.
 _TAIL_US: Final = 6_000_000
 _DRAW_MAX: Final = (1 << 32) - 1
-_PATIENCE_US: Final = 60_000_000
 _STREAM: Final = "like"
 
 
@@ -204,18 +203,7 @@ def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
 
 def scenario_of_shape(likeness: Likeness, shape: PlanShape, seed: int) -> Scenario:
     """The world of a plan that is near the run, or smaller."""
-    faults = tuple(
-        SimulatedFault(
-            index=fault.index,
-            kind=fault.kind,
-            target=fault.target,
-            when=moment_of(fault),
-            duration_us=fault.duration_ms * _US_PER_MS,
-            draw=fault.draw,
-            options=options_of(fault),
-        )
-        for fault in shape.faults
-    )
+    faults = tuple(map(simulated_fault, shape.faults))
     return _world(likeness, shape, seed, faults)
 
 
@@ -240,7 +228,7 @@ def _world(
         faults=faults,
         beyond_promise=any(one.scheduled.options.get(BEYOND_PROMISE) for one in likeness.faults),
         load_us=shape.time_limit_ms * _US_PER_MS,
-        recovery=RecoveryOptions(patience_us=_PATIENCE_US),
+        recovery=RecoveryOptions(patience_us=PATIENCE_US),
         unwatched=True,
     )
 

@@ -47,7 +47,7 @@ from runtimes.registry import capabilities
 _US_PER_S = 1_000_000
 _US_PER_MS = 1_000
 #: How long nodes get to agree after the last heal, as in containers.
-_PATIENCE_US = 60_000_000
+PATIENCE_US = 60_000_000
 #: Operations above which a run is refused: all of its history is held in memory.
 OPERATIONS_MAX = 5_000_000
 #: Operations up to which the story of a run is kept for the timeline.
@@ -70,21 +70,23 @@ def scenario_of(test: PlannedTest) -> Scenario:
             rate=options.rate,
             timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
         ),
-        faults=tuple(
-            SimulatedFault(
-                index=fault.index,
-                kind=fault.kind,
-                target=fault.target,
-                when=moment_of(fault),
-                duration_us=fault.duration_ms * _US_PER_MS,
-                draw=fault.draw,
-                options=options_of(fault),
-            )
-            for fault in test.schedule
-        ),
+        faults=tuple(map(simulated_fault, test.schedule)),
         beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in test.schedule),
         load_us=round(options.time_limit_s * _US_PER_S),
-        recovery=RecoveryOptions(patience_us=_PATIENCE_US),
+        recovery=RecoveryOptions(patience_us=PATIENCE_US),
+    )
+
+
+def simulated_fault(fault: ScheduledFault) -> SimulatedFault:
+    """A fault of a plan, as a simulated world takes it."""
+    return SimulatedFault(
+        index=fault.index,
+        kind=fault.kind,
+        target=fault.target,
+        when=moment_of(fault),
+        duration_us=fault.duration_ms * _US_PER_MS,
+        draw=fault.draw,
+        options=options_of(fault),
     )
 
 
