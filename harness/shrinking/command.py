@@ -19,7 +19,6 @@ from rich.console import Console
 
 from contracts.errors import HarnessError, UsageError
 from harness.console_lines import say
-from harness.interrupts import LEFT_EXIT_CODE
 from harness.options import PreparedTest, TestOptions, check_runs_folder
 from harness.replay import replay_options
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
@@ -32,6 +31,7 @@ from harness.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
 from harness.shrinking.words import comment_lines, fault_lines, headline, to_be_continued
 from harness.simulation.like_command import wanted_verdict
 from harness.stop import Stop
+from harness.stopped_in_order import stopped_in_order
 from harness.store import find_run, point_latest
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
@@ -95,18 +95,13 @@ def shrink_real_run(
         HarnessError: it does not fail again, or nothing can be run.
     """
     search = _Search(options, console, ready, rehearse)
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    told = [errors.print] if leave is None else [errors.print, leave]
-    interrupts = LoudInterrupts(*told)  # type: ignore[arg-type]
-
-    def interrupt() -> str:
-        search.stop.interrupt()
-        return "interrupted: the smallest plan so far is kept; once more to leave at once"
-
-    def farewell() -> tuple[str, int]:
-        return "left at once; the folder of the search stays.", LEFT_EXIT_CODE
-
-    with interrupts, interrupts.during(interrupt, farewell=farewell):
+    with stopped_in_order(
+        search.stop,
+        said="interrupted: the smallest plan so far is kept; once more to leave at once",
+        left="left at once; the folder of the search stays.",
+        leave=leave,
+        kind=LoudInterrupts,
+    ) as interrupts:
         return search.carry_out(interrupts)
 
 

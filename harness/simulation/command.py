@@ -11,7 +11,6 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import UsageError
-from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import SEED_MAX, check_bugs, check_runs_folder, check_simulated
 from harness.simulation.one_world import run_world
 from harness.simulation.sweep import Sweep, SweepOrder
@@ -19,6 +18,7 @@ from harness.simulation.sweep_display import SweepDisplay
 from harness.simulation.sweep_summary import show_hashes, show_summary
 from harness.simulation.trial import Trial
 from harness.stop import Stop
+from harness.stopped_in_order import stopped_in_order
 from systems.registry import DEFAULT_SYSTEM
 
 #: More worker processes than any machine has use for.
@@ -182,17 +182,7 @@ def run_sweep(
     if sweep is None:
         sweep = Sweep(order_of(options), Stop())
     order, stop = sweep.order, sweep.stop
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    interrupts = Interrupts(errors.print)
-
-    def interrupt() -> str:
-        stop.interrupt()
-        return ""
-
-    def farewell() -> tuple[str, int]:
-        return "left at once; run folders of failures found so far stay.", LEFT_EXIT_CODE
-
-    with interrupts, interrupts.during(interrupt, farewell=farewell):
+    with stopped_in_order(stop, left="left at once; run folders of failures found so far stay."):
         display = SweepDisplay(
             console, title_of(options, order), len(order.seeds), sweep.tally, order.keep_max
         )

@@ -18,7 +18,6 @@ from rich.console import Console
 from contracts.errors import HarnessError, UsageError
 from harness.console_lines import say
 from harness.evidence_loader import load_run
-from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import check_bugs, check_simulated
 from harness.replay_verdicts import ReplayVerdict, recorded_verdict
 from harness.results import counted
@@ -31,6 +30,7 @@ from harness.simulation.sweep import Sweep, SweepOrder
 from harness.simulation.sweep_display import SweepDisplay
 from harness.simulation.trial import Purpose, SeedResult, result_of, run
 from harness.stop import Stop
+from harness.stopped_in_order import stopped_in_order
 from harness.store import find_run
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
@@ -177,17 +177,7 @@ def run_like(
     folder = find_run(run_path)
     order = order_of(folder, runs_folder or runs_folder_of(folder))
     stop = Stop()
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    interrupts = Interrupts(errors.print)
-
-    def interrupt() -> str:
-        stop.interrupt()
-        return ""
-
-    def farewell() -> tuple[str, int]:
-        return "left at once; a folder that was made already stays.", LEFT_EXIT_CODE
-
-    with interrupts, interrupts.during(interrupt, farewell=farewell):
+    with stopped_in_order(stop, left="left at once; a folder that was made already stays."):
         found = search(order, console, seeds, jobs=jobs, stop=stop)
     for line in lines_of(found, order, seeds):
         say(console, line)

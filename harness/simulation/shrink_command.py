@@ -18,7 +18,6 @@ from contracts.errors import HarnessError, UsageError
 from contracts.scenario import Scenario
 from harness import judge as judging
 from harness.console_lines import say
-from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.options import check_bugs, check_runs_folder
 from harness.results import EXIT_UNKNOWN, EXIT_VALID
 from harness.simulation.folder import keep_sweep_run
@@ -33,6 +32,7 @@ from harness.simulation.shrink_words import headline, story, to_be_continued
 from harness.simulation.shrinking import INTERRUPTED, ReplayBudget, Shrinking, shrink
 from harness.simulation.trial import run
 from harness.stop import Stop
+from harness.stopped_in_order import stopped_in_order
 from harness.store import find_run
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
@@ -86,17 +86,12 @@ def shrink_run(
     """
     original = _original_of(options)
     stop = Stop()
-    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    interrupts = Interrupts(errors.print) if leave is None else Interrupts(errors.print, leave)
-
-    def interrupt() -> str:
-        stop.interrupt()
-        return "interrupted: the smallest so far is kept; once more to leave at once"
-
-    def farewell() -> tuple[str, int]:
-        return "left at once; a folder that was made already stays.", LEFT_EXIT_CODE
-
-    with interrupts, interrupts.during(interrupt, farewell=farewell):
+    with stopped_in_order(
+        stop,
+        said="interrupted: the smallest so far is kept; once more to leave at once",
+        left="left at once; a folder that was made already stays.",
+        leave=leave,
+    ):
         display = ShrinkDisplay(console, f"splitbrain shrink {original.name}")
         with display:
             shrinking, failure = _search(original, options, stop, display)
