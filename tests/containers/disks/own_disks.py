@@ -9,7 +9,7 @@ from docker import DockerClient
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec
 from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
-from tests.containers.web_servers import SERVER, specification
+from tests.containers.web_servers import SERVER, await_true, specification
 
 #: Small, so that filling it takes no time.
 DISK_MIB = 32
@@ -40,6 +40,19 @@ def beside(engine: DockerClient, run_id: RunId, node: str, script: str) -> tuple
     """Exit code and output of a shell script that is run where the node's program runs."""
     result = container_of(engine, run_id, "node", node).exec_run(["sh", "-c", script])
     return int(result.exit_code), bytes(result.output).decode()
+
+
+def only_what_is_synced_is_kept(engine: DockerClient, run_id: RunId, node: str) -> None:
+    """From now on nothing but a node's own sync brings its changes to its disk.
+
+    Without this the journal commits five seconds after a change, and once for the canary's file:
+    on a machine that is busy that may be before the power is cut.
+    """
+    await_true(lambda: beside(engine, run_id, node, "test -e /data/.splitbrain-synced")[0] == 0)
+    keeper = container_of(engine, run_id, "disks")
+    again = f"mount -o remount,commit=3600 /run/splitbrain-disks/*/{node}"
+    result = keeper.exec_run(["sh", "-c", again])
+    assert result.exit_code == 0, result.output
 
 
 def loop_devices(run_id: RunId) -> list[str]:

@@ -18,6 +18,7 @@ from tests.containers.disks.own_disks import (
     container_of,
     loop_devices,
     mounts,
+    only_what_is_synced_is_kept,
     with_disks,
 )
 from tests.containers.web_servers import NAMES, await_true, specification
@@ -38,6 +39,7 @@ def test_power_cut_takes_what_was_not_synced_and_no_more(
     cluster: DockerRuntime, spec: DeploymentSpec, engine: DockerClient
 ) -> None:
     for node in NAMES:
+        only_what_is_synced_is_kept(engine, spec.run_id, node)
         code, _ = beside(
             *(engine, spec.run_id, node),
             "echo safe > /data/safe && sync /data/safe /data && echo lost > /data/lost",
