@@ -338,7 +338,7 @@ def _problems(
     # Who killed the harness is not ours to judge: the folder then says what it can, or unknown.
     (failures if in_order else others).extend([] if record.living else unhealed)
     others += [
-        f"The nodes did not come to agree: {phase.detail}."
+        f"The nodes did not come to agree: {(phase.detail or 'nobody knows why').rstrip('.')}."
         for phase in record.phases
         if phase.phase == "not-converged"
     ]

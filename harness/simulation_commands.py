@@ -22,6 +22,7 @@ def sim_command(
     bug: Annotated[list[str] | None, Repeatable] = None,
     fail_fast: bool = False,
     trace_hash: bool = False,
+    coverage: bool = False,
     beyond_promise: bool = False,
     runs_folder: Path = Path("runs"),
     check_share: Annotated[float, Number] = 0.05,
@@ -48,6 +49,9 @@ def sim_command(
         End with the first seed that fails.
     trace_hash
         Print one line a seed at the end, seed and trace hash.
+    coverage
+        Show which faults met nodes of which role, in which phase of the leader epoch, under which
+        workload, and what was never tried.
     beyond_promise
         Let faults also do what the system does not promise to survive.
     runs_folder
@@ -68,6 +72,7 @@ def sim_command(
         bugs=tuple(bug or ()),
         fail_fast=fail_fast,
         trace_hash=trace_hash,
+        coverage=coverage,
         beyond_promise=beyond_promise,
         runs_folder=runs_folder,
         check_share=check_share,

@@ -42,6 +42,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     bugs: tuple[str, ...] = ()
     fail_fast: bool = False
     trace_hash: bool = False
+    coverage: bool = False
     beyond_promise: bool = False
     runs_folder: Path = Path("runs")
     check_share: float = 0.05
@@ -62,7 +63,16 @@ def run_sim(options: SimOptions, console: Console) -> int:
     # What a scenario says itself, and what only a sweep has.
     _refuse_beside(
         options,
-        ("seeds", "bugs", "system", "beyond_promise", "jobs", "fail_fast", "check_share"),
+        (
+            "seeds",
+            "bugs",
+            "system",
+            "beyond_promise",
+            "jobs",
+            "fail_fast",
+            "check_share",
+            "coverage",
+        ),
         "--scenario, which is one world and says all of it",
     )
     _check_numbers(options)
@@ -81,7 +91,16 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
 
     _refuse_beside(
         options,
-        ("scenario", "bugs", "system", "beyond_promise", "fail_fast", "trace_hash", "keep"),
+        (
+            "scenario",
+            "bugs",
+            "system",
+            "beyond_promise",
+            "fail_fast",
+            "trace_hash",
+            "keep",
+            "coverage",
+        ),
         "--like, which has all of it from the run and keeps the first seed that fails alike",
     )
     seeds = like_command.SEEDS if options.seeds is None else seed_range(options.seeds)

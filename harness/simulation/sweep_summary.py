@@ -16,6 +16,7 @@ from harness.console_lines import write_lines
 from harness.plain_text import printable
 from harness.results import counted
 from harness.simulation.sweep import SweepOrder
+from harness.simulation.sweep_coverage import coverage_blocks
 from harness.simulation.sweep_display import failure_line, replay_command
 from harness.simulation.sweep_tally import CONFIDENCE, SweepTally, bound_of, failure_groups
 from harness.simulation.trial import SeedResult
@@ -112,6 +113,10 @@ def _render(
         if table.row_count:
             console.print(Text(name, style="bold"))
             console.print(Padding(table, (0, 0, 1, 2)))
+    if options.coverage:
+        for block in coverage_blocks(tally.coverage, beyond_promise=options.beyond_promise):
+            console.print(block, soft_wrap=isinstance(block, Text))
+        console.print()
     if tally.failures:
         _show_failures(tally, options, console)
     for sentence in _problems(tally, options):
@@ -189,6 +194,12 @@ def _figures(tally: SweepTally, order: SweepOrder, elapsed_s: float) -> Table:
         ),
         ("steps", f"{tally.steps:,}, {tally.steps / elapsed_s:,.0f} a second"),
     ]
+    struck = sum(cell.faults for cell in tally.coverage)
+    if struck:
+        bit = sum(cell.bitten for cell in tally.coverage)
+        rows.append(
+            ("faults", f"{struck:,}, once for each role that one met; {bit:,} bit (--coverage)")
+        )
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in tally.figures.items()]
     return _table(rows)
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from harness.coverage_cells import CoverageCell, sum_coverage
 from harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
 from harness.simulation.trial import SeedResult
 
@@ -100,6 +101,8 @@ class SweepTally:
         self.operations = 0
         self.steps = 0
         self.virtual_us = 0
+        #: What the faults of all seeds met.
+        self.coverage: tuple[CoverageCell, ...] = ()
         #: Trace hash of each seed, where they are kept.
         self.hashes: dict[int, str] = {}
         self._awaiting_second: dict[int, SeedResult] = {}
@@ -130,6 +133,7 @@ class SweepTally:
         self.operations += result.operations
         self.steps += result.steps
         self.virtual_us += result.virtual_us
+        self.coverage = sum_coverage((self.coverage, result.coverage))
         for name, count in result.figures.items():
             if name.startswith(_HIGHEST):
                 self.figures[name] = max(self.figures[name], count)

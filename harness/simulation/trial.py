@@ -15,12 +15,16 @@ import msgspec
 from contracts.errors import HarnessError
 from contracts.scenario import Scenario, Violation
 from contracts.simulation import SimulatedSystem
+from harness.coverage_cells import CoverageCell
 
 if TYPE_CHECKING:
     from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 
 #: What is done with a seed: try it, try it again to compare, or try it and keep its run folder.
 Purpose = Literal["first", "again", "keep"]
+
+
+_NS_PER_US = 1_000
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +58,8 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     operations: int = 0
     figures: dict[str, int] = {}
     workload: str = ""
+    #: What its faults met.
+    coverage: tuple[CoverageCell, ...] = ()
     #: Run folder, where one was kept.
     folder: str | None = None
     #: Wall time, for rates only.
@@ -123,6 +129,7 @@ def result_of(
     outcome: "JudgedOutcome", seed: int, purpose: Purpose, folder: Path | None, seconds: float
 ) -> SeedResult:
     """What a sweep needs to know of a judged outcome."""
+    from harness.fault_coverage import fault_coverage
     from harness.simulation.judging import sentence_of, undecided
 
     made = outcome.outcome
@@ -139,6 +146,13 @@ def result_of(
         operations=sum(event.type == "ok" for event in made.events),
         figures=dict(made.figures),
         workload=made.scenario.load.workload,
+        coverage=fault_coverage(
+            made.faults,
+            nodes=sorted(made.state_events),
+            workload=made.scenario.load.workload,
+            end_time=made.virtual_us * _NS_PER_US,
+            state_events={str(node): events for node, events in made.state_events.items()},
+        ),
         folder=None if folder is None else str(folder),
         seconds=seconds,
     )

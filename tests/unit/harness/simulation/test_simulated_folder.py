@@ -21,6 +21,8 @@ from harness.simulation.judging import evidence_of, judged
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import INVARIANTS, invariants_result
 from harness.simulation.scenario_file import read_scenario, read_simulation
+from harness.simulation.simulate import simulate
+from harness.simulation.trial import result_of, simulated_system
 from harness.stop import Stop
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
@@ -66,6 +68,16 @@ def test_checkers_get_the_same_evidence_in_process_and_from_the_folder(tmp_path:
     assert evidence.converged == record.reached("converged")
     assert list(evidence.operations) == record.operations
     assert evidence.voters == len(record.node_names)
+
+
+def test_what_its_faults_met_is_counted_alike_in_a_sweep_and_from_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill = SimulatedFault(0, "kill", "leader", Moment(at_us=500_000), duration_us=100_000, draw=0)
+    struck = simulate(scenario(faults=(kill,)), simulated_system("kraft"), is_recording=True)
+    counted = result_of(judged(struck), 1, "first", None, 0.0).coverage
+    assert {(cell.kind, cell.role, cell.faults) for cell in counted} == {("kill", "leader", 1)}
+    assert results_of(kept(struck, tmp_path), monkeypatch).coverage == counted
 
 
 def test_a_violation_makes_the_run_invalid_and_its_replay_reproduces_it(

@@ -1,5 +1,6 @@
 """What came of a seed, as a test wants it."""
 
+from harness.coverage_cells import CoverageCell
 from harness.simulation.trial import Purpose, SeedResult
 
 
@@ -18,6 +19,7 @@ def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:
         virtual_us=2_000_000,
         operations=5,
         workload="register",
+        coverage=(CoverageCell("kill", "leader", "settled", "register", 2, 1),),
         failed_by=("INV-01",) if how in ("fails", "strays") else (),
         sentence=f"n2 forgot {seed} votes." if how == "strays" else "Two leaders.",
         unknown={"lost-commits": "No logs."} if how == "puzzles" else {},
