@@ -2,10 +2,10 @@
 
 ``python -m bench.false_alarms [--ledger runs/false-alarms.jsonl] [--runs 200] [--jobs 2]
 [--time-budget 3600]``: run number n draws its mix of faults, workload, cluster and length from n
-alone, goes in a process of its own and becomes one line of the ledger. A campaign goes on where the
-ledger ends, until it holds ``--runs`` runs or the time is up. What may make a voter forget is held
-to the promise by each run itself, at the moment of the fault; what cannot be established is
-recorded there as not applicable.
+alone, goes in a process of its own and becomes one line of the ledger; in a third of the runs
+faults overlap. A campaign goes on where the ledger ends, until it holds ``--runs`` runs or the time
+is up. What may make a voter forget is held to the promise by each run itself, at the moment of the
+fault; what cannot be established is recorded there as not applicable.
 
 Prints what ``bench.alarm_ledger`` sums up over the whole ledger; the last line is one JSON object.
 ``--again 17,20`` does these runs once more; their last lines count.
@@ -29,6 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from bench.alarm_ledger import (
     Explained,
     RunTold,
@@ -50,6 +52,9 @@ _WORKLOADS: Final = ("register", "set")
 _SMALL, _LARGE = 3, 5
 #: Of the runs whose faults do not need the large cluster.
 _LARGE_SHARE: Final = 0.15
+#: Of the runs that have faults in force side by side, and how many at once.
+_OVERLAPPING_SHARE: Final = 1 / 3
+_OVERLAP: Final = 2
 #: Of a process that lacks its results.
 _OUTPUT_TAIL: Final = 600
 
@@ -68,8 +73,19 @@ def kinds_of(number: int, kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(deck[place::each]))
 
 
-def arguments_of(number: int, seconds: tuple[int, int]) -> tuple[str, ...]:
-    """What ``splitbrain test`` is told in run ``number``, its seed included.
+class Mix(msgspec.Struct, frozen=True):
+    """What one run consists of."""
+
+    #: What ``splitbrain test`` is told beside the faults, its seed included.
+    words: tuple[str, ...]
+    #: Kinds of faults as ``--nemesis`` takes them.
+    faults: str
+    #: How many of them may be in force at once.
+    overlap: int
+
+
+def mix_of(number: int, seconds: tuple[int, int]) -> Mix:
+    """What run ``number`` consists of.
 
     Args:
         number: of the run.
@@ -84,10 +100,12 @@ def arguments_of(number: int, seconds: tuple[int, int]) -> tuple[str, ...]:
     if nodes == _SMALL + 1:
         nodes = _LARGE
     time_limit_s = draws.randint(*seconds)
-    return (
+    overlap = _OVERLAP if draws.random() < _OVERLAPPING_SHARE else 1
+    words = (
         *("--seed", str(seed), "--workload", workload, "--nodes", str(nodes)),
-        *("--time-limit", str(time_limit_s), "--nemesis", ",".join(kinds)),
+        *("--time-limit", str(time_limit_s)),
     )
+    return Mix(words, ",".join(kinds), overlap)
 
 
 class Campaign:
@@ -132,9 +150,10 @@ class Campaign:
             )
 
     def _run(self, number: int) -> RunTold | None:
+        mix = mix_of(number, self._options.seconds)
         arguments = (
             *("--system", self._options.system, "--runtime", self._options.runtime),
-            *arguments_of(number, self._options.seconds),
+            *(*mix.words, "--nemesis", self._nemesis(number, mix)),
         )
         runs_folder: Path = self._options.runs_folder / f"run-{number}"
         shutil.rmtree(runs_folder, ignore_errors=True)
@@ -174,6 +193,15 @@ class Campaign:
         if told is not None and told.verdict == "valid":
             shutil.rmtree(runs_folder, ignore_errors=True)
         return told
+
+    def _nemesis(self, number: int, mix: Mix) -> str:
+        """The kinds, or a plan file beside the ledger, which stays: the reproduce line names it."""
+        if mix.overlap == 1:
+            return mix.faults
+        plan = self._ledger.with_suffix(".plans") / f"run-{number}.toml"
+        plan.parent.mkdir(parents=True, exist_ok=True)
+        plan.write_text(f'nemesis = "{mix.faults}"\n\n[pace]\noverlap = {mix.overlap}\n')
+        return str(plan)
 
     def _told(
         self, number: int, arguments: tuple[str, ...], results: Results, took_s: float

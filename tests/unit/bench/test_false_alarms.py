@@ -16,8 +16,9 @@ from bench.alarm_ledger import (
     read_lines,
     summed,
 )
-from bench.false_alarms import Campaign, arguments_of, kinds_of, tried_kinds
+from bench.false_alarms import Campaign, kinds_of, mix_of, tried_kinds
 from nemesis.kinds import fault_kind, kind_names
+from nemesis.plan_file import parse_plan_file
 
 VALID = RunTold(
     number=1,
@@ -52,14 +53,29 @@ def test_every_few_runs_have_had_every_kind_but_those_that_nobody_survives() -> 
 
 
 def test_a_run_follows_from_its_number_and_has_the_nodes_that_its_faults_need() -> None:
-    assert arguments_of(5, SECONDS) == arguments_of(5, SECONDS)
-    assert arguments_of(5, SECONDS) != arguments_of(6, SECONDS)
+    assert mix_of(5, SECONDS) == mix_of(5, SECONDS)
+    assert mix_of(5, SECONDS) != mix_of(6, SECONDS)
     for number in range(60):
-        words = arguments_of(number, SECONDS)
-        options = dict(zip(words[::2], words[1::2], strict=True))
-        kinds = options["--nemesis"].split(",")
+        mix = mix_of(number, SECONDS)
+        options = dict(zip(mix.words[::2], mix.words[1::2], strict=True))
+        kinds = mix.faults.split(",")
         assert int(options["--nodes"]) >= max(fault_kind(kind).nodes_min for kind in kinds)
         assert int(options["--nodes"]) % 2 == 1
+
+
+def test_faults_overlap_in_a_third_of_the_runs_by_a_plan_that_stays(tmp_path: Path) -> None:
+    overlaps = [mix_of(number, SECONDS).overlap for number in range(300)]
+    assert 80 <= overlaps.count(2) <= 120
+    assert set(overlaps) == {1, 2}
+    number = overlaps.index(2)
+    mix = mix_of(number, SECONDS)
+    options = argparse.Namespace(ledger=tmp_path / "ledger.jsonl", time_budget=1.0)
+    campaign = Campaign(options)
+    file = Path(campaign._nemesis(number, mix))
+    plan = parse_plan_file(file.read_bytes(), file.name).plan
+    assert (plan.nemesis, plan.pace.overlap) == (mix.faults, 2)
+    alone = msgspec.structs.replace(mix, overlap=1)
+    assert campaign._nemesis(number, alone) == mix.faults
 
 
 def test_the_ledger_gives_back_what_it_took_and_leaves_out_a_torn_line(tmp_path: Path) -> None:
