@@ -161,3 +161,13 @@ def test_what_probes_have_seen_is_counted() -> None:
 def test_nothing_that_came_back_has_no_median() -> None:
     seen = quality_of('{"order": [], "kbit": null}', '{"sent": 4, "trips_ms": []}')
     assert (seen.arrived, seen.overtaking, seen.median_ms) == (0, 0, None)
+
+
+def test_the_spread_of_round_trips_leaves_out_a_twentieth_at_each_end() -> None:
+    trips = [500.0, *(float(trip) for trip in range(10, 28)), 1.0]
+    near = json.dumps({"sent": 20, "trips_ms": trips})
+    assert quality_of('{"order": [], "kbit": null}', near).spread_ms == 27.0 - 10.0
+    few = json.dumps({"sent": 3, "trips_ms": [5.0, 1.0, 3.0]})
+    assert quality_of('{"order": [], "kbit": null}', few).spread_ms == 4.0
+    none = '{"sent": 3, "trips_ms": []}'
+    assert quality_of('{"order": [], "kbit": null}', none).spread_ms is None
