@@ -14,12 +14,11 @@ from typing import Self
 
 from contracts.errors import HarnessError, UsageError
 from contracts.names import RunId
+from harness.new_folder import new_folder
 from history.run_folder import RunFolder
 from runtimes.dead_runs import is_living
 
 LATEST = "latest"
-#: Names tried when several runs of one seed start in the same second.
-_NAME_TRIES = 100
 
 
 class LivingRun:
@@ -56,7 +55,7 @@ def create_run(runs_folder: Path, test: str, seed: int) -> LivingRun:
     """
     stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
-        root = _make_folder(runs_folder.absolute() / test, f"{stamp}-{seed}")
+        root = new_folder(runs_folder.absolute() / test, f"{stamp}-{seed}")
         folder = RunFolder(root)
         descriptor = _locked(folder.lock)
         _point_latest(runs_folder.absolute() / LATEST, root)
@@ -115,18 +114,6 @@ def _locked(lock: Path) -> int:
             "Choose another place with --runs-folder",
         ) from error
     return descriptor
-
-
-def _make_folder(parent: Path, name: str) -> Path:
-    parent.mkdir(parents=True, exist_ok=True)
-    for number in range(1, _NAME_TRIES + 1):
-        root = parent / (name if number == 1 else f"{name}-{number}")
-        try:
-            root.mkdir()
-        except FileExistsError:
-            continue
-        return root
-    raise FileExistsError(f"{_NAME_TRIES} runs called {name} exist")
 
 
 def _point_latest(link: Path, root: Path) -> None:

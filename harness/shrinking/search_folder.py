@@ -15,6 +15,7 @@ import msgspec
 
 from contracts.errors import HarnessError
 from harness.atomic_file import write_atomically
+from harness.new_folder import new_folder
 from harness.shrinking.oracle import Answer, Try
 from history.run_folder import RunFolder
 from history.writer import LineWriter
@@ -25,7 +26,6 @@ FOLDER = "shrinking"
 PLAN = "plan.toml"
 LEDGER = "tries.jsonl"
 #: Folders tried for searches of one run.
-_NAME_TRIES = 1000
 
 
 class TryLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class SearchFolder:
         """``run`` names the searched run."""
         self._keeps_tries = keeps_tries
         try:
-            self.root = _made(runs_folder.absolute() / FOLDER, run)
+            self.root = new_folder(runs_folder.absolute() / FOLDER, run)
             self._plans = self.root / "plans"
             self._plans.mkdir()
             self.log: TextIO = (self.root / "tries.log").open("a", encoding="utf-8")
@@ -160,15 +160,3 @@ def runs_folder_of(folder: RunFolder) -> Path:
     """The folder of all runs; also for a run that a search has left, whose own is within it."""
     runs = folder.root.parent.parent
     return runs.parent.parent if (runs / LEDGER).exists() else runs
-
-
-def _made(parent: Path, run: str) -> Path:
-    parent.mkdir(parents=True, exist_ok=True)
-    for number in range(1, _NAME_TRIES + 1):
-        root = parent / (run if number == 1 else f"{run}-{number}")
-        try:
-            root.mkdir()
-        except FileExistsError:
-            continue
-        return root
-    raise FileExistsError(f"{_NAME_TRIES} searches of {run} exist")

@@ -16,12 +16,12 @@ import msgspec
 
 from contracts.errors import HarnessError, UsageError
 from harness.atomic_file import write_atomically
+from harness.new_folder import new_folder
 from harness.stop import patiently
 from harness.suite.definition import PlannedRun
 from harness.suite.ledger import Line, NightBegan, NightEnded, PlannedCell, RunEnded
 
 NIGHT_SCHEMA = 1
-_NAME_TRIES = 100
 #: A suite that is killed while it starts a child leaves its lock with the child until that has
 #: become its own program.
 _LOCK_PATIENCE_S = 2.0
@@ -110,7 +110,7 @@ def begin(
     """
     stamp = now().strftime("%Y%m%dT%H%M%SZ")
     try:
-        folder = NightFolder(_make_folder(suites / suite, stamp))
+        folder = NightFolder(new_folder(suites / suite, stamp, digits=2))
         descriptor = _take_lock(folder)
         night = Night(
             suite=suite,
@@ -234,15 +234,3 @@ def _take_lock(folder: NightFolder) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _make_folder(parent: Path, name: str) -> Path:
-    parent.mkdir(parents=True, exist_ok=True)
-    for number in range(1, _NAME_TRIES + 1):
-        root = parent / (name if number == 1 else f"{name}-{number:02d}")
-        try:
-            root.mkdir()
-        except FileExistsError:
-            continue
-        return root
-    raise FileExistsError(f"{_NAME_TRIES} nights called {name} exist")
