@@ -103,8 +103,14 @@ class Suites:
         return [int(line) for line in self.log.read_text().split()] if self.log.exists() else []
 
     def await_logged(self, seed: int) -> None:
-        """Wait for a child that works, and for the record of its process, which is another's."""
-        await_true(lambda: seed in self.logged() and bool(self.orphans()))
+        """Wait for a child that works, and for the record of its process, which is the suite's."""
+
+        def is_told() -> bool:
+            logged = self.logged()
+            # Each child writes its seed, and the suite writes a record of each.
+            return seed in logged and len(self.orphans()) >= len(logged)
+
+        await_true(is_told)
 
     def orphans(self) -> list[Path]:
         """Records of the attempts' processes."""
