@@ -66,23 +66,14 @@ class DockerClocks:
         Where the node does not run, it is the clock that it will see.
         """
         pod = self._clocked(f"read the clock of {node}", node)
-        runs = pod.status() == "running"
-        folder = CLOCK_IN_NODE if runs else CLOCK_IN_POD
-        environment = clock_environment(f"{folder}/{LIBRARY}", f"{folder}/now", {})
-        container: Any = pod.node_container if runs else pod.pause_container
-        with engine_action(f"read the clock of {node}", str(container.name)):
-            done = container.exec_run(["sh", "-c", READING], environment=environment)
-        printed = bytes(done.output).decode(errors="replace").strip()
-        offset = offset_of_reading(printed)
-        if offset is None:
-            said = shlex.quote(printed.replace("\n", " | "))
-            raise HarnessError(
-                f"read the clock of {node}",
-                str(container.name),
-                f"its date program said {said}",
-                "The node's image needs sh, env and date for clock faults",
-            )
-        return offset
+        if pod.status() == "running":
+            try:
+                return _read(pod, pod.node_container, CLOCK_IN_NODE)
+            except HarnessError:
+                # Another fault may have ended it while it was asked.
+                if pod.status() == "running":
+                    raise
+        return _read(pod, pod.pause_container, CLOCK_IN_POD)
 
     def check(self, pods: Iterable[Pod]) -> None:
         """After the deployment: refuse programs that would go by the true time all the same.
@@ -107,6 +98,24 @@ class DockerClocks:
                 "Plans with clock faults deploy them so (DeploymentSpec.clocks)",
             )
         return pod
+
+
+def _read(pod: Pod, container: Any, folder: str) -> int:
+    environment = clock_environment(f"{folder}/{LIBRARY}", f"{folder}/now", {})
+    action = f"read the clock of {pod.spec.name}"
+    with engine_action(action, str(container.name)):
+        done = container.exec_run(["sh", "-c", READING], environment=environment)
+    printed = bytes(done.output).decode(errors="replace").strip()
+    offset = offset_of_reading(printed)
+    if offset is None:
+        said = shlex.quote(printed.replace("\n", " | "))
+        raise HarnessError(
+            action,
+            str(container.name),
+            f"its date program said {said}",
+            "The node's image needs sh, env and date for clock faults",
+        )
+    return offset
 
 
 def _set(pod: Pod, warp: ClockWarp) -> None:
