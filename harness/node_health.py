@@ -167,7 +167,8 @@ def _exits(
     previous: StateEvent | None = None
     for event in events:
         asking = _asking(windows, node, event.time)
-        asked_for = bool(asking) and _fits(asking, event.reason, None)
+        # One that speaks has not been killed by the kernel.
+        asked_for = bool(asking) and _fits(asking, event.reason or "", None)
         if event.kind == "fatal":
             told.add(event.incarnation)
             if not asked_for:
@@ -211,9 +212,13 @@ def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
-    """Whether the node states the reason of one of the faults; a killed one states none."""
+    """Whether the node states the reason of one of the faults; a killed one states none.
+
+    Its exit code is lost where the fault has started it again by the time that somebody asks.
+    """
     if reason is None:
-        return exit_code == _KILLED and any(window.kind in _STARVING for window in asking)
+        starves = any(window.kind in _STARVING for window in asking)
+        return starves and exit_code in (None, _KILLED)
     said = reason.casefold()
     return any(word in said for window in asking for word in ASKED_TO_END[window.kind])
 

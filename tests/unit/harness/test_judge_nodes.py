@@ -139,6 +139,7 @@ def test_the_watch_over_the_nodes_is_believed(tmp_path: Path) -> None:
         ("fsync-error", "fsync of segment 0 failed", []),
         ("corruption", "bad checksum at offset 7", []),
         ("memory-limit", "out of memory", []),
+        ("memory-limit", None, ["node-fatal"]),  # one that speaks was not killed
         ("disk-full", "invariant broken", ["node-fatal"]),  # another reason than the fault's
         ("disk-full", None, ["node-fatal"]),  # no reason at all
         ("pause", "no space left on device", ["node-fatal"]),  # a fault that does not ask for it
@@ -191,12 +192,14 @@ def test_a_changed_disk_is_met_by_a_node_that_starts_late(
     ("kind", "exit_code", "expected"),
     [
         ("memory-limit", 137, []),  # the kernel killed it: it could state no reason
+        ("memory-limit", None, []),  # the fault had started it again before its code was asked for
+        ("disk-full", None, ["node-exited"]),
         ("memory-limit", 1, ["node-exited"]),
         ("disk-full", 137, ["node-exited"]),
     ],
 )
 def test_a_watched_exit_is_judged_by_the_same_rule(
-    tmp_path: Path, kind: str, exit_code: int, expected: list[str]
+    tmp_path: Path, kind: str, exit_code: int | None, expected: list[str]
 ) -> None:
     course = (
         Phase(S, "load-started"),
