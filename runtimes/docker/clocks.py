@@ -9,7 +9,14 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
+from tenacity import (
+    RetryError,
+    Retrying,
+    retry_if_exception_type,
+    retry_if_not_result,
+    stop_after_delay,
+    wait_fixed,
+)
 
 from contracts.arms import ClockWarp
 from contracts.errors import CapabilityError, HarnessError
@@ -30,6 +37,8 @@ _RIGHT = ClockWarp()
 #: A program that was just started has yet to load its libraries.
 _LOADING_PATIENCE_S = 5.0
 _LOADING_INTERVAL_S = 0.05
+_READING_PATIENCE_S = 5.0
+_READING_INTERVAL_S = 0.1
 
 
 class DockerClocks:
@@ -37,10 +46,14 @@ class DockerClocks:
 
     Args:
         pod: gives the pod of a deployed node; raises HarnessError for any other.
+        reading_patience_s: how long a clock that cannot be read is asked again.
     """
 
-    def __init__(self, pod: Callable[[NodeName], Pod]) -> None:
+    def __init__(
+        self, pod: Callable[[NodeName], Pod], reading_patience_s: float = _READING_PATIENCE_S
+    ) -> None:
         self._pod = pod
+        self._reading_patience_s = reading_patience_s
         self._warped: set[NodeName] = set()
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
@@ -66,14 +79,13 @@ class DockerClocks:
         Where the node does not run, it is the clock that it will see.
         """
         pod = self._clocked(f"read the clock of {node}", node)
-        if pod.status() == "running":
-            try:
-                return _read(pod, pod.node_container, CLOCK_IN_NODE)
-            except HarnessError:
-                # Another fault may have ended it while it was asked.
-                if pod.status() == "running":
-                    raise
-        return _read(pod, pod.pause_container, CLOCK_IN_POD)
+        # Other faults end nodes, freeze them and start them again while they are asked.
+        return Retrying(
+            retry=retry_if_exception_type(HarnessError),
+            stop=stop_after_delay(self._reading_patience_s),
+            wait=wait_fixed(_READING_INTERVAL_S),
+            reraise=True,
+        )(_read, pod)
 
     def check(self, pods: Iterable[Pod]) -> None:
         """After the deployment: refuse programs that would go by the true time all the same.
@@ -100,7 +112,10 @@ class DockerClocks:
         return pod
 
 
-def _read(pod: Pod, container: Any, folder: str) -> int:
+def _read(pod: Pod) -> int:
+    runs = pod.status() == "running"
+    container: Any = pod.node_container if runs else pod.pause_container
+    folder = CLOCK_IN_NODE if runs else CLOCK_IN_POD
     environment = clock_environment(f"{folder}/{LIBRARY}", f"{folder}/now", {})
     action = f"read the clock of {pod.spec.name}"
     with engine_action(action, str(container.name)):
