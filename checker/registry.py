@@ -36,6 +36,16 @@ _PLAIN: Final[dict[str, Checker]] = {
 }
 
 
+#: What each checker holds a run to, for people; models speak for themselves.
+PROMISES: Final[dict[str, str]] = {
+    "set-full": "An element that was acknowledged or seen is shown by every read invoked after "
+    "that; nothing is shown twice, nor that nobody had asked to add. Elements that no read was "
+    "invoked for are `unknown`.",
+    "set-full:stale-reads-allowed": "The same, but an element may be missing for a while.",
+    "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged.",
+    "lost-commits": "What was acknowledged stands in the logs at the end, and the logs agree.",
+}
+
 #: Evidence besides the history that a checker cannot do without.
 STATE_EVENTS: Final = "state-events"
 COMMITTED_LOGS: Final = "committed-logs"

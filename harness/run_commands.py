@@ -126,7 +126,8 @@ def check_command(
     path
         Run folder or history file.
     model
-        What a bare history is judged against: register, cas-register, kv, set, set-full or
+        What a bare history is judged against: register, cas-register, multi-register, kv, counter,
+        set, fifo-queue, unordered-queue, mutex, fenced-register, set-full or
         set-full:stale-reads-allowed; by default cas-register.
     history_format
         jsonl, edn or jepsen-log; guessed where it can be.

@@ -48,7 +48,7 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
     """Parts of a history, those with most operations first.
 
     Raises:
-        UsageError: an operation is of a kind that the model does not know.
+        UsageError: an operation is of a kind that the model does not know, or makes no sense to it.
     """
     by_key: dict[str | None, list[PairedOperation]] = {}
     judged = [operation for operation in operations if operation.type != "fail"]
@@ -58,6 +58,13 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
                 f"the model {model.name!r} knows no operation {operation.f!r} "
                 f"(index {operation.index}, key {operation.key})",
                 _fitting_models({operation.f for operation in judged}),
+            )
+        problem = model.problem_with(operation)
+        if problem is not None:
+            raise UsageError(
+                f"the model {model.name!r} cannot judge {operation.f} of index "
+                f"{operation.index}: {problem}",
+                "Judge the history with the model that it was recorded for",
             )
         by_key.setdefault(model.partition(operation), []).append(operation)
     parts = [

@@ -1,18 +1,19 @@
-"""A set: add and remove one element, read all; starts empty."""
+"""A set: add and remove one element, ask for one, read all; starts empty."""
 
 from collections.abc import Collection
 from typing import Any
 
-from checker.models.model import Call, Model
+from checker.models.model import Call, KeyedModel
+from history.records import PairedOperation
 
 
-class ElementSet(Model):
-    """A set whose reads answer every element, in any order."""
+class ElementSet(KeyedModel):
+    """A set whose reads answer every element, in any order, and ``contains`` one of them."""
 
     name = "set"
-    functions = frozenset({"add", "remove", "read"})
+    functions = frozenset({"add", "remove", "read", "contains"})
     initial = frozenset[Any]()
-    pure_functions = frozenset({"read"})
+    pure_functions = frozenset({"read", "contains"})
     answerless_functions = frozenset({"add", "remove"})
     bounded_states = True
 
@@ -20,17 +21,35 @@ class ElementSet(Model):
         """A read answers exactly the elements present; None stands for none."""
         if call.f == "read":
             return not call.known or state == frozenset(call.result or ()), state
+        if call.f == "contains":
+            return not call.known or (call.argument in state) == bool(call.result), state
         if call.f == "add":
             return True, state | {call.argument}
         return True, state - {call.argument}
 
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """A read answers a list."""
+        if operation.f == "read" and not isinstance(operation.result, (list, tuple, type(None))):
+            return f"the answer of a read is a list of elements, and not {operation.result!r}"
+        return None
+
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]
     ) -> frozenset[Call]:
-        """Reads, and open adds of elements that no read answered."""
-        seen = {
-            element for call in known_calls if call.f == "read" for element in call.result or ()
-        }
-        return super().droppable(open_calls, known_calls) | frozenset(
-            call for call in open_calls if call.f == "add" and call.argument not in seen
-        )
+        """Reads, open adds of what no answer shows, open removes of what no answer misses.
+
+        Between the add and the next remove (the remove and the next add) every answer about the
+        element would be of the kind that does not occur; after that nothing is left of the call.
+        """
+        reads = [frozenset(call.result or ()) for call in known_calls if call.f == "read"]
+        asked = [call for call in known_calls if call.f == "contains"]
+        present = {call.argument for call in asked if call.result}.union(*reads)
+        absent = {call.argument for call in asked if not call.result}
+
+        def useful(call: Call) -> bool:
+            if call.f == "add":
+                return call.argument in present
+            element = call.argument
+            return element in absent or any(element not in shown for shown in reads)
+
+        return frozenset(call for call in open_calls if self.is_pure(call) or not useful(call))

@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from typing import Any
 
-from checker.models.model import Call, Model
+from checker.models.model import Call, KeyedModel
+from history.records import PairedOperation
 
 
-class KeyValue(Model):
-    """One key of the store; parts are keys."""
+class KeyValue(KeyedModel):
+    """A string under a key that is put, appended to and got; starts empty."""
 
     name = "kv"
     functions = frozenset({"get", "put", "append"})
@@ -21,6 +22,13 @@ class KeyValue(Model):
             return not call.known or state == (call.result or ""), state
         argument = call.argument or ""
         return True, argument if call.f == "put" else state + argument
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """Everything in the store is text."""
+        told = operation.result if operation.f == "get" else operation.argument
+        if isinstance(told, str | None):
+            return None
+        return f"values are text, and {operation.f} has {told!r}"
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]

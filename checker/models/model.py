@@ -7,7 +7,7 @@ enough. A model must be deterministic, must not change its arguments, and keeps 
 Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (partition hook).
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -28,12 +28,15 @@ class Call(msgspec.Struct, frozen=True):
     result: Any
     #: Whether the answer is known; an open operation (``info``) has none.
     known: bool
+    #: Object that it works on, where objects of several keys are judged as one part; else None.
+    key: str | None = None
 
 
 class Model:
     """Base of all models; a user's own overrides ``name``, ``functions``, ``initial``, ``step``.
 
-    Everything else has a safe default: nothing pure, parts by key, open calls never dropped.
+    Everything else has a safe default: one part, nothing pure, open calls never dropped unless
+    they are pure. A model of one object per key is a ``KeyedModel``.
     """
 
     #: Name in ``splitbrain check --model NAME``.
@@ -59,11 +62,25 @@ class Model:
         raise NotImplementedError
 
     def partition(self, operation: PairedOperation) -> str | None:
-        """Part that the operation belongs to; parts are judged apart.
+        """Part that the operation belongs to; parts are judged apart. Here all are one part.
 
-        Sound only if operations of different parts can never affect each other.
+        A model that declares more must be sure that operations of different parts can never
+        affect each other. Where a part is not one key, calls carry the key of their operation.
         """
-        return operation.key
+        del operation
+        return None
+
+    def answer_of(self, operation: PairedOperation) -> object:
+        """What the result of an ``ok`` operation says to the model; here all of it.
+
+        Answers that say the same should be equal: equal calls are searched as one.
+        """
+        return operation.result
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """What in the operation makes no sense to the model, as a clause; None for nothing."""
+        del operation
+        return None
 
     def is_pure(self, call: Call) -> bool:
         """Whether the call leaves every state in which it may happen as it was.
@@ -81,6 +98,8 @@ class Model:
             words.append("(no answer)")
         elif call.f not in self.answerless_functions:
             words.append(f"-> {text_of(call.result)}")
+        if call.key is not None:
+            words.append(f"(key {call.key})")
         return " ".join(words)
 
     def droppable(
@@ -99,12 +118,66 @@ class Model:
         return frozenset(call for call in open_calls if self.is_pure(call))
 
 
+class KeyedModel(Model):
+    """A model of one object, of which a history holds one per key; keys are judged apart."""
+
+    def partition(self, operation: PairedOperation) -> str | None:
+        """The key: what is done to one object never affects another."""
+        return operation.key
+
+
+class NondeterministicModel(Model):
+    """A model in which a call may lead to several states; override ``steps``, not ``step``.
+
+    A state of the search is the set of states that the object may be in, so ``initial`` is a
+    frozenset of states as well. An answer that rules some of them out is no pure call.
+
+    Source: Porcupine's ``NondeterministicModel`` (the same construction of a power set).
+    """
+
+    def steps(self, state: Any, call: Call) -> Iterable[Any]:
+        """States that the call may lead to from this one; none where it may not happen."""
+        raise NotImplementedError
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """Every state that the call leads to from any of those possible before."""
+        following = frozenset(after for before in state for after in self.steps(before, call))
+        return bool(following), following or state
+
+
 def call_of(operation: PairedOperation, model: Model) -> Call:
     """The call of one operation, ``ok`` or ``info``."""
+    key = None if model.partition(operation) == operation.key else operation.key
     if operation.f in model.answerless_functions:
-        return Call(operation.f, freeze(operation.argument), None, known=True)
-    known = operation.type == "ok"
-    return Call(operation.f, freeze(operation.argument), freeze(operation.result), known=known)
+        return Call(operation.f, freeze(operation.argument), None, known=True, key=key)
+    return Call(
+        f=operation.f,
+        argument=freeze(operation.argument),
+        result=freeze(model.answer_of(operation)) if operation.type == "ok" else None,
+        known=operation.type == "ok",
+        key=key,
+    )
+
+
+def is_list_of(value: object, length: int) -> bool:
+    """Whether a JSON value is a list of so many items."""
+    return isinstance(value, (list, tuple)) and len(cast("Sequence[object]", value)) == length
+
+
+def granted(result: object) -> bool:
+    """Whether a result says that it was done: not false, nor ``[..., ..., false]``."""
+    if isinstance(result, (list, tuple)):
+        parts = cast("Sequence[object]", result)
+        return len(parts) != 3 or parts[2] is not False
+    return result is not False
+
+
+def refused(call: Call) -> bool:
+    """Whether the system answered that it did not do it, for kinds that answer true or false.
+
+    A refusal is an observation: the state did not allow the call.
+    """
+    return call.known and call.result is False
 
 
 def freeze(value: object) -> Hashable:

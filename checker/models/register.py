@@ -6,10 +6,11 @@ A refused compare-and-set is an observation: the value was another one than expe
 from collections.abc import Collection
 from typing import Any, cast
 
-from checker.models.model import Call, Model, text_of
+from checker.models.model import Call, KeyedModel, is_list_of, text_of
+from history.records import PairedOperation
 
 
-class CasRegister(Model):
+class CasRegister(KeyedModel):
     """A register with compare-and-set, answered ``[expected, new, succeeded]``."""
 
     name = "cas-register"
@@ -30,6 +31,12 @@ class CasRegister(Model):
         if succeeded(call):
             return state == expected, new
         return state != expected, state
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """A cas needs the value that it expects and the one that it sets."""
+        if operation.f == "cas" and not is_list_of(operation.argument, 2):
+            return "the argument of a cas is [expected, new]"
+        return None
 
     def is_pure(self, call: Call) -> bool:
         """Reads, refused compare-and-sets, and those that set what they expect."""

@@ -3,15 +3,32 @@
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from checker.models.counter import Counter
 from checker.models.element_set import ElementSet
+from checker.models.fenced_register import FencedRegister
 from checker.models.key_value import KeyValue
 from checker.models.model import Model
+from checker.models.multi_register import MultiRegister
+from checker.models.mutex import Mutex
+from checker.models.queues import FifoQueue, UnorderedQueue
 from checker.models.register import CasRegister, Register
 from contracts.errors import UsageError
 
 #: Every built-in model by its name.
 MODELS: Final[dict[str, Model]] = {
-    model.name: model for model in (Register(), CasRegister(), KeyValue(), ElementSet())
+    model.name: model
+    for model in (
+        Register(),
+        CasRegister(),
+        MultiRegister(),
+        KeyValue(),
+        Counter(),
+        ElementSet(),
+        FifoQueue(),
+        UnorderedQueue(),
+        Mutex(),
+        FencedRegister(),
+    )
 }
 
 

@@ -5,6 +5,7 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 
 import gzip
 
+from checker.registry import history_models
 from tests.bad_input.cause import Arrange, Cause, Chapter, file
 
 REPAIR = "Repair the line, or remove it with its whole operation"
@@ -17,6 +18,7 @@ INVOKE = '{"process": 0, "type": "invoke", "f": "write", "value": 1}'
 OK = '{"process": 0, "type": "ok", "f": "write", "value": 1}'
 CHECK = "check history.jsonl"
 EDN = "check history.edn"
+MODELS = ", ".join(history_models())
 EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
 
 
@@ -399,10 +401,7 @@ HISTORIES = Chapter(
                 "unknown-model",
                 "no such model",
                 f"{CHECK} --model registr",
-                (
-                    "there is no model called 'registr' for a bare history. Choose one of: "
-                    "register, cas-register, kv, set, set-full, set-full:stale-reads-allowed"
-                ),
+                (f"there is no model called 'registr' for a bare history. Choose one of: {MODELS}"),
             ),
             arrange=lines(INVOKE, OK),
         ),
@@ -411,9 +410,8 @@ HISTORIES = Chapter(
             *(
                 f"{CHECK} --model split-brain",
                 (
-                    "there is no model called 'split-brain' for a bare history. Choose one "
-                    "of: register, cas-register, kv, set, set-full, "
-                    "set-full:stale-reads-allowed"
+                    "there is no model called 'split-brain' for a bare history. "
+                    f"Choose one of: {MODELS}"
                 ),
             ),
             arrange=lines(INVOKE, OK),

@@ -64,18 +64,107 @@ def after_kv(state: Any, operation: PairedOperation) -> list[Any]:
 
 
 def after_set(state: Any, operation: PairedOperation) -> list[Any]:
+    known = operation.type == "ok"
     if operation.f == "read":
-        fits = operation.type != "ok" or set(operation.result) == set(state)
-        return [state] if fits else []
+        return [state] if not known or set(operation.result) == set(state) else []
+    if operation.f == "contains":
+        return [state] if not known or operation.result == (operation.argument in state) else []
     if operation.f == "add":
         return [tuple(sorted({*state, operation.argument}))]
     return [tuple(element for element in state if element != operation.argument)]
 
 
+def after_txn(state: Any, operation: PairedOperation) -> list[Any]:
+    """The state is the value of each of the registers x, y and z."""
+    values = dict(zip("xyz", state, strict=True))
+    for place, (f, name, value) in enumerate(operation.argument):
+        if f == "w":
+            values[name] = value
+        elif operation.type == "ok" and operation.result[place] != [f, name, values[name]]:
+            return []
+    return [tuple(values.values())]
+
+
+def after_counter(state: Any, operation: PairedOperation) -> list[Any]:
+    following = state + (operation.argument or 0)
+    told = operation.type == "ok" and operation.f in ("read", "add-and-get")
+    return [] if told and operation.result != following else [following]
+
+
+def after_fifo(state: Any, operation: PairedOperation, capacity: int = 99) -> list[Any]:
+    open_ended = operation.type == "info"
+    if operation.f == "enqueue":
+        if len(state) == capacity:
+            return [state] if open_ended or operation.result is False else []
+        return [] if operation.result is False else [(*state, operation.argument)]
+    if not state:
+        return [state] if open_ended or operation.result is None else []
+    return [state[1:]] if open_ended or operation.result == state[0] else []
+
+
+def after_bounded(state: Any, operation: PairedOperation) -> list[Any]:
+    return after_fifo(state, operation, capacity=2)
+
+
+def after_unordered(state: Any, operation: PairedOperation) -> list[Any]:
+    if operation.f == "enqueue":
+        return [tuple(sorted((*state, operation.argument)))]
+    open_ended = operation.type == "info"
+    if not state:
+        return [state] if open_ended or operation.result is None else []
+    return [
+        state[:place] + state[place + 1 :]
+        for place, element in enumerate(state)
+        if open_ended or element == operation.result
+    ]
+
+
+def after_mutex(state: Any, operation: PairedOperation) -> list[Any]:
+    """The state is the holder, "" for none."""
+    who = operation.argument
+    granted = state == "" if operation.f == "acquire" else state == who
+    if operation.type == "ok" and operation.result != granted:
+        return []
+    if not granted:
+        return [state]
+    return [who if operation.f == "acquire" else ""]
+
+
+def after_fenced(state: Any, operation: PairedOperation) -> list[Any]:
+    """The state is the highest token accepted and the value written with it."""
+    known = operation.type == "ok"
+    if operation.f == "read":
+        return [state] if not known or operation.result == state[1] else []
+    token, value = operation.argument
+    accepted = token >= state[0]
+    if known and operation.result != [token, value, accepted]:
+        return []
+    return [(token, value)] if accepted else [state]
+
+
 AFTER = {
     "register": after_cas_register,
     "cas-register": after_cas_register,
+    "multi-register": after_txn,
     "kv": after_kv,
+    "counter": after_counter,
     "set": after_set,
+    "fifo-queue": after_fifo,
+    "bounded-fifo-queue": after_bounded,
+    "unordered-queue": after_unordered,
+    "mutex": after_mutex,
+    "fenced-register": after_fenced,
 }
-INITIAL: dict[str, Any] = {"register": None, "cas-register": None, "kv": "", "set": ()}
+INITIAL: dict[str, Any] = {
+    "register": None,
+    "cas-register": None,
+    "multi-register": (None, None, None),
+    "kv": "",
+    "counter": 0,
+    "set": (),
+    "fifo-queue": (),
+    "bounded-fifo-queue": (),
+    "unordered-queue": (),
+    "mutex": "",
+    "fenced-register": (0, None),
+}

@@ -4,16 +4,27 @@ Times are small integers, so that ties are frequent.
 """
 
 from random import Random
-from typing import Any
 
 import msgspec
 
 from history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, INITIAL
+from tests.unit.checker.small_operations import ANSWERS, OTHER_ANSWERS, REQUESTS
 
-VALUES = (0, 1, 2)
 #: Share of the histories that are spoiled; some stay valid nevertheless.
-SPOILED = {"register": 0.85, "cas-register": 0.6, "kv": 0.8, "set": 0.6}
+SPOILED = {
+    "register": 0.85,
+    "cas-register": 0.6,
+    "multi-register": 0.75,
+    "kv": 0.8,
+    "counter": 0.55,
+    "set": 0.7,
+    "fifo-queue": 0.65,
+    "bounded-fifo-queue": 0.55,
+    "unordered-queue": 0.65,
+    "mutex": 0.6,
+    "fenced-register": 0.68,
+}
 
 
 def random_history(random: Random, model: str, size_max: int = 9) -> list[PairedOperation]:
@@ -37,7 +48,7 @@ def _skeleton(random: Random, model: str, size: int) -> list[PairedOperation]:
         process = slots[slot]
         start = clock[process] + random.randint(0, 2)
         end: int | None = start + random.choice((0, 1, 2, 3, 6))
-        f, argument = _request(random, model)
+        f, argument = REQUESTS[model](random)
         if random.random() < share_open:
             end = None
             slots[slot] = max(slots) + 1
@@ -65,21 +76,6 @@ def _skeleton(random: Random, model: str, size: int) -> list[PairedOperation]:
     ]
 
 
-def _request(random: Random, model: str) -> tuple[str, Any]:
-    value = random.choice(VALUES)
-    if model == "kv":
-        f = random.choice(("get", "get", "put", "append"))
-        return f, None if f == "get" else "abc"[value]
-    if model == "set":
-        f = random.choice(("read", "read", "add", "add", "remove"))
-        return f, None if f == "read" else value
-    kinds = ("read", "read", "write") if model == "register" else ("read", "write", "cas", "cas")
-    f = random.choice(kinds)
-    if f == "cas":
-        return f, [value, random.choice(VALUES)]
-    return f, None if f == "read" else value
-
-
 def _answered(
     random: Random, operations: list[PairedOperation], model: str
 ) -> list[PairedOperation]:
@@ -97,39 +93,28 @@ def _answered(
     answered = list(operations)
     for _, place in sorted(points):
         operation = operations[place]
-        if operation.type == "info":
-            if random.random() < 0.6:
-                (state,) = AFTER[model](state, operation)
+        if operation.type == "ok":
+            result = ANSWERS[model](random, state, operation)
+            answered[place] = operation = msgspec.structs.replace(operation, result=result)
+        elif random.random() >= 0.6:
             continue
-        result = operation.argument
-        if operation.f in ("read", "get"):
-            result = list(state) if model == "set" else state
-        elif operation.f == "cas":
-            result = [*operation.argument, state == operation.argument[0]]
-        answered[place] = operation = msgspec.structs.replace(operation, result=result)
-        (state,) = AFTER[model](state, operation)
+        state = random.choice(AFTER[model](state, operation))
     return answered
 
 
 def _spoiled(
     random: Random, operations: list[PairedOperation], model: str
 ) -> list[PairedOperation]:
-    """One answer or one interval changed."""
-    completed = [place for place, operation in enumerate(operations) if operation.type == "ok"]
-    telling = [place for place in completed if operations[place].f in ("read", "get", "cas")]
-    if not telling:
+    """One answer changed."""
+    others = {
+        place: found
+        for place, operation in enumerate(operations)
+        if operation.type == "ok" and (found := OTHER_ANSWERS[model](random, operation)) is not None
+    }
+    if not others:
         return operations
-    place = random.choice(telling)
+    place = random.choice(sorted(others))
     spoiled = list(operations)
-    operation = operations[place]
-    result: Any
-    if operation.f == "cas":
-        result = [*operation.argument, not operation.result[2]]
-    elif model == "kv":
-        result = operation.result + random.choice("abc") if random.random() < 0.5 else ""
-    elif model == "set":
-        result = sorted(set(operation.result) ^ {random.choice(VALUES)})
-    else:
-        result = random.choice([None, *VALUES])
-    spoiled[place] = msgspec.structs.replace(operation, result=result)
+    (result,) = others[place]
+    spoiled[place] = msgspec.structs.replace(operations[place], result=result)
     return spoiled

@@ -44,7 +44,9 @@ def copies(relaxed: list[PairedOperation], counts: tuple[int, ...]) -> list[Pair
         msgspec.structs.replace(
             o,
             process=-1 - 2 * o.index - number,
-            result=[*o.argument, True] if o.f == "cas" else o.argument,
+            # It need not happen, but where it does, it does so before its return.
+            type="info",
+            result=None,
         )
         for o, count in zip(relaxed, counts, strict=True)
         for number in range(count)

@@ -83,7 +83,7 @@ def test_an_empty_history_is_no_run_that_proves_nothing(tmp_path: Path) -> None:
     ("kinds", "told"),
     [
         (("put", "get"), "Choose --model kv, which knows all operations of the history."),
-        (("read", "add"), "Choose --model set, which knows"),
+        (("read", "add"), "Choose --model counter or set, which knows"),
         (("enqueue", "read"), "No --model knows all operations of the history; there are register"),
     ],
 )

@@ -35,7 +35,7 @@ def test_the_help_of_model_names_every_model() -> None:
     ("command", "told"),
     [
         ("test", "Kinds: black-hole, bridge,"),
-        ("check", "judged against: register, cas-register, kv"),
+        ("check", "judged against: register, cas-register, multi-register"),
     ],
 )
 def test_the_help_that_is_printed_has_those_texts(

@@ -1,0 +1,59 @@
+"""A counter: add a number to it, read it, or both at one moment; starts at 0."""
+
+from collections.abc import Collection
+from typing import Any
+
+from checker.models.model import Call, KeyedModel
+from history.records import PairedOperation
+
+
+class Counter(KeyedModel):
+    """A counter; ``add`` and ``add-and-get`` take a number of either sign."""
+
+    name = "counter"
+    functions = frozenset({"add", "add-and-get", "read"})
+    initial = 0
+    pure_functions = frozenset({"read"})
+    answerless_functions = frozenset({"add"})
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """Answers are the sum of all that was added by then; None stands for 0."""
+        following = state if call.f == "read" else state + call.argument
+        if call.f == "add" or not call.known:
+            return True, following
+        return following == (call.result or 0), following
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """Arguments and answers are numbers."""
+        if operation.f != "read" and not isinstance(operation.argument, (int, float)):
+            return f"the argument of {operation.f} is a number, and not {operation.argument!r}"
+        if operation.f == "add" or isinstance(operation.result, (int, float, type(None))):
+            return None
+        return f"the answer of {operation.f} is a number, and not {operation.result!r}"
+
+    def is_pure(self, call: Call) -> bool:
+        """Reads, and what adds nothing."""
+        return call.f == "read" or call.argument == 0
+
+    def droppable(
+        self, open_calls: Collection[Call], known_calls: Collection[Call]
+    ) -> frozenset[Call]:
+        """Open calls after which no answer could come any more.
+
+        Where everything is counted up, an answer never exceeds the highest one, so what adds more
+        than that can stand only behind all answers; the same downwards. Where both happen, any
+        open add may have enabled any answer.
+        """
+        answers = [call.result or 0 for call in known_calls if call.f != "add"]
+        if not answers:
+            return frozenset(open_calls)
+        added = [call.argument for call in (*open_calls, *known_calls) if not self.is_pure(call)]
+        lowest, highest = min(answers), max(answers)
+        rising, falling = all(n > 0 for n in added), all(n < 0 for n in added)
+        return frozenset(
+            call
+            for call in open_calls
+            if self.is_pure(call)
+            or (rising and call.argument > highest)
+            or (falling and call.argument < lowest)
+        )

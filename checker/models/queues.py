@@ -1,0 +1,132 @@
+"""Queues: enqueue one element, dequeue one; a dequeue that finds nothing answers None.
+
+``None`` is never an element. An open dequeue may have taken an element that nobody will ever see.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any
+
+from checker.models.model import Call, KeyedModel, NondeterministicModel, granted, refused
+from history.records import PairedOperation
+
+
+class FifoQueue(KeyedModel):
+    """A queue that gives elements out in the order in which they came, and is never full."""
+
+    name = "fifo-queue"
+    functions = frozenset({"enqueue", "dequeue"})
+    initial = ()
+    answerless_functions = frozenset({"enqueue"})
+    #: Elements that it holds at most; None for any number. See ``BoundedFifoQueue``.
+    capacity: int | None = None
+
+    def step(self, state: Any, call: Call) -> tuple[bool, Any]:
+        """A dequeue takes the oldest element; an enqueue is refused by a full queue only."""
+        if call.f == "dequeue":
+            head = state[0] if state else None
+            return not call.known or call.result == head, state[1:]
+        full = self.capacity is not None and len(state) >= self.capacity
+        if refused(call):
+            return full, state
+        return not (full and call.known), state if full else (*state, call.argument)
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """Null is no element, and what is never full refuses nothing."""
+        return _problem(operation, self.name, bounded=self.capacity is not None)
+
+    def is_pure(self, call: Call) -> bool:
+        """A dequeue that found nothing, an enqueue that was refused."""
+        if call.f == "dequeue":
+            return call.known and call.result is None
+        return refused(call)
+
+    def droppable(
+        self, open_calls: Collection[Call], known_calls: Collection[Call]
+    ) -> frozenset[Call]:
+        """Open enqueues of what no answer shows, all open dequeues where no answer needs one.
+
+        An element that no answer shows can go together with the open dequeue that took it, if
+        any: what is left was in the same order. It may have filled the queue, though, where an
+        enqueue was refused. A dequeue makes room for others to come first, to find nothing, or,
+        where there is a capacity, to be accepted.
+        """
+        taken = [call.result for call in known_calls if call.f == "dequeue"]
+        enqueues = [call for call in known_calls if call.f == "enqueue"]
+        was_full = any(refused(call) for call in enqueues)
+        made_room = bool(taken) or (self.capacity is not None and bool(enqueues))
+
+        def useful(call: Call) -> bool:
+            return made_room if call.f == "dequeue" else was_full or call.argument in taken
+
+        return frozenset(call for call in open_calls if not useful(call))
+
+
+class BoundedFifoQueue(FifoQueue):
+    """A queue with a capacity: an enqueue answers false where it is full.
+
+    Base for a user's own, which names the ``capacity``.
+    """
+
+    name = "bounded-fifo-queue"
+    answerless_functions = frozenset()
+
+    def answer_of(self, operation: PairedOperation) -> object:
+        """Of an enqueue, whether it was accepted."""
+        return granted(operation.result) if operation.f == "enqueue" else operation.result
+
+
+class UnorderedQueue(NondeterministicModel, KeyedModel):
+    """A queue that gives out any of its elements; a state is a bag: pairs of element and count."""
+
+    name = "unordered-queue"
+    functions = frozenset({"enqueue", "dequeue"})
+    initial = frozenset({frozenset[Any]()})
+    answerless_functions = frozenset({"enqueue"})
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """Null is no element, and what is never full refuses nothing."""
+        return _problem(operation, self.name, bounded=False)
+
+    def steps(self, state: Any, call: Call) -> Iterable[Any]:
+        """A dequeue takes any element, if there is one; an open one may have taken each."""
+        if call.f == "enqueue":
+            return (_changed(state, call.argument, 1),)
+        if not call.known:
+            return [_changed(state, element, -1) for element, _ in state] or (state,)
+        if call.result is None:
+            return () if state else (state,)
+        present = any(element == call.result for element, _ in state)
+        return (_changed(state, call.result, -1),) if present else ()
+
+    def droppable(
+        self, open_calls: Collection[Call], known_calls: Collection[Call]
+    ) -> frozenset[Call]:
+        """Open enqueues of what no answer shows; all open dequeues where none found nothing.
+
+        An element that no answer shows can go together with the open dequeue that took it. An
+        open dequeue only ever takes something away, which only emptiness can show.
+        """
+        taken = {call.result for call in known_calls if call.f == "dequeue"}
+
+        def useful(call: Call) -> bool:
+            return (None if call.f == "dequeue" else call.argument) in taken
+
+        return frozenset(call for call in open_calls if not useful(call))
+
+
+def _changed(bag: frozenset[tuple[Hashable, int]], element: Hashable, by: int) -> Hashable:
+    """The bag with so many more of one element."""
+    counts = dict(bag)
+    counts[element] = counts.get(element, 0) + by
+    return frozenset((other, count) for other, count in counts.items() if count)
+
+
+def _problem(operation: PairedOperation, name: str, *, bounded: bool) -> str | None:
+    if operation.f != "enqueue":
+        return None
+    if operation.argument is None:
+        return "null cannot be an element: a dequeue answers it where the queue is empty"
+    refusal = operation.type == "ok" and operation.result is False
+    if bounded or not refusal or operation.argument is False:
+        return None
+    return f"{name} is never full and refuses nothing; for a capacity see BoundedFifoQueue"

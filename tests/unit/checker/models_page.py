@@ -1,0 +1,85 @@
+"""Writes ``docs/models-and-checkers.md``: ``python -m tests.unit.checker.models_page``.
+
+The tables come from the models and the registry themselves; a test holds page and code equal.
+"""
+
+from pathlib import Path
+
+from checker.models.model import Model
+from checker.models.registry import MODELS
+from checker.registry import PROMISES, evidence_needed
+
+PAGE = Path(__file__).parents[3] / "docs" / "models-and-checkers.md"
+
+_HEAD = """\
+# Models and checkers
+
+Made by `python -m tests.unit.checker.models_page` from the code; a test holds the two equal.
+
+`splitbrain check FILE --model NAME` judges a history of any origin by a model or a checker that
+needs no more than a history. A run names its checkers in its plan; there, a model is
+`linearizability:NAME`.
+
+## Models
+
+A model is a sequential specification. `valid` is a proof: there is one order of all completed
+operations and some of the open ones (`info`) that is true to real time and that the model allows.
+`invalid` is one too: there is none. Within a history each `key` is an object of its own, and keys
+are judged apart, because every one of these models declares it.
+
+| model | what it is | operations | open operations that are left out |
+|---|---|---|---|
+"""
+
+_BETWEEN = """
+An open operation may have happened at any time since its invocation, or never. The last column says
+which are taken to never have happened: those that no completed answer can have needed. A refused
+compare-and-set, a full queue, a missing element and a counter's value are answers too.
+
+How sure that is: for every model the search is compared with an oracle that tries every order, on
+small histories drawn from linearization points of which about half are spoiled in one answer
+(`tests/unit/checker`); each rule for open operations has a bolder mutant that the oracle refutes.
+A large round is
+
+```
+SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
+    tests/unit/checker/test_search_against_brute_force.py \\
+    -k agrees_with_brute_force --timeout 3600
+```
+
+## Checkers
+
+These look for certain kinds of violations, in time linear in what was read (times log n where
+things are sorted). `valid` says that none of these was found, and no more.
+
+| checker | what it holds a run to | needs besides the history |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    models = [_model_row(model) for model in MODELS.values()]
+    checkers = [_checker_row(name) for name in PROMISES]
+    return _HEAD + "\n".join(models) + "\n" + _BETWEEN + "\n".join(checkers) + "\n"
+
+
+def _model_row(model: Model) -> str:
+    dropped = _first_sentences(type(model).droppable.__doc__)
+    operations = ", ".join(f"`{f}`" for f in sorted(model.functions))
+    what = _first_sentences(type(model).__doc__)
+    return f"| `{model.name}` | {what} | {operations} | {dropped} |"
+
+
+def _checker_row(name: str) -> str:
+    needs = ", ".join(sorted(evidence_needed(name))) or "nothing"
+    return f"| `{name}` | {PROMISES[name]} | {needs} |"
+
+
+def _first_sentences(docstring: str | None) -> str:
+    first = (docstring or "").partition("\n\n")[0]
+    return " ".join(first.split()).replace("``", "`").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

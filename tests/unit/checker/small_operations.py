@@ -1,0 +1,221 @@
+"""What small histories are made of, per model: requests, true answers, and other answers.
+
+``REQUESTS`` draws what is asked, ``ANSWERS`` what a correct object answers in a state, and
+``OTHER_ANSWERS`` an answer that could be a lie, alone in a tuple; None where an operation answers
+nothing that could be one. States are those of ``brute_force``.
+"""
+
+from random import Random
+from typing import Any
+
+from history.records import PairedOperation
+
+VALUES = (0, 1, 2)
+
+
+def ask_register(random: Random) -> tuple[str, Any]:
+    f = random.choice(("read", "read", "write"))
+    return f, None if f == "read" else random.choice(VALUES)
+
+
+def ask_cas(random: Random) -> tuple[str, Any]:
+    f = random.choice(("read", "write", "cas", "cas"))
+    value = random.choice(VALUES)
+    return f, [value, random.choice(VALUES)] if f == "cas" else None if f == "read" else value
+
+
+def answer_cas(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "cas":
+        return [*operation.argument, state == operation.argument[0]]
+    return state if operation.f == "read" else operation.argument
+
+
+def other_cas(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "cas":
+        return ([*operation.argument, not operation.result[2]],)
+    return (random.choice([None, *VALUES]),) if operation.f == "read" else None
+
+
+def ask_txn(random: Random) -> tuple[str, Any]:
+    names = random.choices("xyz", weights=(5, 4, 1), k=random.choice((1, 2, 2, 3)))
+    return "txn", [
+        ["w", name, random.choice(VALUES)] if random.random() < 0.45 else ["r", name, None]
+        for name in names
+    ]
+
+
+def answer_txn(_: Random, state: Any, operation: PairedOperation) -> Any:
+    values = dict(zip("xyz", state, strict=True))
+    answer: list[Any] = []
+    for f, name, value in operation.argument:
+        if f == "w":
+            values[name] = value
+        answer.append([f, name, values[name]])
+    return answer
+
+
+def other_txn(random: Random, operation: PairedOperation) -> Any:
+    reads = [place for place, part in enumerate(operation.result) if part[0] == "r"]
+    if not reads:
+        return None
+    answer = [[*part] for part in operation.result]
+    answer[random.choice(reads)][2] = random.choice([None, *VALUES])
+    return (answer,)
+
+
+def ask_kv(random: Random) -> tuple[str, Any]:
+    f = random.choice(("get", "get", "put", "append"))
+    return f, None if f == "get" else random.choice("abc")
+
+
+def answer_kv(_: Random, state: Any, operation: PairedOperation) -> Any:
+    return state if operation.f == "get" else operation.argument
+
+
+def other_kv(random: Random, operation: PairedOperation) -> Any:
+    if operation.f != "get":
+        return None
+    return (operation.result + random.choice("abc") if random.random() < 0.5 else "",)
+
+
+def ask_counter(random: Random) -> tuple[str, Any]:
+    f = random.choice(("read", "read", "add", "add-and-get"))
+    # Counted up only in half of the histories: one process asks for one sign.
+    return f, None if f == "read" else random.choice((0, 1, 1, 2, 5, -1))
+
+
+def answer_counter(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "add":
+        return operation.argument
+    return state + (operation.argument or 0)
+
+
+def other_counter(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "add":
+        return None
+    return (operation.result + random.choice((-2, -1, 1, 2, 5)),)
+
+
+def ask_set(random: Random) -> tuple[str, Any]:
+    f = random.choice(("read", "contains", "add", "add", "remove"))
+    return f, None if f == "read" else random.choice(VALUES)
+
+
+def answer_set(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "contains":
+        return operation.argument in state
+    return [*state] if operation.f == "read" else operation.argument
+
+
+def other_set(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "contains":
+        return (not operation.result,)
+    if operation.f == "read":
+        return (sorted({*operation.result} ^ {random.choice(VALUES)}),)
+    return None
+
+
+def ask_queue(random: Random) -> tuple[str, Any]:
+    f = random.choice(("enqueue", "dequeue"))
+    return f, None if f == "dequeue" else random.choice((*VALUES, 3, 4))
+
+
+def answer_fifo(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "enqueue":
+        return operation.argument
+    return state[0] if state else None
+
+
+def answer_bounded(random: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "enqueue" and len(state) == 2:
+        return False
+    return answer_fifo(random, state, operation)
+
+
+def answer_unordered(random: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "enqueue":
+        return operation.argument
+    return random.choice(state) if state else None
+
+
+def other_queue(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "enqueue":
+        return None
+    return (random.choice([element for element in (None, *VALUES) if element != operation.result]),)
+
+
+def other_bounded(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "enqueue":
+        return (operation.argument if operation.result is False else False,)
+    return other_queue(random, operation)
+
+
+def ask_mutex(random: Random) -> tuple[str, Any]:
+    return random.choice(("acquire", "acquire", "release")), random.choice("ab")
+
+
+def answer_mutex(_: Random, state: Any, operation: PairedOperation) -> Any:
+    return state == ("" if operation.f == "acquire" else operation.argument)
+
+
+def other_mutex(_: Random, operation: PairedOperation) -> Any:
+    return (not operation.result,)
+
+
+def ask_fenced(random: Random) -> tuple[str, Any]:
+    if random.random() < 0.35:
+        return "read", None
+    return "write", [random.choice((1, 2, 3)), random.choice(VALUES)]
+
+
+def answer_fenced(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "read":
+        return state[1]
+    return [*operation.argument, operation.argument[0] >= state[0]]
+
+
+def other_fenced(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "read":
+        return (random.choice([None, *VALUES]),)
+    return ([*operation.argument, not operation.result[2]],)
+
+
+REQUESTS = {
+    "register": ask_register,
+    "cas-register": ask_cas,
+    "multi-register": ask_txn,
+    "kv": ask_kv,
+    "counter": ask_counter,
+    "set": ask_set,
+    "fifo-queue": ask_queue,
+    "bounded-fifo-queue": ask_queue,
+    "unordered-queue": ask_queue,
+    "mutex": ask_mutex,
+    "fenced-register": ask_fenced,
+}
+ANSWERS = {
+    "register": answer_cas,
+    "cas-register": answer_cas,
+    "multi-register": answer_txn,
+    "kv": answer_kv,
+    "counter": answer_counter,
+    "set": answer_set,
+    "fifo-queue": answer_fifo,
+    "bounded-fifo-queue": answer_bounded,
+    "unordered-queue": answer_unordered,
+    "mutex": answer_mutex,
+    "fenced-register": answer_fenced,
+}
+OTHER_ANSWERS = {
+    "register": other_cas,
+    "cas-register": other_cas,
+    "multi-register": other_txn,
+    "kv": other_kv,
+    "counter": other_counter,
+    "set": other_set,
+    "fifo-queue": other_queue,
+    "bounded-fifo-queue": other_bounded,
+    "unordered-queue": other_queue,
+    "mutex": other_mutex,
+    "fenced-register": other_fenced,
+}
