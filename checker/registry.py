@@ -11,7 +11,7 @@ from typing import Final
 from checker.evidence import Evidence
 from checker.linearizability.check import check as check_linearizability
 from checker.lost_commits import check as check_lost_commits
-from checker.models.registry import MODELS, model_named
+from checker.models.registry import MODELS, knows, model_named
 from checker.set_full import check as check_set_full
 from checker.split_brain import check as check_split_brain
 from checker.verdict import CheckResult
@@ -87,7 +87,7 @@ def history_checker(model: str) -> str:
         UsageError: there is no model of this name that needs nothing but a history.
     """
     names = history_models()
-    if model in MODELS:
+    if knows(model):
         return f"{_LINEARIZABILITY}{_SEPARATOR}{model}"
     if model in names:
         return model

@@ -8,6 +8,7 @@ from checker.evidence import Evidence
 from checker.registry import history_checker
 from checker.verdict import merge
 from harness.checking import Limits, check_all
+from harness.own_models import make_known
 from harness.results import RESULTS_SCHEMA, Results, exit_code
 from harness.timeline import acknowledged_epochs, outcome_counts
 from history import importers
@@ -26,8 +27,8 @@ def judge_history(
 
     Args:
         path: the history's file.
-        model: what to judge against: ``cas-register``, or a checker that needs nothing but a
-            history, ``set-full``.
+        model: what to judge against: ``cas-register``, a user's own model
+            (``path/to/file.py:Name``), or a checker that needs nothing but a history, ``set-full``.
         history_format: see ``history.importers.load``.
         limits: what the checker may use.
         give_up: see ``harness.checking.check_all``.
@@ -36,6 +37,7 @@ def judge_history(
         HarnessError: the history cannot be read.
         UsageError: there is no such model.
     """
+    make_known(model)
     name = history_checker(model)
     loaded = importers.load(path, history_format)
     try:

@@ -18,6 +18,7 @@ from checker.verdict import CheckResult, Verdict, merge
 from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness import workers
+from harness.own_models import make_known
 from harness.workers import PartOutcome
 
 _PART_FUNCTION = "harness.checking:check_one_part"
@@ -51,6 +52,7 @@ class _Job(msgspec.Struct, frozen=True):
 def check_one_part(payload: tuple[Part, str], budget: Budget) -> PartResult:
     """In a worker: judge one part of a history for linearizability."""
     part, model = payload
+    make_known(model)
     return check_part(part, model, budget)
 
 

@@ -128,7 +128,8 @@ def check_command(
     model
         What a bare history is judged against: register, cas-register, multi-register, kv, counter,
         set, fifo-queue, unordered-queue, mutex, fenced-register, set-full or
-        set-full:stale-reads-allowed; by default cas-register.
+        set-full:stale-reads-allowed; by default cas-register. Or a model of one's own:
+        path/to/file.py:Name.
     history_format
         jsonl, edn or jepsen-log; guessed where it can be.
     json
@@ -138,7 +139,9 @@ def check_command(
     """
     from checker.registry import history_checker
     from harness.commands import check
+    from harness.own_models import make_known
 
+    make_known(model or _MODEL)
     history_checker(model or _MODEL)
     if path.is_dir() and (model or history_format):
         option = "--model" if model else "--format"

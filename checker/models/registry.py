@@ -1,4 +1,7 @@
-"""Models by name, for the command line and for workloads."""
+"""Models by name, for the command line and for workloads.
+
+Users' own are loaded elsewhere (``harness.own_models``): this room reads no files.
+"""
 
 from collections.abc import Set as AbstractSet
 from typing import Final
@@ -32,18 +35,33 @@ MODELS: Final[dict[str, Model]] = {
 }
 
 
+#: Models that users wrote, by the name that they are asked for: ``path/to/file.py:Name``. Whoever
+#: may read files puts them here.
+_OWN: Final[dict[str, Model]] = {}
+
+
+def add_own(name: str, model: Model) -> None:
+    """Make a user's model known to this process."""
+    _OWN[name] = model
+
+
+def knows(name: str) -> bool:
+    """Whether there is a model of that name, built in or a user's."""
+    return name in MODELS or name in _OWN
+
+
 def models_with(functions: AbstractSet[str]) -> tuple[str, ...]:
     """Names of the built-in models that know all these kinds of operations."""
     return tuple(name for name, model in MODELS.items() if functions <= model.functions)
 
 
 def model_named(name: str) -> Model:
-    """The built-in model of that name.
+    """The model of that name, built in or a user's.
 
     Raises:
         UsageError: there is none.
     """
-    model = MODELS.get(name)
+    model = MODELS.get(name) or _OWN.get(name)
     if model is None:
         raise UsageError(
             f"there is no model called {name!r}", f"Choose one of: {', '.join(MODELS)}"

@@ -10,6 +10,7 @@ from checker.models.registry import MODELS
 from checker.registry import PROMISES, evidence_needed
 
 PAGE = Path(__file__).parents[3] / "docs" / "models-and-checkers.md"
+OWN_MODEL = PAGE.parent / "models" / "max_register.py"
 
 _HEAD = """\
 # Models and checkers
@@ -47,6 +48,19 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
     -k agrees_with_brute_force --timeout 3600
 ```
 
+### A model of one's own
+
+`splitbrain check FILE --model path/to/file.py:Name` takes any model. The file is run as it is, also
+in the workers that judge; this one is `docs/models/max_register.py`:
+
+```python
+@OWN@```
+
+A state must be hashable and a step must change nothing. Where a call may lead to several states,
+derive from `NondeterministicModel` and write `steps`. The rest has safe defaults and is told in
+`checker/models/model.py`: `is_pure`, `droppable`, `bounded_states`, `partition`, `problem_with`,
+`answer_of`.
+
 ## Checkers
 
 These look for certain kinds of violations, in time linear in what was read (times log n where
@@ -61,7 +75,8 @@ def page() -> str:
     """The whole page."""
     models = [_model_row(model) for model in MODELS.values()]
     checkers = [_checker_row(name) for name in PROMISES]
-    return _HEAD + "\n".join(models) + "\n" + _BETWEEN + "\n".join(checkers) + "\n"
+    between = _BETWEEN.replace("@OWN@", OWN_MODEL.read_text(encoding="utf-8"))
+    return _HEAD + "\n".join(models) + "\n" + between + "\n".join(checkers) + "\n"
 
 
 def _model_row(model: Model) -> str:
