@@ -1,9 +1,12 @@
+from collections import Counter
+from itertools import cycle
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
-from checker import set_full
+from checker import set_full, set_sightings
 from checker.set_full import check
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Unlimited
@@ -217,28 +220,41 @@ def test_the_linear_algorithm_agrees_with_the_definitions_taken_literally() -> N
 
 
 def never_seen_again_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def see(element: Any, shown_by: PairedOperation) -> None:
-        original(element, shown_by)
-        element.seen_until = -1
-
-    original = set_full._see
-    monkeypatch.setattr(set_full, "_see", see)
+    monkeypatch.setattr(set_full, "last_sights", lambda *_: {})
 
 
 def known_by_sight_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    def see(element: Any, shown_by: PairedOperation) -> None:
-        known = element.known
-        original(element, shown_by)
-        element.known = known
+    def sights(*_: Any) -> Any:
+        first, repeating = original(*_)
+        # They are still elements, but nobody returns to tell of them.
+        late = {e: msgspec.structs.replace(read, end=10_000) for e, read in first.items()}
+        return late, repeating
 
-    original = set_full._see
-    monkeypatch.setattr(set_full, "_see", see)
+    original = set_sightings._first_sights
+    monkeypatch.setattr(set_sightings, "_first_sights", sights)
 
 
 def ties_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        set_full, "bisect_right", lambda starts, known: sum(s < known for s in starts)
+        set_sightings, "bisect_right", lambda starts, known: sum(s < known for s in starts)
     )
+    # What it then calls missing cannot be named, which is no point here.
+    monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
+
+
+class CountsNothing(Counter[Any]):
+    def update(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+def early_sights_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sight by a read that was not due to show the element makes up for one that was."""
+    kinds = cycle([Counter, CountsNothing])
+
+    def counter() -> Counter[Any]:
+        return next(kinds)()
+
+    monkeypatch.setattr(set_sightings, "Counter", counter)
     # What it then calls missing cannot be named, which is no point here.
     monkeypatch.setattr(set_full, "_missing", lambda *_, **__: {"sentence": ""})
 
@@ -249,7 +265,13 @@ def presence_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "mutate",
-    [never_seen_again_forgotten, known_by_sight_forgotten, ties_ordered, presence_not_judged],
+    [
+        never_seen_again_forgotten,
+        known_by_sight_forgotten,
+        ties_ordered,
+        early_sights_counted,
+        presence_not_judged,
+    ],
 )
 def test_a_mutant_disagrees_with_the_definitions(
     monkeypatch: pytest.MonkeyPatch, mutate: Any

@@ -1,0 +1,159 @@
+"""Counts which reads of a set showed which elements, in passes over whole reads.
+
+What is done for every element read is done by set operations, never by a loop of ours: a read of a
+hundred thousand elements is one difference of two sets. A loop runs over first sights, and over
+what is missing at the end. So the work is linear in the total of elements read, whatever is lost.
+
+Equal times are concurrent: a read is *due* to show an element only if it was invoked after the
+element was known. Source: issue 7, item 9.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from checker.models.model import freeze
+from history.records import PairedOperation
+
+#: Called with the number of elements that are about to be looked at; raises when the budget ends.
+Poll = Callable[[int], None]
+
+
+class Sightings(msgspec.Struct, frozen=True):
+    """What the reads of one set say about its elements."""
+
+    #: Element -> the first read to return that showed it.
+    first: dict[Hashable, PairedOperation]
+    #: Element -> how many reads showed it.
+    total: Counter[Hashable]
+    #: Element -> since when every read must show it: acknowledged, or seen; ns.
+    known: dict[Hashable, int]
+    #: Element that is known -> how many reads were due to show it and did not; only where any did.
+    missing: dict[Hashable, int]
+    #: Elements that are known and that no read was due to show.
+    not_due: frozenset[Hashable]
+    #: Reads that showed an element more than once.
+    repeating: tuple[PairedOperation, ...]
+
+
+def elements_of(read: PairedOperation) -> list[Hashable]:
+    """What a read shows, in its order, hashable."""
+    result: list[Any] = read.result or []
+    try:
+        set(result)
+    except TypeError:
+        return [freeze(element) for element in result]
+    return result
+
+
+def count_sightings(
+    reads: Sequence[PairedOperation], acknowledged: Mapping[Hashable, int], poll: Poll
+) -> Sightings:
+    """Judge every element against every read that was due to show it.
+
+    Args:
+        reads: completed reads of one set.
+        acknowledged: element -> when its add was acknowledged, ns.
+        poll: see ``Poll``.
+    """
+    first, repeating = _first_sights(reads, poll)
+    known = dict(acknowledged)
+    for element, read in first.items():
+        end = _end(read)
+        if known.get(element, end) >= end:
+            known[element] = end
+    by_start = sorted(reads, key=lambda read: read.start)
+    newly_known = sorted(known, key=known.__getitem__)
+    position = 0
+    must_show: set[Hashable] = set()
+    total: Counter[Hashable] = Counter()
+    #: Sightings by reads that were not due to show the element.
+    early: Counter[Hashable] = Counter()
+    for read, shown in _shown(by_start, poll):
+        while position < len(newly_known) and known[newly_known[position]] < read.start:
+            must_show.add(newly_known[position])
+            position += 1
+        total.update(shown)
+        early.update(shown - must_show)
+    starts = [read.start for read in by_start]
+    missing: dict[Hashable, int] = {}
+    for element, since in known.items():
+        due = len(starts) - bisect_right(starts, since)
+        lacking = due - (total[element] - early[element])
+        if lacking:
+            missing[element] = lacking
+    return Sightings(
+        first=first,
+        total=total,
+        known=known,
+        missing=missing,
+        not_due=frozenset(newly_known[position:]),
+        repeating=repeating,
+    )
+
+
+def last_sights(
+    reads: Sequence[PairedOperation], elements: Collection[Hashable], poll: Poll
+) -> dict[Hashable, int]:
+    """When the last read to return that showed each of these elements did so, ns."""
+    found: dict[Hashable, int] = {}
+    wanted = set(elements)
+    for read, shown in _shown(sorted(reads, key=_end, reverse=True), poll):
+        if not wanted:
+            break
+        met = wanted & shown
+        wanted -= met
+        found.update(dict.fromkeys(met, _end(read)))
+    return found
+
+
+def first_misses(
+    reads: Sequence[PairedOperation], since: Mapping[Hashable, int], poll: Poll
+) -> dict[Hashable, PairedOperation]:
+    """The earliest read invoked after its time that does not show each of these elements."""
+    found: dict[Hashable, PairedOperation] = {}
+    wanted = dict(since)
+    for read, shown in _shown(sorted(reads, key=lambda read: (read.start, read.index)), poll):
+        for element in [e for e, time in wanted.items() if read.start > time and e not in shown]:
+            found[element] = read
+            del wanted[element]
+        if not wanted:
+            break
+    return found
+
+
+def _first_sights(
+    reads: Sequence[PairedOperation], poll: Poll
+) -> tuple[dict[Hashable, PairedOperation], tuple[PairedOperation, ...]]:
+    """Who showed each element first, and who showed any twice."""
+    first: dict[Hashable, PairedOperation] = {}
+    repeating: list[PairedOperation] = []
+    seen: set[Hashable] = set()
+    for read in sorted(reads, key=_end):
+        poll(len(read.result or ()))
+        elements = elements_of(read)
+        shown = set(elements)
+        if len(shown) < len(elements):
+            repeating.append(read)
+        new = shown - seen
+        if new:
+            seen |= new
+            # In the order in which the read shows them, which is the same in every run.
+            first.update((element, read) for element in elements if element in new)
+    return first, tuple(repeating)
+
+
+def _shown(
+    reads: Sequence[PairedOperation], poll: Poll
+) -> Iterator[tuple[PairedOperation, set[Hashable]]]:
+    for read in reads:
+        poll(len(read.result or ()))
+        yield read, set(elements_of(read))
+
+
+def _end(read: PairedOperation) -> int:
+    assert read.end is not None, f"the read of index {read.index} is ok and has no end"
+    return read.end
