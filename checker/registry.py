@@ -1,28 +1,46 @@
 """Checkers by name, so that workloads can name who judges them.
 
 A name is a checker, or a checker and its option after a colon: ``linearizability:cas-register``,
-``set-full``, ``set-full:stale-reads-allowed``, ``split-brain``, ``lost-commits``. A checker that
+``set-full``, ``set-full:stale-reads-allowed``, ``bank:total=100``, ``split-brain``. A checker that
 crashes is the caller's business: it must make ``unknown`` of it.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
+from checker.bank import check as check_bank
+from checker.counter_bounds import check as check_counter_bounds
 from checker.evidence import Evidence
+from checker.fencing_tokens import check as check_fencing_tokens
 from checker.linearizability.check import check as check_linearizability
 from checker.lost_commits import check as check_lost_commits
 from checker.models.registry import MODELS, knows, model_named
+from checker.queue_totals import check as check_queue_totals
+from checker.sessions import check as check_sessions
 from checker.set_full import check as check_set_full
 from checker.split_brain import check as check_split_brain
+from checker.unique_ids import check as check_unique_ids
 from checker.verdict import CheckResult
 from contracts.budget import Budget
 from contracts.errors import UsageError
+from history.records import PairedOperation
 
 #: Judges one run.
 Checker = Callable[[Evidence, Budget], CheckResult]
 
+#: Judges the operations of one run, and looks at nothing else.
+_OperationsChecker = Callable[[tuple[PairedOperation, ...], Budget], CheckResult]
+
 _LINEARIZABILITY: Final = "linearizability"
 _SEPARATOR: Final = ":"
+
+_BANK_TOTAL: Final = "bank:total="
+
+
+def _of_operations(check: _OperationsChecker) -> Checker:
+    return lambda evidence, budget: check(evidence.operations, budget)
+
 
 _PLAIN: Final[dict[str, Checker]] = {
     "set-full": lambda evidence, budget: check_set_full(
@@ -31,6 +49,18 @@ _PLAIN: Final[dict[str, Checker]] = {
     "set-full:stale-reads-allowed": lambda evidence, budget: check_set_full(
         evidence.operations, budget, faults=evidence.faults, stale_reads_allowed=True
     ),
+    "counter-bounds": _of_operations(check_counter_bounds),
+    "bank": _of_operations(check_bank),
+    "bank:negative-balances-allowed": _of_operations(
+        partial(check_bank, negative_balances_allowed=True)
+    ),
+    "queue-totals": _of_operations(check_queue_totals),
+    "queue-totals:duplicates-allowed": _of_operations(
+        partial(check_queue_totals, duplicates_allowed=True)
+    ),
+    "unique-ids": _of_operations(check_unique_ids),
+    "sessions": _of_operations(check_sessions),
+    "fencing": _of_operations(check_fencing_tokens),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
 }
@@ -42,6 +72,22 @@ PROMISES: Final[dict[str, str]] = {
     "that; nothing is shown twice, nor that nobody had asked to add. Elements that no read was "
     "invoked for are `unknown`.",
     "set-full:stale-reads-allowed": "The same, but an element may be missing for a while.",
+    "counter-bounds": "Every read of a counter lies between what was surely and what was possibly "
+    "added by then.",
+    "bank": "Every read of all balances (`read` answers `{account: balance}`) shows one total: "
+    "that of `bank:total=100`, else the one that most reads show. No balance is below zero.",
+    "bank:negative-balances-allowed": "The same, but for the last sentence.",
+    "queue-totals": "What was acknowledged is dequeued before the queue is found empty, nothing "
+    "more often than it was enqueued, and nothing that nobody enqueued. What nobody looked for is "
+    "`unknown`.",
+    "queue-totals:duplicates-allowed": "The same for queues that deliver at least once.",
+    "unique-ids": "No two `generate` answer the same id.",
+    "sessions": "Each process reads what it read or wrote before, or something newer (monotonic "
+    "reads, read your writes): of growing sets, and of registers whose written values are all "
+    "distinct. Other keys are `unknown`.",
+    "fencing": "No guarded `write` is accepted with a lower token than one accepted "
+    "before it was invoked. Two believed holders of the lock, and a token that was given out "
+    "twice, are observations.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged.",
     "lost-commits": "What was acknowledged stands in the logs at the end, and the logs agree.",
 }
@@ -89,7 +135,7 @@ def history_checker(model: str) -> str:
     names = history_models()
     if knows(model):
         return f"{_LINEARIZABILITY}{_SEPARATOR}{model}"
-    if model in names:
+    if model in names or _bank_total(model) is not None:
         return model
     raise UsageError(
         f"there is no model called {model!r} for a bare history",
@@ -108,8 +154,27 @@ def checker_named(name: str) -> Checker:
         model_named(model)
         return lambda evidence, budget: check_linearizability(evidence.operations, model, budget)
     checker = _PLAIN.get(name)
+    total = _bank_total(name)
+    if total is not None:
+        return _of_operations(partial(check_bank, total=total))
     if checker is None:
         raise UsageError(
             f"there is no checker called {name!r}", f"Choose one of: {', '.join(checker_names())}"
         )
     return checker
+
+
+def _bank_total(name: str) -> int | None:
+    """The total that ``bank:total=N`` names, None for other names.
+
+    Raises:
+        UsageError: it is no whole number.
+    """
+    if not name.startswith(_BANK_TOTAL):
+        return None
+    try:
+        return int(name.removeprefix(_BANK_TOTAL))
+    except ValueError:
+        raise UsageError(
+            f"the total in {name!r} is no whole number", "Write it as in bank:total=100"
+        ) from None

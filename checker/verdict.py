@@ -26,7 +26,7 @@ def merge(verdicts: Iterable[Verdict]) -> Verdict:
 class CheckResult(msgspec.Struct, frozen=True):
     """Result of one checker on one run; JSON-ready apart from nothing."""
 
-    #: ``linearizability``, ``set-full``, ``split-brain``, ``lost-commits``.
+    #: Its name as in ``checker.registry``, apart from options.
     checker: str
     verdict: Verdict
     #: One English sentence: what was found, or why nothing could be said.

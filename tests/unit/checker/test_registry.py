@@ -2,7 +2,12 @@ import pytest
 
 from checker.evidence import Evidence
 from checker.models.registry import MODELS
-from checker.registry import checker_named, checker_names, linearizability_model
+from checker.registry import (
+    checker_named,
+    checker_names,
+    history_checker,
+    linearizability_model,
+)
 from checker.verdict import Verdict
 from contracts.budget import Unlimited
 from contracts.errors import UsageError
@@ -39,5 +44,15 @@ def test_a_named_checker_judges() -> None:
     assert result.verdict is Verdict.INVALID
 
 
+def test_the_total_of_a_bank_is_part_of_its_name() -> None:
+    assert history_checker("bank:total=-5") == "bank:total=-5"
+    for name in ("bank:total=", "bank:total=ten", "bank:total=1.5"):
+        with pytest.raises(UsageError, match="is no whole number"):
+            checker_named(name)
+
+
 def test_the_models_of_the_command_line_are_there() -> None:
-    assert {"register", "cas-register", "kv", "set"} <= set(MODELS)
+    assert set(MODELS) == {
+        *("register", "cas-register", "multi-register", "kv", "counter", "set"),
+        *("fifo-queue", "unordered-queue", "mutex", "fenced-register"),
+    }

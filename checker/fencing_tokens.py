@@ -1,0 +1,139 @@
+"""Whether fencing tokens fence: no write is accepted with a token lower than an earlier one.
+
+A guarded ``write`` has the argument ``[token, value]`` and the answer ``[token, value, accepted]``.
+*Earlier* is one that was accepted and had returned before this one was invoked; equal times are
+concurrent. Unanswered writes accuse nobody. n log n.
+
+That two clients believed to hold the lock at one time is an observation: leases run out, clocks
+differ, and fencing is there for that. An ``acquire`` that was granted begins such a belief when it
+returns, the same process' ``release`` ends it when it is invoked; an acquire may answer its token,
+and one that was given out twice is an observation too.
+
+Finds less than the model ``fenced-register`` (no value is looked at), at any size.
+Source: Kleppmann 2016, "How to do distributed locking"; issue 7, item 1.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Any
+
+from checker.findings import Findings, Undecided, by_key, end_of, number_of, of_key
+from checker.models.model import granted, is_list_of
+from checker.verdict import CheckResult
+from contracts.budget import Budget
+from history.records import PairedOperation
+
+_KINDS = ("lower-token-accepted",)
+_OBSERVED = ("two-believed-holders", "token-repeated")
+
+
+def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
+    """Judge all guarded objects of a history, by key."""
+    findings = Findings("fencing", budget, _KINDS, _OBSERVED)
+    relevant = [o for o in operations if o.f in ("write", "acquire", "release")]
+
+    def judge() -> tuple[dict[str, Any], str, str | None]:
+        accepted = refused = acquired = 0
+        for members in by_key(relevant).values():
+            answered = [o for o in members if o.f == "write" and o.type == "ok"]
+            passed = [write for write in answered if granted(write.result)]
+            accepted += len(passed)
+            refused += len(answered) - len(passed)
+            _judge_writes(passed, findings)
+            acquired += _observe_holders(members, findings)
+        figures = {"accepted": accepted, "refused": refused, "acquired": acquired}
+        nothing = None if accepted else "No guarded write was ever accepted: nothing to judge."
+        return figures, f"None of {accepted:,} accepted writes had an outdated token.", nothing
+
+    return findings.conclude(judge)
+
+
+def _judge_writes(accepted: Sequence[PairedOperation], findings: Findings) -> None:
+    """Go through the writes by start, beside the highest token that had returned by then."""
+    by_end = sorted(accepted, key=end_of)
+    position = 0
+    highest: tuple[int | float, PairedOperation] | None = None
+    for write in sorted(accepted, key=lambda write: (write.start, write.index)):
+        findings.poll()
+        while position < len(by_end) and end_of(by_end[position]) < write.start:
+            earlier = by_end[position]
+            token = _token(earlier)
+            if highest is None or token > highest[0]:
+                highest = token, earlier
+            position += 1
+        token = _token(write)
+        if highest is not None and token < highest[0]:
+            findings.note(
+                "lower-token-accepted",
+                [highest[1], write],
+                lambda write=write, token=token, highest=highest: (
+                    f"The write of index {write.index}{of_key(write.key)} was accepted with token "
+                    f"{token}, after token {highest[0]} had been (index {highest[1].index})."
+                ),
+            )
+
+
+def _token(write: PairedOperation) -> int | float:
+    if not is_list_of(write.argument, 2):
+        raise Undecided(f"the write of index {write.index} has no argument [token, value]")
+    return number_of(write, write.argument[0])
+
+
+def _observe_holders(members: Sequence[PairedOperation], findings: Findings) -> int:
+    """Beliefs that overlap, and tokens that came twice; returns how many acquires were granted."""
+    released: dict[int, list[PairedOperation]] = {}
+    for operation in sorted(members, key=_index):
+        if operation.f == "release" and operation.type != "fail":
+            released.setdefault(operation.process, []).append(operation)
+    acquires = [o for o in members if o.f == "acquire" and o.type == "ok" and granted(o.result)]
+    # The latest end of a belief so far, and whose it is; None for one that never ended.
+    latest: tuple[float, PairedOperation] | None = None
+    tokens: dict[int | float, PairedOperation] = {}
+    for acquire in sorted(acquires, key=end_of):
+        findings.poll()
+        if latest is not None and latest[0] > end_of(acquire) and _of_others(latest[1], acquire):
+            _note_holders(findings, latest[1], acquire)
+        releases = released.get(acquire.process, [])
+        following = bisect_right(releases, acquire.index, key=_index)
+        until = releases[following].start if following < len(releases) else inf
+        if latest is None or until > latest[0]:
+            latest = until, acquire
+        token: object = acquire.result
+        if isinstance(token, (int, float)) and not isinstance(token, bool):
+            earlier = tokens.setdefault(token, acquire)
+            if earlier is not acquire:
+                _note_repeated(findings, earlier, acquire, token)
+    return len(acquires)
+
+
+def _of_others(first: PairedOperation, second: PairedOperation) -> bool:
+    return first.process != second.process
+
+
+def _index(operation: PairedOperation) -> int:
+    return operation.index
+
+
+def _note_holders(findings: Findings, holder: PairedOperation, other: PairedOperation) -> None:
+    findings.note(
+        "two-believed-holders",
+        [holder, other],
+        lambda: (
+            f"Process {other.process} acquired the lock{of_key(other.key)} (index {other.index}) "
+            f"while process {holder.process} believed to hold it (index {holder.index})."
+        ),
+    )
+
+
+def _note_repeated(
+    findings: Findings, earlier: PairedOperation, later: PairedOperation, token: float
+) -> None:
+    findings.note(
+        "token-repeated",
+        [earlier, later],
+        lambda: (
+            f"Token {token}{of_key(later.key)} was given out twice: at index {earlier.index} and "
+            f"at index {later.index}."
+        ),
+    )

@@ -1,0 +1,139 @@
+"""Collects what a checker finds, counted in full and named in part, and makes its result. Pure.
+
+Must never make ``valid`` of a judgement that was cut short: a budget that ends, or an operation
+that makes no sense to the checker, is ``unknown`` with its reason.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from checker.evidence import describe_operation
+from checker.verdict import CheckResult, Verdict
+from contracts.budget import Budget
+from history.records import PairedOperation
+
+#: Violations, and observations, of each kind that are told one by one.
+NAMED_MAX = 20
+#: Steps between two looks at the budget.
+POLL_INTERVAL = 4096
+
+
+class Undecided(Exception):
+    """Nothing can be said; carries the reason, a clause."""
+
+
+class Findings:
+    """What one checker finds in one history.
+
+    Args:
+        checker: its name, for the result.
+        budget: looked at by ``poll``.
+        kinds: kinds of violations, most telling first.
+        harmless: kinds that are observations only.
+    """
+
+    def __init__(
+        self, checker: str, budget: Budget, kinds: Sequence[str], harmless: Sequence[str] = ()
+    ) -> None:
+        self._checker = checker
+        self._budget = budget
+        self._kinds = tuple(kinds)
+        self._harmless = tuple(harmless)
+        self._until_poll = 0
+        self._named: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *harmless)}
+        #: Kind -> how many there are.
+        self.counts = dict.fromkeys(self._named, 0)
+
+    def poll(self) -> None:
+        """Look at the budget every ``POLL_INTERVAL`` calls, the first one included.
+
+        Raises:
+            Undecided: it ended.
+        """
+        if self._until_poll == 0:
+            self._until_poll = POLL_INTERVAL
+            reason = self._budget.exhausted()
+            if reason is not None:
+                raise Undecided(reason)
+        self._until_poll -= 1
+
+    def note(
+        self,
+        kind: str,
+        operations: Sequence[PairedOperation],
+        sentence: Callable[[], str],
+        count: int = 1,
+    ) -> None:
+        """Count a finding, or several told at once; of a kind ``NAMED_MAX`` are described."""
+        self.counts[kind] += count
+        if len(self._named[kind]) == NAMED_MAX:
+            return
+        self._named[kind].append(
+            {
+                "kind": kind,
+                "key": operations[0].key,
+                "sentence": sentence(),
+                "operations": [
+                    {"index": operation.index, "text": describe_operation(operation)}
+                    for operation in operations
+                ],
+            }
+        )
+
+    def conclude(self, judge: Callable[[], tuple[dict[str, Any], str, str | None]]) -> CheckResult:
+        """Run the judgement and make its result.
+
+        Args:
+            judge: notes findings; returns figures, why all is well where nothing was found, and
+                why nothing can be said then, if so.
+        """
+        try:
+            figures, well, undecided = judge()
+        except Undecided as reason:
+            return CheckResult(self._checker, Verdict.UNKNOWN, f"Not finished: {reason}.")
+        wrong = [kind for kind in self._kinds if self.counts[kind]]
+        verdict, reason = Verdict.VALID, well
+        if wrong:
+            verdict = Verdict.INVALID
+            told = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)
+            reason = f"{told}: {self._named[wrong[0]][0]['sentence']}"
+        elif undecided is not None:
+            verdict, reason = Verdict.UNKNOWN, undecided
+        return CheckResult(
+            checker=self._checker,
+            verdict=verdict,
+            reason=reason,
+            figures={**figures, **self.counts},
+            violations=tuple(found for kind in wrong for found in self._named[kind]),
+            observations=tuple(found for kind in self._harmless for found in self._named[kind]),
+        )
+
+
+def by_key(operations: Sequence[PairedOperation]) -> Mapping[str | None, list[PairedOperation]]:
+    """Operations of each key, in their order."""
+    found: dict[str | None, list[PairedOperation]] = {}
+    for operation in operations:
+        found.setdefault(operation.key, []).append(operation)
+    return found
+
+
+def number_of(operation: PairedOperation, value: object) -> int | float:
+    """A value that must be a number.
+
+    Raises:
+        Undecided: it is none.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise Undecided(f"{describe_operation(operation)} needs a number, and not {value!r}")
+
+
+def end_of(operation: PairedOperation) -> int:
+    """Return time of a completed operation, ns."""
+    assert operation.end is not None, f"operation {operation.index} is ok and has no end"
+    return operation.end
+
+
+def of_key(key: str | None) -> str:
+    """`` of key a``, nothing where there is no key."""
+    return "" if key is None else f" of key {key}"

@@ -1,0 +1,203 @@
+"""Whether a queue gives out what was put in: nothing lost, nothing twice, nothing else; linear.
+
+- *lost*: acknowledged, never dequeued by anybody, although a dequeue invoked after that found the
+  queue empty. As many of these as there are unanswered dequeues may have been taken by them.
+- *duplicated*: dequeued more often than somebody asked to enqueue it.
+- *phantom*: dequeued although nobody had asked to enqueue it by then.
+
+A ``dequeue`` answers an element, or null where it found nothing; a ``drain`` answers a list of all
+that it took until it found nothing. Elements that nobody dequeued, and after which nobody found the
+queue empty, are ``unknown``: nobody looked. No order is looked at: that is for the models
+``fifo-queue`` and ``unordered-queue``. Source: Jepsen's total-queue.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from checker.findings import NAMED_MAX, Findings, Undecided, by_key, end_of, of_key
+from checker.models.model import freeze, text_of
+from checker.verdict import CheckResult
+from contracts.budget import Budget
+from history.records import PairedOperation
+
+_TAKES = frozenset({"dequeue", "drain"})
+_FIGURES: tuple[str, ...] = ("acknowledged", "dequeued", "taken-unanswered", "never-looked-for")
+
+
+class _Queue(msgspec.Struct):
+    """What was done to one queue, by element."""
+
+    #: Enqueues that may have happened.
+    attempted: Counter[Hashable]
+    #: Element -> the first of them to be invoked.
+    first_enqueue: dict[Hashable, PairedOperation]
+    #: Enqueues that were acknowledged.
+    acknowledged: list[tuple[Hashable, PairedOperation]]
+    #: Enqueues that certainly did not happen.
+    failed: dict[Hashable, PairedOperation]
+    taken: Counter[Hashable]
+    #: Element -> the first dequeue of it to return.
+    first_taken: dict[Hashable, PairedOperation]
+    #: The latest invocation of one that found the queue empty.
+    empty: PairedOperation | None
+    #: How many dequeues have no answer; None where a drain has none, which may be any number.
+    unanswered: int | None
+
+
+def check(
+    operations: Iterable[PairedOperation], budget: Budget, *, duplicates_allowed: bool = False
+) -> CheckResult:
+    """Judge all queues of a history.
+
+    Args:
+        operations: ``enqueue``, ``dequeue`` and ``drain`` operations; others are not looked at.
+        budget: polled; ``unknown`` when it ends.
+        duplicates_allowed: a duplicate is an observation, for queues that deliver at least once.
+    """
+    kinds, harmless = ("lost", "phantom"), ("duplicated",)
+    findings = Findings(
+        "queue-totals",
+        budget,
+        kinds if duplicates_allowed else (*kinds, *harmless),
+        harmless if duplicates_allowed else (),
+    )
+    relevant = [o for o in operations if o.f in _TAKES or o.f == "enqueue"]
+
+    def judge() -> tuple[dict[str, Any], str, str | None]:
+        figures: dict[str, int] = dict.fromkeys(_FIGURES, 0)
+        for members in by_key(relevant).values():
+            queue = _gather(members, findings)
+            figures["acknowledged"] += len(queue.acknowledged)
+            figures["dequeued"] += queue.taken.total()
+            _judge_taken(queue, findings)
+            _judge_lost(queue, findings, figures)
+        undecided = None
+        if not relevant:
+            undecided = "Nothing was enqueued or dequeued, so there is nothing to judge."
+        elif figures["never-looked-for"]:
+            undecided = (
+                f"{figures['never-looked-for']:,} of {figures['acknowledged']:,} acknowledged "
+                "elements were not dequeued, and nobody found the queue empty after they were."
+            )
+        well = f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
+        return figures, well, undecided
+
+    return findings.conclude(judge)
+
+
+def _gather(members: Sequence[PairedOperation], findings: Findings) -> _Queue:
+    queue = _Queue(Counter(), {}, [], {}, Counter(), {}, None, 0)
+    for operation in members:
+        findings.poll()
+        if operation.f == "enqueue":
+            _add_enqueue(queue, operation)
+        elif operation.type == "info":
+            open_drain = operation.f == "drain" or queue.unanswered is None
+            queue.unanswered = None if open_drain else (queue.unanswered or 0) + 1
+        elif operation.type == "ok":
+            for value in _elements(operation):
+                findings.poll()
+                queue.taken[value] += 1
+                known = queue.first_taken.setdefault(value, operation)
+                if end_of(operation) < end_of(known):
+                    queue.first_taken[value] = operation
+            found_nothing = operation.f == "drain" or operation.result is None
+            if found_nothing and (queue.empty is None or operation.start > queue.empty.start):
+                queue.empty = operation
+    return queue
+
+
+def _add_enqueue(queue: _Queue, operation: PairedOperation) -> None:
+    value = freeze(operation.argument)
+    # Refused by a full queue: it did not happen either.
+    refused = operation.type == "ok" and operation.result is False and value is not False
+    if operation.type == "fail" or refused:
+        queue.failed.setdefault(value, operation)
+        return
+    queue.attempted[value] += 1
+    known = queue.first_enqueue.setdefault(value, operation)
+    if operation.start < known.start:
+        queue.first_enqueue[value] = operation
+    if operation.type == "ok":
+        queue.acknowledged.append((value, operation))
+
+
+def _elements(operation: PairedOperation) -> Iterator[Hashable]:
+    result: object = operation.result
+    if operation.f == "dequeue":
+        if result is not None:
+            yield freeze(result)
+        return
+    if not isinstance(result, (list, tuple, type(None))):
+        raise Undecided(f"the drain of index {operation.index} answered no list")
+    for element in cast("Sequence[object]", result or ()):
+        yield freeze(element)
+
+
+def _judge_taken(queue: _Queue, findings: Findings) -> None:
+    for value, times in queue.taken.items():
+        taken = queue.first_taken[value]
+        asked = queue.attempted[value]
+        enqueue = queue.first_enqueue.get(value)
+        if enqueue is None:
+            failed = queue.failed.get(value)
+            why = "although nobody ever asked to enqueue it"
+            if failed is not None:
+                why = f"although its enqueue certainly did not happen (index {failed.index})"
+            _note(findings, "phantom", value, [taken], f"was dequeued {why}")
+        elif end_of(taken) < enqueue.start:
+            why = f"was dequeued before its enqueue was invoked (index {enqueue.index})"
+            _note(findings, "phantom", value, [taken, enqueue], why)
+        if asked and times > asked:
+            why = f"was dequeued {times:,} times and enqueued {asked:,} times at most"
+            _note(findings, "duplicated", value, [enqueue or taken, taken], why)
+
+
+def _judge_lost(queue: _Queue, findings: Findings, figures: dict[str, int]) -> None:
+    left = Counter(queue.taken)
+    missing: list[tuple[Hashable, PairedOperation]] = []
+    never_looked_for = 0
+    # A dequeue of one of several equal elements is held to have taken what was acknowledged first:
+    # so no more is called lost than surely is.
+    for value, enqueue in sorted(queue.acknowledged, key=lambda pair: end_of(pair[1])):
+        if left[value]:
+            left[value] -= 1
+        elif queue.empty is None or end_of(enqueue) >= queue.empty.start:
+            never_looked_for += 1
+        else:
+            missing.append((value, enqueue))
+    figures["never-looked-for"] += never_looked_for
+    unanswered = len(missing) if queue.unanswered is None else queue.unanswered
+    figures["taken-unanswered"] += min(unanswered, len(missing))
+    lost = len(missing) - unanswered
+    if lost > 0 and queue.empty is not None:
+        value, enqueue = missing[0]
+        told = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"
+        if len(missing) > 1:
+            told = f"{len(missing):,} elements{of_key(enqueue.key)} were acknowledged"
+            told += f" ({text_of(value)} and others)"
+        but = f", and the {unanswered:,} dequeues without answer can have taken no more than that"
+        sentence = (
+            f"{told}, never dequeued, and the queue was found empty after that "
+            f"(index {queue.empty.index}){but if unanswered else ''}: {lost:,} lost."
+        )
+        named = [enqueue for _, enqueue in missing[:NAMED_MAX]]
+        findings.note("lost", [*named, queue.empty], lambda: sentence, lost)
+
+
+def _note(
+    findings: Findings,
+    kind: str,
+    value: Hashable,
+    operations: Sequence[PairedOperation],
+    what: str,
+) -> None:
+    taken = operations[-1] if kind == "duplicated" else operations[0]
+    findings.note(
+        kind,
+        operations,
+        lambda: f"Element {text_of(value)}{of_key(taken.key)} {what} (index {taken.index}).",
+    )

@@ -1,0 +1,169 @@
+"""Whether the sessions on one register agree with any order of its versions.
+
+Where every written value is distinct, a value is a version. A process that read one version and
+then another says that the second is newer (monotonic reads); one that wrote a version, was told so
+and then read another says the same (read your writes); a compare-and-set says it of what it
+replaced. Nothing is newer than itself, and the beginning is older than all: a circle of such words
+is a violation, though not which session broke its guarantee, if it takes several to close it.
+
+Assumes that a register has one order of versions. Linear, apart from what is in circles.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+import networkx as nx
+
+from checker.evidence import cas_succeeded
+from checker.findings import Findings, of_key
+from checker.models.model import freeze, is_list_of, text_of
+from history.records import PairedOperation
+
+_MONOTONIC_READS = "monotonic-reads"
+_READ_YOUR_WRITES = "read-your-writes"
+_CAS = "cas"
+#: Words of one circle that are told.
+_TOLD_MAX = 6
+#: Ways around a tangle of versions that are looked at for a short one.
+_EDGES_TRIED_MAX = 20
+
+
+class _Word(NamedTuple):
+    """Who says that one version is newer than another."""
+
+    guarantee: str
+    first: PairedOperation
+    second: PairedOperation
+
+
+#: Older version -> newer version -> who said so first.
+_Order = dict[Hashable, dict[Hashable, _Word]]
+
+
+def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> str | None:
+    """Judge a register; why it cannot be judged, if so.
+
+    Args:
+        members: ``read``, ``write`` and ``cas`` of one key in the order of their index, not failed.
+        findings: where violations go.
+    """
+    written = Counter(value for o in members if (value := _written(o)) is not _NOTHING)
+    repeated = next((value for value, times in written.items() if times > 1), _NOTHING)
+    if repeated is not _NOTHING:
+        return f"the value {text_of(repeated)} was written more than once"
+    if None in written:
+        return "null was written, which is also what stands there before any write"
+    order = _order_of(members, findings)
+    for older, newer in order.items():
+        word = newer.pop(None, None)
+        if word is not None:
+            _note_circle([word], [older, None], findings)
+    circles: nx.DiGraph[Hashable] = nx.DiGraph()
+    circles.add_edges_from(_edges_in_circles(order))
+    for component in nx.strongly_connected_components(circles):
+        if len(component) > 1:
+            around = _shortest_circle(circles, component)
+            _note_circle([order[a][b] for a, b in pairwise(around)], around, findings)
+    return None
+
+
+def _shortest_circle(
+    circles: "nx.DiGraph[Hashable]", component: Collection[Hashable]
+) -> list[Hashable]:
+    """One short way around, from a version back to itself."""
+    best: list[Hashable] = []
+    edges = ((a, b) for a, b in circles.edges(component) if b in component)
+    for older, newer in islice(edges, _EDGES_TRIED_MAX):
+        # The stubs leave the keyword arguments of backends untyped.
+        back: list[Hashable] = nx.shortest_path(  # pyright: ignore[reportUnknownMemberType]
+            circles, newer, older
+        )
+        if not best or len(back) < len(best):
+            best = back
+    return [best[-1], *best]
+
+
+class _Nothing:
+    """No value at all, as opposed to null."""
+
+
+_NOTHING = _Nothing()
+
+
+def _written(operation: PairedOperation) -> Hashable:
+    """The value that an operation writes, or may have written; ``_NOTHING`` for none."""
+    if operation.f == "write":
+        return freeze(operation.argument)
+    if operation.f == "cas" and is_list_of(operation.argument, 2):
+        expected, new = (freeze(value) for value in operation.argument)
+        happened = operation.type == "info" or cas_succeeded(operation.result)
+        if happened and expected != new:
+            return new
+    return _NOTHING
+
+
+def _order_of(members: Sequence[PairedOperation], findings: Findings) -> _Order:
+    order: _Order = {}
+    #: Process -> what it read last, or did since then: version, the operation, the guarantee.
+    known: dict[int, list[tuple[Hashable, PairedOperation, str]]] = {}
+    for operation in members:
+        findings.poll()
+        if operation.type != "ok":
+            continue
+        mine = known.setdefault(operation.process, [])
+        if operation.f == "read":
+            version = freeze(operation.result)
+            for earlier, by, guarantee in mine:
+                if earlier != version:
+                    word = _Word(guarantee, by, operation)
+                    order.setdefault(earlier, {}).setdefault(version, word)
+            mine[:] = [(version, operation, _MONOTONIC_READS)]
+        elif (written := _written(operation)) is not _NOTHING:
+            mine.append((written, operation, _READ_YOUR_WRITES))
+            if operation.f == "cas":
+                replaced = freeze(operation.argument[0])
+                word = _Word(_CAS, operation, operation)
+                order.setdefault(replaced, {}).setdefault(written, word)
+    return order
+
+
+def _edges_in_circles(order: _Order) -> list[tuple[Hashable, Hashable]]:
+    """What is left of the order when the oldest versions are taken away until there are none."""
+    older = Counter(version for newer in order.values() for version in newer)
+    free = [version for version in order if not older[version]]
+    left = dict(order)
+    while free:
+        for version in left.pop(free.pop(), {}):
+            older[version] -= 1
+            if not older[version]:
+                free.append(version)
+    return [(version, newer) for version in left for newer in left[version]]
+
+
+def _note_circle(words: Sequence[_Word], versions: Sequence[Hashable], findings: Findings) -> None:
+    guarantees = {word.guarantee for word in words}
+    kind = _READ_YOUR_WRITES if _READ_YOUR_WRITES in guarantees else _MONOTONIC_READS
+    told = [_told(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)]
+    involved = {o.index: o for word in words[:_TOLD_MAX] for o in (word.first, word.second)}
+    more = f". And {len(told) - _TOLD_MAX:,} more" if len(told) > _TOLD_MAX else ""
+    findings.note(
+        kind,
+        [*involved.values()],
+        lambda: (
+            f"{'. '.join(told[:_TOLD_MAX])}{more}. No order of the versions"
+            f"{of_key(words[0].first.key)} allows {'that' if len(words) == 1 else 'all of these'}."
+        ),
+    )
+
+
+def _told(word: _Word, older: Hashable, newer: Hashable) -> str:
+    first, second = word.first, word.second
+    if word.guarantee == _CAS:
+        return f"Index {first.index} replaced {text_of(older)} by {text_of(newer)}"
+    verb = "read" if word.guarantee == _MONOTONIC_READS else "wrote"
+    return (
+        f"Process {first.process} {verb} {text_of(older)} (index {first.index}) and later read "
+        f"{text_of(newer)} (index {second.index})"
+    )

@@ -1,0 +1,106 @@
+"""Session guarantees, process by process: monotonic reads, and read your writes; linear.
+
+- *monotonic reads*: what a process has read, or something newer, it reads from then on.
+- *read your writes*: a process reads what it wrote itself and was told of, or something newer.
+
+Nothing is asked of what different processes see at one time, so a system that reads from followers
+can keep both. Kinds of objects are told apart by what their reads answer:
+
+- Sets that only grow (``add``; reads answer lists): every element that is due must be shown.
+- Registers (``write``, ``cas``) whose written values are all distinct: see
+  ``checker.session_versions``.
+
+Other keys cannot be judged, and where nothing is wrong the verdict is ``unknown`` then.
+Source: Terry et al. 1994, "Session guarantees for weakly consistent replicated data".
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from checker.findings import Findings, by_key, of_key
+from checker.models.model import freeze, text_of
+from checker.session_versions import judge_versions
+from checker.set_sightings import elements_of
+from checker.verdict import CheckResult
+from contracts.budget import Budget
+from history.records import PairedOperation
+
+MONOTONIC_READS = "monotonic-reads"
+READ_YOUR_WRITES = "read-your-writes"
+
+
+def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
+    """Judge all processes of a history on every key."""
+    findings = Findings("sessions", budget, (MONOTONIC_READS, READ_YOUR_WRITES))
+    happened = [operation for operation in operations if operation.type != "fail"]
+
+    def judge() -> tuple[dict[str, Any], str, str | None]:
+        not_judged: list[str] = []
+        reads = 0
+        keys = by_key(happened)
+        for key, members in keys.items():
+            in_order = sorted(members, key=lambda operation: operation.index)
+            problem = _judge_key(in_order, findings)
+            reads += sum(o.f == "read" and o.type == "ok" for o in members)
+            if problem is not None:
+                not_judged.append(f"{of_key(key).strip() or 'the history'}: {problem}")
+        figures = {"keys": len(keys), "keys-not-judged": len(not_judged), "reads": reads}
+        undecided = None
+        if not_judged:
+            undecided = (
+                f"{len(not_judged):,} of {len(keys):,} keys cannot be judged, {not_judged[0]}."
+            )
+        elif not reads:
+            undecided = "Nothing was ever read, so there is nothing to judge."
+        return figures, f"None of {reads:,} reads goes back behind its own session.", undecided
+
+    return findings.conclude(judge)
+
+
+def _judge_key(members: Sequence[PairedOperation], findings: Findings) -> str | None:
+    """Judge one key; why it cannot be, if so."""
+    findings.poll()
+    kinds = {operation.f for operation in members}
+    answers = [o.result for o in members if o.f == "read" and o.type == "ok"]
+    are_lists = all(isinstance(answer, (list, tuple, type(None))) for answer in answers)
+    if kinds <= {"read", "write", "cas"} and not (kinds == {"read"} and are_lists):
+        return judge_versions(members, findings)
+    if kinds <= {"read", "add"}:
+        if not are_lists:
+            return "its adds are to no set, for reads answer no lists"
+        _judge_set(members, findings)
+        return None
+    return f"sessions cannot tell what {', '.join(sorted(kinds - {'read'}))} leaves behind"
+
+
+def _judge_set(members: Sequence[PairedOperation], findings: Findings) -> None:
+    """Go through each process, with all that it must read from now on."""
+    due_by_process: dict[int, dict[Hashable, PairedOperation]] = {}
+    for operation in members:
+        findings.poll()
+        if operation.type != "ok":
+            continue
+        due = due_by_process.setdefault(operation.process, {})
+        if operation.f == "add":
+            due[freeze(operation.argument)] = operation
+            continue
+        shown = set(elements_of(operation))
+        missing = due.keys() - shown
+        for value in [value for value in due if value in missing] if missing else ():
+            # Told once; it is due again once the process has read it again.
+            _note_missing(value, due.pop(value), operation, findings)
+        due.update(dict.fromkeys(shown.difference(due), operation))
+
+
+def _note_missing(
+    value: Hashable, why: PairedOperation, read: PairedOperation, findings: Findings
+) -> None:
+    own = why.f == "add"
+    findings.note(
+        READ_YOUR_WRITES if own else MONOTONIC_READS,
+        [why, read],
+        lambda: (
+            f"Process {read.process} {'added' if own else 'read'} element {text_of(value)}"
+            f"{of_key(read.key)} (index {why.index}) and missed it later (index {read.index})."
+        ),
+    )

@@ -1,0 +1,262 @@
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import pytest
+
+from checker import session_versions, sessions
+from checker.sessions import check
+from checker.verdict import CheckResult, Verdict
+from contracts.budget import Unlimited
+from history.records import PairedOperation
+from tests.unit.checker.operations import operation
+
+
+def read(value: Any, start: int, process: int, **fields: Any) -> PairedOperation:
+    return operation("read", None, value, start=start, end=start + 1, process=process, **fields)
+
+
+def write(value: Any, start: int, process: int, **fields: Any) -> PairedOperation:
+    end = fields.pop("end", start + 1)
+    return operation("write", value, start=start, end=end, process=process, **fields)
+
+
+def cas(old: Any, new: Any, start: int, process: int) -> PairedOperation:
+    done = [old, new, True]
+    return operation("cas", [old, new], done, start=start, end=start + 1, process=process)
+
+
+def add(value: Any, start: int, process: int, **fields: Any) -> PairedOperation:
+    return operation("add", value, start=start, end=start + 1, process=process, **fields)
+
+
+def judged(*operations: PairedOperation) -> CheckResult:
+    return check(operations, Unlimited())
+
+
+def kinds(*operations: PairedOperation) -> list[str]:
+    return [found["kind"] for found in judged(*operations).violations]
+
+
+WRITES = write(1, 0, 9), write(2, 2, 9)
+
+
+# --- registers --------------------------------------------------------------------------------
+
+
+def test_stale_reads_that_never_go_back_are_valid() -> None:
+    """Not linearizable: both processes read an old value after a newer one was acknowledged."""
+    stale = read(None, 4, 1), read(1, 6, 1), read(1, 8, 2), read(2, 10, 2), read(2, 12, 9)
+    assert judged(*WRITES, *stale).verdict is Verdict.VALID
+
+
+def test_a_process_that_reads_an_older_version_again_violates_monotonic_reads() -> None:
+    result = judged(*WRITES, read(2, 4, 1), read(1, 6, 1), read(2, 8, 1))
+    assert [found["kind"] for found in result.violations] == ["monotonic-reads"]
+    sentence = result.violations[0]["sentence"]
+    assert "Process 1 read 2 (index 4) and later read 1 (index 6)" in sentence
+    assert "Process 1 read 1 (index 6) and later read 2 (index 8)" in sentence
+    assert sentence.endswith("No order of the versions of key a allows all of these.")
+
+
+def test_two_processes_that_disagree_on_the_order_violate_monotonic_reads() -> None:
+    apart = read(1, 4, 1), read(2, 6, 1), read(2, 4, 2), read(1, 6, 2)
+    assert kinds(*WRITES, *apart) == ["monotonic-reads"]
+
+
+def test_reading_nothing_after_something_goes_back_to_the_beginning() -> None:
+    result = judged(*WRITES, read(2, 4, 1), read(None, 6, 1))
+    (found,) = result.violations
+    assert found["sentence"] == (
+        "Process 1 read 2 (index 4) and later read nothing (index 6). "
+        "No order of the versions of key a allows that."
+    )
+
+
+def test_a_process_that_does_not_read_what_it_wrote_violates_read_your_writes() -> None:
+    assert kinds(write(1, 0, 1), read(None, 2, 1)) == ["read-your-writes"]
+    # The process itself read 1 as something older than its own 2.
+    assert kinds(write(1, 0, 9), read(1, 2, 1), write(2, 4, 1), read(1, 6, 1)) == []
+    circle = read(1, 2, 1), cas(1, 2, 4, 1), read(1, 6, 1)
+    assert kinds(write(1, 0, 9), *circle) == ["read-your-writes"]
+
+
+def test_a_newer_value_than_ones_own_is_no_violation() -> None:
+    assert judged(write(1, 0, 1), write(2, 2, 2), read(2, 4, 1)).verdict is Verdict.VALID
+
+
+def test_an_unanswered_write_need_not_be_read() -> None:
+    assert kinds(write(1, 0, 1, end=None), read(None, 4, 2)) == []
+
+
+def test_a_write_that_failed_never_was() -> None:
+    failed = write(1, 0, 1, outcome="fail"), write(1, 2, 1), read(1, 4, 1)
+    assert judged(*failed).verdict is Verdict.VALID
+
+
+def test_reads_alone_tell_versions_or_elements_by_their_answers() -> None:
+    assert kinds(read(1, 0, 1), read(2, 2, 1), read(1, 4, 1)) == ["monotonic-reads"]
+    assert kinds(read([1], 0, 1), read([1, 2], 2, 1), read([2], 4, 1)) == ["monotonic-reads"]
+
+
+def test_what_a_cas_replaced_is_older() -> None:
+    swapped = write(1, 0, 9), cas(1, 2, 2, 9), read(2, 4, 1), read(1, 6, 1)
+    assert kinds(*swapped) == ["monotonic-reads"]
+
+
+def test_a_long_circle_is_told_in_few_words() -> None:
+    count = 40
+    writes = [write(n, n, 99) for n in range(count)]
+    pairs = [read((n + step) % count, 100 + n + step, n) for n in range(count) for step in (0, 1)]
+    result = judged(*writes, *pairs)
+    (found,) = result.violations
+    assert len(found["sentence"]) < 1000
+    assert "And 34 more." in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("operations", "why"),
+    [
+        ((write(1, 0, 1), write(1, 2, 2), read(1, 4, 1)), "1 was written more than once"),
+        ((write(None, 0, 1), read(None, 4, 1)), "null was written"),
+        ((operation("enqueue", 1, start=0, end=1),), "cannot tell what enqueue leaves behind"),
+        ((add(1, 0, 1), read(1, 2, 1)), "its adds are to no set"),
+        ((), "Nothing was ever read"),
+    ],
+)
+def test_what_cannot_be_judged_is_unknown(
+    operations: tuple[PairedOperation, ...], why: str
+) -> None:
+    result = judged(*operations)
+    assert result.verdict is Verdict.UNKNOWN
+    assert why in result.reason
+
+
+def test_a_violation_on_one_key_stands_beside_a_key_that_cannot_be_judged() -> None:
+    unclear = write(1, 0, 1, key="b"), write(1, 2, 1, key="b")
+    result = judged(*unclear, write(1, 4, 1), read(None, 6, 1))
+    assert result.verdict is Verdict.INVALID
+    assert result.figures["keys-not-judged"] == 1
+
+
+# --- growing sets -----------------------------------------------------------------------------
+
+
+def test_reads_that_only_grow_are_valid() -> None:
+    grown = add(1, 0, 9), read([], 2, 1), read([1], 4, 1), add(2, 6, 1), read([2, 1], 8, 1)
+    assert judged(*grown).verdict is Verdict.VALID
+
+
+def test_an_element_that_a_process_read_and_then_misses_violates_monotonic_reads() -> None:
+    result = judged(add(1, 0, 9), read([1], 2, 1), read([], 4, 1), read([], 6, 1))
+    assert [found["sentence"] for found in result.violations] == [
+        "Process 1 read element 1 of key a (index 2) and missed it later (index 4)."
+    ]
+
+
+def test_an_element_that_a_process_added_and_misses_violates_read_your_writes() -> None:
+    assert kinds(add(1, 0, 1), read([], 2, 1)) == ["read-your-writes"]
+    assert kinds(add(1, 0, 1), read([], 2, 2)) == []
+
+
+def test_an_element_is_due_again_once_it_was_read_again() -> None:
+    again = read([1], 2, 1), read([], 4, 1), read([1], 6, 1), read([], 8, 1)
+    assert kinds(add(1, 0, 9), *again) == ["monotonic-reads"] * 2
+
+
+# --- against the definition taken literally ---------------------------------------------------
+
+
+def random_sessions(random: Random) -> list[PairedOperation]:
+    """Some processes that write, replace and read versions 1, 2, ... of one register."""
+    fresh = 0
+    operations: list[PairedOperation] = []
+    for start in range(0, 2 * random.randint(3, 8), 2):
+        process = random.randint(1, 3)
+        f = random.choice(("read", "read", "write", "cas"))
+        if f == "read":
+            operations.append(read(random.choice([None, 1, 2, 3]), start, process))
+            continue
+        fresh += 1
+        if f == "write":
+            operations.append(write(fresh, start, process))
+        else:
+            replaced = random.choice([value for value in (None, 7, 1, 2, 3) if value != fresh])
+            operations.append(cas(replaced, fresh, start, process))
+    return operations
+
+
+def some_order_fits(operations: list[PairedOperation]) -> bool:
+    """Try every order of the versions, the beginning always being the oldest."""
+    versions = {o.result for o in operations if o.f == "read"} | {
+        value for o in operations if o.f != "read" for value in (*flat(o.argument),)
+    }
+    return any(
+        fits(operations, {version: age for age, version in enumerate((None, *order))})
+        for order in permutations(versions - {None})
+    )
+
+
+def flat(argument: Any) -> list[Any]:
+    return argument if isinstance(argument, list) else [argument]
+
+
+def fits(operations: list[PairedOperation], age: dict[Any, int]) -> bool:
+    newest: dict[int, int] = {}
+    for o in operations:
+        if o.f == "read":
+            if age[o.result] < newest.get(o.process, 0):
+                return False
+            newest[o.process] = age[o.result]
+            continue
+        if o.f == "cas" and age[o.argument[0]] >= age[o.argument[1]]:
+            return False
+        written = age[flat(o.argument)[-1]]
+        newest[o.process] = max(newest.get(o.process, 0), written)
+    return True
+
+
+def test_circles_agree_with_trying_every_order_of_the_versions() -> None:
+    random = Random("sessions")
+    verdicts = []
+    for _ in range(1500):
+        operations = random_sessions(random)
+        expected = some_order_fits(operations)
+        found = judged(*operations)
+        assert bool(found.violations) != expected, operations
+        verdicts.append(expected)
+    assert 0.2 < sum(verdicts) / len(verdicts) < 0.8
+
+
+# --- mutants ----------------------------------------------------------------------------------
+
+
+def circles_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_versions, "_edges_in_circles", lambda _: [])
+
+
+def every_edge_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_versions, "_order_of", lambda *_: {})
+
+
+def versions_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "judge_versions", lambda *_: None)
+
+
+def sets_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_judge_set", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [circles_not_looked_for, every_edge_taken_away, versions_not_judged, sets_not_judged],
+)
+def test_a_mutant_misses_a_planted_violation(mutate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = (
+        (*WRITES, read(2, 4, 1), read(1, 6, 1), read(2, 8, 1)),
+        (write(1, 0, 1), read(None, 2, 1)),
+        (add(1, 0, 1), read([], 2, 1)),
+    )
+    assert all(kinds(*one) for one in planted)
+    mutate(monkeypatch)
+    assert not all(kinds(*one) for one in planted)
