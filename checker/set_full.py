@@ -80,6 +80,9 @@ def check(
         if operation.f == "add":
             adds.setdefault(operation.key, []).append(operation)
         elif operation.f == "read" and operation.type == "ok":
+            if not isinstance(operation.result, (list, tuple, type(None))):
+                reason = f"the read of index {operation.index} answered no list of elements"
+                return CheckResult("set-full", Verdict.UNKNOWN, f"Not finished: {reason}.")
             reads.setdefault(operation.key, []).append(operation)
     losses = Losses(fault_spans(faults))
     findings = no_findings(losses)

@@ -417,6 +417,33 @@ HISTORIES = Chapter(
             arrange=lines(INVOKE, OK),
         ),
         Cause(
+            *("own-model-missing", "a model of one's own that is not there"),
+            *(
+                f"{CHECK} --model models/mine.py:Mine",
+                "there is no file models/mine.py. Name a Python file that holds a model",
+            ),
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            *("own-model-broken", "a model of one's own that is no Python"),
+            *(
+                f"{CHECK} --model history.py:Mine",
+                (
+                    "history.py cannot be run: SyntaxError: '(' was never closed (history.py, "
+                    "line 1). Repair the file; it is Python"
+                ),
+            ),
+            arrange=lines("class Mine(", name="history.py"),
+        ),
+        Cause(
+            *("bank-total", "a total that is no number"),
+            *(
+                f"{CHECK} --model bank:total=ten",
+                "the total in 'bank:total=ten' is no whole number. Write it as in bank:total=100",
+            ),
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
             *(
                 "unknown-format",
                 "no such format",

@@ -45,8 +45,29 @@ A large round is
 ```
 SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
     tests/unit/checker/test_search_against_brute_force.py \\
-    -k agrees_with_brute_force --timeout 3600
+    tests/unit/checker/test_droppable_rules.py \\
+    -k "agrees_with_brute_force or never_changes_the_verdict" --timeout 3600
 ```
+
+### Operations and their answers
+
+| operation | argument | answer of an `ok` |
+|---|---|---|
+| `read` | null | the value, null for none; of a set a list; of a bank `{account: balance}` |
+| `write`, `put`, `append`, `add`, `remove` | the value or element | not looked at |
+| `write` of `fenced-register` | `[token, value]` | `[token, value, accepted]` |
+| `cas` | `[expected, new]` | `[expected, new, succeeded]` |
+| `get`, `contains` | null; the element | the text; true or false |
+| `txn` | a list of `["r", name, null]` and `["w", name, value]` | the same, reads filled in |
+| `add`, `add-and-get` of a counter | a number of either sign | not looked at; the value after it |
+| `enqueue` | the element, never null | false where a queue with a capacity is full |
+| `dequeue` | null | the element, null where the queue is empty |
+| `drain` (`queue-totals`) | null | a list of all that it took until the queue was empty |
+| `acquire`, `release` | who asks, or null | false where refused; an `acquire` may tell its token |
+| `generate` | null | the id |
+
+A refusal is an answer: it was `ok` and saw why not. What certainly did not happen for another
+reason is a `fail`, and is removed.
 
 ### A model of one's own
 
@@ -64,7 +85,8 @@ derive from `NondeterministicModel` and write `steps`. The rest has safe default
 ## Checkers
 
 These look for certain kinds of violations, in time linear in what was read (times log n where
-things are sorted). `valid` says that none of these was found, and no more.
+things are sorted; `python -m bench.set_full` and `python -m bench.outcome_checkers` measure it).
+`valid` says that none of these was found, and no more.
 
 | checker | what it holds a run to | needs besides the history |
 |---|---|---|

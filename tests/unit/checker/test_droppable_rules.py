@@ -3,6 +3,7 @@
 Dropping must never change a verdict; and each rule, made a little too bold, must be told apart.
 """
 
+import os
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -19,7 +20,8 @@ from contracts.budget import Unlimited
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.small_histories import random_history
 
-HISTORIES = 4000
+#: As in ``test_search_against_brute_force``.
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "4000"))
 #: Mutants differ in rare histories; the first one that tells them apart ends the search.
 MUTANT_HISTORIES = 60_000
 

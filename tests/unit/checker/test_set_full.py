@@ -117,6 +117,13 @@ def test_a_history_without_any_element_proves_nothing() -> None:
     assert judged().verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.parametrize("answer", [5, "abc", {"a": 1}])
+def test_a_read_that_answers_no_list_is_unknown_and_no_crash(answer: Any) -> None:
+    result = judged(add(1, 0, 5), operation("read", None, answer, start=6, end=7))
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reason == "Not finished: the read of index 6 answered no list of elements."
+
+
 def test_sets_are_judged_apart_by_key() -> None:
     result = judged(
         add(1, 0, 5, key="a"),
