@@ -4,6 +4,7 @@ The one place that knows which method of a runtime or of its arms does what. Mus
 is done to whom, nor whether it may be.
 """
 
+import contextlib
 import glob
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -93,6 +94,18 @@ def _reset(runtime: Runtime, act: acts.ResetLinks) -> None:
 
 def _unreset(runtime: Runtime, act: acts.UnresetLinks) -> None:
     runtime.links.unreset(act.links)
+
+
+def _kill(runtime: Runtime, act: acts.Kill) -> None:
+    """Several are frozen first: else those that still live elect, and acknowledge, meanwhile."""
+    if len(act.nodes) > 1:
+        for node in act.nodes:
+            # One that ends by itself just now is dead anyhow; an engine that is gone tells below.
+            with contextlib.suppress(HarnessError):
+                if runtime.status(node) == "running":
+                    runtime.pause(node)
+    for node in act.nodes:
+        runtime.kill(node)
 
 
 def _power_off(runtime: Runtime, act: acts.PowerOff) -> Performed:
@@ -193,7 +206,7 @@ _ACTS: Final[dict[type[Act], Callable[[Runtime, Any], Performed | None]]] = {
     acts.UnshapeLinks: _unshape,
     acts.ResetLinks: _reset,
     acts.UnresetLinks: _unreset,
-    acts.Kill: _each(lambda runtime, _act, node: runtime.kill(node)),
+    acts.Kill: _kill,
     acts.Start: _start,
     acts.Terminate: _terminate,
     acts.PowerOff: _power_off,

@@ -109,7 +109,7 @@ class UnresetLinks(_OnLinks, frozen=True):
 
 
 class Kill(_OnNodes, frozen=True):
-    """SIGKILL."""
+    """SIGKILL, of several nodes at one moment."""
 
     needs = "kill"
     holds = "down"
