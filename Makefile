@@ -27,7 +27,7 @@ VENDOR := harness/report/vendor
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .PHONY: help setup numbers run test check format lint types contracts tidy unit images image engine \
-	nightly lock clean distclean
+	nightly porcupine lock clean distclean
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -135,6 +135,13 @@ nightly: setup images ## the nightly suite within NIGHT_BUDGET, goes on after a 
 	$(BIN)/python -m bench.startup || failed+=" bench.startup (exit $$?)"
 	if [ -n "$$failed" ]; then echo "nightly: failed:$$failed"; exit 1; fi
 	echo "nightly: all as expected"
+
+porcupine: .tools/porcupine ## the peer that bench.checkers compares with; needs Go
+
+.tools/porcupine: $(wildcard bench/porcupine/*)
+	@command -v go >/dev/null || { echo "porcupine: there is no Go here; bench.checkers does without" >&2; exit 0; }
+	mkdir -p .tools
+	cd bench/porcupine && go build -trimpath -o ../../.tools/porcupine .
 
 # --- keeping --------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Generated histories of one or more registers, the same for every program that measures.
 
 Clients work without pause; each operation takes effect at a moment of its interval, so the history
-is linearizable until a violation is planted: one late read answers a value that was overwritten
-before it began. Everything follows from the seed.
+is linearizable until a violation is planted: one late read answers a value that nobody wrote, or
+(``with_stale_read``) one that was overwritten before it began. Everything follows from the seed.
 """
 
 import heapq
@@ -125,3 +125,48 @@ def _with_violation(random: Random, operations: list[PairedOperation]) -> list[P
     spoiled = list(operations)
     spoiled[place] = msgspec.structs.replace(operations[place], result="never written")
     return spoiled
+
+
+def with_stale_read(random: Random, operations: list[PairedOperation]) -> list[PairedOperation]:
+    """Spoil one late read of a history without ``info``: it answers a value surely overwritten.
+
+    Sure is: every operation that could set the value returned before an acknowledged write of
+    another value began, which returned before the read began.
+
+    Raises:
+        ValueError: no read of the last half can be spoiled so.
+    """
+    reads = [
+        place
+        for place in range(len(operations) // 2, len(operations))
+        if operations[place].f == "read"
+    ]
+    random.shuffle(reads)
+    for place in reads:
+        values = _overwritten(operations, operations[place])
+        if values:
+            spoiled = list(operations)
+            value = random.choice(values)
+            spoiled[place] = msgspec.structs.replace(operations[place], result=value)
+            return spoiled
+    raise ValueError("no read of the last half can answer a value that was surely overwritten")
+
+
+def _overwritten(operations: list[PairedOperation], read: PairedOperation) -> list[Any]:
+    """Values that no operation can have left for this read, though some wrote them."""
+    last_set_ns: dict[Any, int] = {}
+    for operation in operations:
+        if operation.f == "read" or operation.key != read.key or operation.end is None:
+            continue
+        if operation.f == "cas" and not operation.result[2]:
+            continue
+        if read.end is not None and operation.start <= read.end:
+            value = operation.argument if operation.f == "write" else operation.argument[1]
+            last_set_ns[value] = max(last_set_ns.get(value, 0), operation.end)
+    last_write_ns = max((o.start for o in operations if _writes_before(o, read)), default=-1)
+    return sorted(value for value, end in last_set_ns.items() if end < last_write_ns)
+
+
+def _writes_before(operation: PairedOperation, read: PairedOperation) -> bool:
+    same_key = operation.f == "write" and operation.key == read.key
+    return same_key and operation.end is not None and operation.end < read.start

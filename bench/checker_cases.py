@@ -1,0 +1,181 @@
+"""The histories that checkers are measured on: the table of issue 7, item 8.
+
+Everything follows from the options and the seed; a case may be asked for fewer seeds.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import msgspec
+
+from bench.histories import HistoryOptions, generate, with_stale_read
+from history.importers import load
+from history.pairing import pair
+from history.records import PairedOperation
+
+#: Folder of recorded histories with their verdicts.
+CORPUS: Final = Path(
+    os.environ.get("SPLITBRAIN_CORPUS") or Path(__file__).parents[2] / "shared" / "data"
+)
+_CORPUS_MODELS: Final = {"etcd-register": "cas-register", "kv-append (partition by key)": "kv"}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One row of the table."""
+
+    name: str
+    #: What the row shows.
+    title: str
+    aim: str
+    options: HistoryOptions
+    #: CPU seconds for one history.
+    limit_s: float = 60.0
+    seeds: int = 1
+    #: Model in the columns, and the one that we judge with where it is another.
+    model: str = "cas-register"
+    own_model: str | None = None
+    #: A late read answers a value that was overwritten before it began.
+    stale: bool = False
+    #: Also measured from JSON lines to the verdict.
+    end_to_end: bool = False
+    #: Not part of a pass without ``--all``: takes minutes.
+    long: bool = False
+    #: Checks per history, the fastest of which counts.
+    repeats: int = 1
+
+    @property
+    def expected(self) -> str | None:
+        """The verdict, where it is known beforehand."""
+        if self.name == "corpus":
+            return None
+        return "invalid" if self.stale or self.options.violation else "valid"
+
+
+_O = HistoryOptions
+CASES: Final[tuple[Case, ...]] = (
+    Case("corpus", "recorded histories", "no slower in sum", _O(0, 0), repeats=5),
+    Case(
+        "cas-10-10k",
+        "cas, 5 values, 10 clients, 10,000 ops",
+        "5x faster",
+        _O(10_000, 10),
+        seeds=5,
+        end_to_end=True,
+        repeats=3,
+    ),
+    Case(
+        "cas-10-100k",
+        "the same, 100,000 ops",
+        "0.4 s, 300 MiB",
+        _O(100_000, 10),
+        end_to_end=True,
+        long=True,
+    ),
+    Case("cas-20-1k", "20 clients, 1,000 ops", "95 % in 1 s", _O(1_000, 20), 1.0, seeds=20),
+    Case(
+        "cas-20-10k",
+        "20 clients, 10,000 ops",
+        "80 % in 20 s",
+        _O(10_000, 20),
+        20.0,
+        seeds=20,
+        long=True,
+    ),
+    Case("cas-50-1k", "50 clients, 1,000 ops", "80 % in 60 s", _O(1_000, 50), seeds=20),
+    Case(
+        "cas-50-1k-stale",
+        "50 clients, 1,000 ops, a stale read",
+        "80 % in 60 s",
+        _O(1_000, 50),
+        seeds=20,
+        stale=True,
+    ),
+    Case(
+        "cas-50-1k-foreign",
+        "50 clients, 1,000 ops, a value never written",
+        "80 % in 60 s",
+        _O(1_000, 50, violation=True),
+        seeds=20,
+    ),
+    Case(
+        "cas-20-1k-stale",
+        "20 clients, 1,000 ops, a stale read",
+        "90 % in 60 s",
+        _O(1_000, 20),
+        seeds=20,
+        stale=True,
+    ),
+    Case(
+        "info-10-1k",
+        "10 % info, 10 clients, 1,000 ops",
+        "90 % in 60 s",
+        _O(1_000, 10, info=0.1),
+        seeds=20,
+    ),
+    Case(
+        "info-10-1k-foreign",
+        "the same, a value never written",
+        "90 % in 60 s",
+        _O(1_000, 10, info=0.1, violation=True),
+        seeds=20,
+    ),
+    Case(
+        "unique-1m",
+        "register, unique values, 10 clients, 1,000,000 ops",
+        "0.05 s numba, 0.12 s numpy",
+        _O(1_000_000, 10, values=0, mix="register"),
+        own_model="register",
+        end_to_end=True,
+        long=True,
+        repeats=3,
+    ),
+    Case(
+        "unique-100k",
+        "register, unique values, 10 clients, 100,000 ops",
+        "",
+        _O(100_000, 10, values=0, mix="register"),
+        own_model="register",
+        repeats=3,
+    ),
+    Case(
+        "keys-1m",
+        "1,000 keys, 10 clients, 1,000,000 ops",
+        "faster on one core",
+        _O(1_000_000, 10, keys=1_000),
+        long=True,
+    ),
+    Case("keys-100k", "100 keys, 10 clients, 100,000 ops", "", _O(100_000, 10, keys=100)),
+)
+
+
+def histories(case: Case, seeds: int) -> Iterator[tuple[str, str, list[PairedOperation]]]:
+    """Name, model and operations of each history of a case."""
+    if case.name == "corpus":
+        yield from _corpus()
+        return
+    make: Callable[[HistoryOptions], list[PairedOperation]] = generate
+    for seed in range(min(seeds, case.seeds)):
+        operations = make(msgspec.structs.replace(case.options, seed=seed))
+        if case.stale:
+            operations = with_stale_read(Random(f"stale {case.name} {seed}"), operations)
+        yield f"{case.name} seed {seed}", case.model, operations
+
+
+def _corpus() -> Iterator[tuple[str, str, list[PairedOperation]]]:
+    for verdicts in sorted(CORPUS.glob("*/verdicts.json")):
+        for name, verdict in sorted(json.loads(verdicts.read_text()).items()):
+            operations = pair(load(verdicts.parent / name).events)
+            yield name, _CORPUS_MODELS[verdict["model"]], operations
+
+
+def corpus_verdicts() -> dict[str, str]:
+    """The verdict of each recorded history."""
+    return {
+        name: "valid" if verdict["linearizable"] else "invalid"
+        for verdicts in sorted(CORPUS.glob("*/verdicts.json"))
+        for name, verdict in json.loads(verdicts.read_text()).items()
+    }

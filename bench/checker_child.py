@@ -1,0 +1,80 @@
+"""Judges histories given as columns, in a process of its own so that its memory can be told.
+
+``python -m bench.checker_child FILE... [--model NAME] [--limit-s S] [--repeats N]`` (and more, see
+``main``) answers one JSON object per file: verdict, CPU seconds of the kernel, peak of memory.
+Compiling and the import of libraries happen before the first measurement.
+"""
+
+import argparse
+import gc
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.history_columns import HistoryColumns, load
+from checker.linearizability.check import check_part
+from checker.linearizability.parts import split
+from checker.models.registry import model_named
+from checker.verdict import merge
+
+#: No check that took longer is repeated.
+_REPEATED_S_MAX = 2.0
+
+
+class CpuBudget:
+    """Ends after so many seconds of this process's CPU, or beyond so much memory."""
+
+    def __init__(self, limit_s: float, memory_mib: int) -> None:
+        self._end = time.process_time() + limit_s
+        self._memory_mib = memory_mib
+
+    def exhausted(self) -> str | None:
+        """``time`` or ``memory`` once one of them is used up."""
+        if time.process_time() > self._end:
+            return "time"
+        return "memory" if peak_mib() > self._memory_mib else None
+
+
+def peak_mib() -> int:
+    """Peak of resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def judge(history: HistoryColumns, model: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Verdict and cost of one history."""
+    operations = history.to_operations()
+    gc.collect()
+    seconds: list[float] = []
+    answer: dict[str, Any] = {"name": history.name}
+    for _ in range(options.repeats):
+        budget = CpuBudget(options.limit_s, options.memory_mib)
+        began = time.process_time()
+        parts = split(operations, model_named(model))
+        results = [check_part(part, model, budget) for part in parts]
+        seconds.append(time.process_time() - began)
+        answer["verdict"] = merge(result.verdict for result in results)
+        answer["algorithms"] = sorted({result.algorithm for result in results})
+        answer["configurations"] = sum(r.figures.get("configurations", 0) for r in results)
+        if seconds[-1] > _REPEATED_S_MAX:
+            break
+    return answer | {"cpu_s": min(seconds), "peak_mib": peak_mib()}
+
+
+def main() -> None:
+    """Answer for every file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--model")
+    parser.add_argument("--limit-s", type=float, default=60.0)
+    parser.add_argument("--memory-mib", type=int, default=8192)
+    parser.add_argument("--repeats", type=int, default=1)
+    options = parser.parse_args()
+    for path in options.files:
+        history = load(path)
+        print(json.dumps(judge(history, options.model or history.model, options)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

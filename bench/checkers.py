@@ -1,0 +1,190 @@
+"""Measures the checkers beside Porcupine: ``python -m bench.checkers [--rows NAMES] [--all]``.
+
+Generates the histories of issue 7's table (``bench.checker_cases``), gives the same columns to
+Porcupine and to ours, one after the other in one run, and prints for each row the CPU seconds of
+the kernels (median and greatest of the seeds), the peak of memory, the share decided within the
+row's limit of CPU seconds, and from JSON lines to the verdict in columns of its own.
+
+Options: ``--rows corpus,cas-10-10k`` chooses rows, ``--seeds N`` and ``--limit-s S`` bound each of
+them (``--seeds 3 --limit-s 5`` takes two to three minutes), ``--no-peer`` leaves Porcupine out,
+``--all`` adds the rows that take minutes. The last line is one JSON object; the exit code is 1
+where a verdict was wrong.
+"""
+
+import argparse
+import json
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import peer
+from bench.checker_cases import CASES, Case, corpus_verdicts, histories
+from bench.history_columns import HistoryColumns, columns_of, save, write_events
+from history.records import PairedOperation
+
+_MEMORY_MIB_MAX = 8192
+_HEAD = ("row", "who", "cpu median", "cpu max", "cpu sum", "MiB", "decided", "end to end")
+_LINE = "{:<20}{:<11}{:>11}{:>9}{:>9}{:>7}{:>9}{:>16}"
+
+
+def ask_ours(
+    folder: Path, prepared: Sequence[HistoryColumns], case: Case, limit_s: float
+) -> list[dict[str, Any]]:
+    """Our answers, from one child process for the whole row."""
+    files: list[str] = []
+    for number, history in enumerate(prepared):
+        path = folder / f"{number}.npz"
+        save(history, path)
+        files.append(str(path))
+    command = [sys.executable, "-m", "bench.checker_child", *files]
+    command += [f"--limit-s={limit_s}", f"--memory-mib={_MEMORY_MIB_MAX}"]
+    command += [f"--repeats={case.repeats}"]
+    if case.own_model:
+        command.append(f"--model={case.own_model}")
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def ask_peer(
+    prepared: Sequence[HistoryColumns], case: Case, limit_s: float
+) -> list[dict[str, Any]]:
+    """Porcupine's answers; a process for each history, so that each has its own peak."""
+    if case.name == "corpus":
+        answers = peer.ask(prepared, limit_s, _MEMORY_MIB_MAX, case.repeats)
+    else:
+        answers = [
+            peer.ask([history], limit_s, _MEMORY_MIB_MAX, case.repeats)[0] for history in prepared
+        ]
+    return [
+        {"name": a.name, "verdict": a.verdict, "cpu_s": a.cpu_s, "peak_mib": a.peak_mib}
+        for a in answers
+    ]
+
+
+def end_to_end(folder: Path, operations: Sequence[PairedOperation], model: str) -> dict[str, Any]:
+    """What ``splitbrain check`` costs from JSON lines to the verdict, start-up included."""
+    path = folder / "history.jsonl"
+    write_events(operations, path)
+    program = shutil.which("splitbrain") or str(Path(sys.executable).with_name("splitbrain"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    done = subprocess.run(
+        [program, "check", str(path), "--model", model], stdout=subprocess.DEVNULL, check=False
+    )
+    wall_s = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"wall_s": round(wall_s, 2), "cpu_s": round(cpu_s, 2), "exit_code": done.returncode}
+
+
+def summarise(
+    case: Case, answers: Sequence[dict[str, Any]], limit_s: float, expected: dict[str, str]
+) -> dict[str, Any]:
+    """One checker's cells of a row."""
+    seconds = [answer["cpu_s"] for answer in answers]
+    verdicts = {answer["name"]: answer["verdict"] for answer in answers}
+    decided = [
+        answer
+        for answer in answers
+        if answer["verdict"] != "unknown" and answer["cpu_s"] <= limit_s * 1.05
+    ]
+    wrong = [
+        name
+        for name, verdict in verdicts.items()
+        if verdict not in ("unknown", expected.get(name, case.expected))
+    ]
+    return {
+        "cpu_s_median": round(statistics.median(seconds), 4),
+        "cpu_s_max": round(max(seconds), 4),
+        "cpu_s_sum": round(sum(seconds), 4),
+        "peak_mib": max(answer["peak_mib"] for answer in answers),
+        "decided": len(decided),
+        "histories": len(answers),
+        "wrong": wrong,
+        "algorithms": sorted({a for answer in answers for a in answer.get("algorithms", ())}),
+        "limit_s": limit_s,
+    }
+
+
+def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
+    """One row: ours and Porcupine's cells."""
+    limit_s = min(case.limit_s, options.limit_s or case.limit_s)
+    expected = corpus_verdicts() if case.name == "corpus" else {}
+    row: dict[str, Any] = {"name": case.name, "title": case.title, "aim": case.aim}
+    with tempfile.TemporaryDirectory(prefix="splitbrain-checkers-") as name:
+        folder = Path(name)
+        prepared: list[HistoryColumns] = []
+        for history, model, operations in histories(case, options.seeds or case.seeds):
+            prepared.append(columns_of(history, operations, model))
+            if case.end_to_end and "end_to_end" not in row and not options.kernel_only:
+                row["end_to_end"] = end_to_end(folder, operations, case.own_model or model)
+        if not prepared:
+            return row | {"missing": "no recorded histories; set SPLITBRAIN_CORPUS"}
+        row["ours"] = summarise(case, ask_ours(folder, prepared, case, limit_s), limit_s, expected)
+        if options.peer:
+            answers = ask_peer(prepared, case, limit_s)
+            row["porcupine"] = summarise(case, answers, limit_s, expected)
+    return row
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print a row, a line for each checker."""
+    for who in ("ours", "porcupine"):
+        cells = row.get(who)
+        if cells is None:
+            continue
+        whole = row.get("end_to_end") if who == "ours" else None
+        print(
+            _LINE.format(
+                row["name"],
+                who,
+                f"{cells['cpu_s_median']:.3f}",
+                f"{cells['cpu_s_max']:.2f}",
+                f"{cells['cpu_s_sum']:.2f}",
+                cells["peak_mib"],
+                f"{cells['decided']}/{cells['histories']}",
+                f"{whole['wall_s']} s wall" if whole else "",
+            )
+            + (f"  WRONG: {cells['wrong']}" if cells["wrong"] else ""),
+            flush=True,
+        )
+
+
+def main() -> int:
+    """Measure every chosen row."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = [case.name for case in CASES]
+    parser.add_argument("--rows", help="names, separated by commas: " + ", ".join(names))
+    parser.add_argument("--all", action="store_true", help="also the rows that take minutes")
+    parser.add_argument("--seeds", type=int, help="at most so many histories per row")
+    parser.add_argument("--limit-s", type=float, help="at most so many CPU seconds per history")
+    parser.add_argument("--no-peer", dest="peer", action="store_false")
+    parser.add_argument("--kernel-only", action="store_true", help="nothing from end to end")
+    options = parser.parse_args()
+    chosen = options.rows.split(",") if options.rows else None
+    unknown = set(chosen or ()) - set(names)
+    if unknown:
+        parser.error(f"there is no row {', '.join(sorted(unknown))}")
+    if options.peer and not peer.is_built():
+        print("Porcupine is left out: there is no Go to build it with.")
+        options.peer = False
+    print(_LINE.format(*_HEAD))
+    rows: list[dict[str, Any]] = []
+    for case in CASES:
+        if case.name in chosen if chosen else options.all or not case.long:
+            rows.append(measure(case, options))
+            show(rows[-1])
+    print(json.dumps({"bench": "checkers", "rows": rows}))
+    cells = [row[who] for row in rows for who in ("ours", "porcupine") if who in row]
+    return 1 if any(cell["wrong"] for cell in cells) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
