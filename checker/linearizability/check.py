@@ -7,9 +7,10 @@ reason, never ``valid``.
 
 from collections.abc import Iterable
 
+from checker.linearizability.outcome import Outcome
 from checker.linearizability.parts import Part, PartResult, combine, split
 from checker.linearizability.problem import Problem
-from checker.linearizability.search import Outcome, Search
+from checker.linearizability.search import Search
 from checker.linearizability.violation import describe_violation
 from checker.models.model import Model
 from checker.models.registry import model_named

@@ -39,6 +39,8 @@ class Candidate(NamedTuple):
     precedes_at_tie: bool
     #: Place among the part's operations.
     place: int
+    pure: bool
+    overwrite: bool
 
 
 class OpenGroup(NamedTuple):
@@ -112,6 +114,11 @@ class Problem:
         self.calls: list[Call] = list(self._number_by_call)
         #: Whether a call is pure, by number.
         self.pure: list[bool] = [model.is_pure(call) for call in self.calls]
+        #: Whether a call overwrites every state, by number.
+        self.overwrite: list[bool] = [
+            model.is_overwrite(call) and not pure
+            for call, pure in zip(self.calls, self.pure, strict=True)
+        ]
         self.transitions = Transitions(model, self.calls)
         #: Places of completed operations by rank.
         self.place_by_rank: list[int] = sorted(
@@ -126,6 +133,12 @@ class Problem:
         self.bits: list[int] = []
         #: By rank r: what can come next while r has not been placed and everything before it has.
         self.candidates: list[tuple[Candidate, ...]] = []
+        #: By rank r: those of them that were invoked after the return before that of r.
+        self.fresh: list[tuple[Candidate, ...]] = []
+        #: By rank r: bits of the overwrites among its candidates that wait for no predecessor.
+        self.overwrites: list[int] = []
+        #: By rank r: overwrites among its candidates that may have to wait for one.
+        self.waiting_overwrites: list[tuple[Candidate, ...]] = []
         predecessors = self._predecessors()
         self._sweep(call_by_place, predecessors)
         #: Groups of operations without answer, those that matter.
@@ -146,28 +159,44 @@ class Problem:
         self.bits = [0] * len(self.place_by_rank)
         free: list[int] = []
         active: dict[int, Candidate] = {}
+        overwrites = 0
+        waiting: dict[int, Candidate] = {}
         position = 0
         for rank, end in enumerate(self.ends):
-            added = False
+            fresh: list[Candidate] = []
             while position < len(by_start) and operations[by_start[position]].start <= end:
                 place = by_start[position]
                 position += 1
                 slot = heapq.heappop(free) if free else self._new_slot()
                 own_rank = rank_by_place[place]
                 self.bits[own_rank] = 1 << slot
-                active[own_rank] = Candidate(
+                call = call_by_place[place]
+                active[own_rank] = candidate = Candidate(
                     bit=1 << slot,
-                    call=call_by_place[place],
+                    call=call,
                     rank=own_rank,
                     predecessor=predecessors.get(place, NO_PREDECESSOR),
                     precedes_at_tie=own_rank in with_successor,
                     place=place,
+                    pure=self.pure[call],
+                    overwrite=self.overwrite[call],
                 )
-                added = True
-            if added:
+                fresh.append(candidate)
+                if candidate.overwrite and not candidate.precedes_at_tie:
+                    if candidate.predecessor == NO_PREDECESSOR:
+                        overwrites |= candidate.bit
+                    else:
+                        waiting[own_rank] = candidate
+            if fresh:
                 active = dict(sorted(active.items()))
             self.candidates.append(tuple(active.values()))
-            heapq.heappush(free, active.pop(rank).bit.bit_length() - 1)
+            self.fresh.append(tuple(fresh))
+            self.overwrites.append(overwrites)
+            self.waiting_overwrites.append(tuple(waiting.values()))
+            bit = active.pop(rank).bit
+            waiting.pop(rank, None)
+            overwrites &= ~bit
+            heapq.heappush(free, bit.bit_length() - 1)
 
     def _new_slot(self) -> int:
         self.width += 1

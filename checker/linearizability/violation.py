@@ -12,10 +12,10 @@ import networkx as nx
 
 from checker.explanation import NODES_MAX, Relation, build_graph, to_data, to_text
 from checker.linearizability.core import Core, Minimizer
+from checker.linearizability.outcome import PASS, Ending, Outcome, order_of
 from checker.linearizability.parts import Part
 from checker.linearizability.problem import Problem
 from checker.linearizability.relations import Relations
-from checker.linearizability.search import DeadEnd, Outcome, order_of
 from checker.models.model import Model, call_of, plain, text_of
 from contracts.budget import Budget
 from history.records import PairedOperation
@@ -70,9 +70,9 @@ def describe_violation(
     }
 
 
-def _order(part: Part, problem: Problem, dead_end: DeadEnd) -> dict[str, Any]:
+def _order(part: Part, problem: Problem, dead_end: Ending) -> dict[str, Any]:
     """The end of one longest order."""
-    places = order_of(dead_end.path)
+    places = order_of(problem, dead_end.decisions)
     return {
         "length": len(places),
         "state": plain(problem.transitions.states[dead_end.state]),
@@ -84,16 +84,13 @@ def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> l
     """For each final state, the operation that left it."""
     spoilers: dict[int, Relation] = {}
     for dead_end in outcome.dead_ends[:STATES_MAX]:
-        path = dead_end.path
-        while path is not None:
-            place, path = path
-            operation = problem.operations[place]
-            if not problem.pure[problem.call_by_place[place]]:
-                label = f"leaves {text_of(problem.transitions.states[dead_end.state])}"
-                spoilers.setdefault(
-                    operation.index, Relation(operation.index, culprit.index, "spoils", label)
-                )
-                break
+        places = [place for place in dead_end.decisions if place != PASS]
+        if places:
+            operation = problem.operations[places[-1]]
+            label = f"leaves {text_of(problem.transitions.states[dead_end.state])}"
+            spoilers.setdefault(
+                operation.index, Relation(operation.index, culprit.index, "spoils", label)
+            )
     return list(spoilers.values())
 
 

@@ -49,6 +49,8 @@ class Model:
     pure_functions: frozenset[str] = frozenset()
     #: Kinds whose answer says no more than "done"; open and completed calls are then alike.
     answerless_functions: frozenset[str] = frozenset()
+    #: Kinds that may happen in every state and leave one that depends on the call alone.
+    overwriting_functions: frozenset[str] = frozenset()
     #: Whether finitely many distinct calls lead to finitely many states, however often each
     #: happens; where they do, violations among many open calls are refuted without counting.
     bounded_states: bool = False
@@ -88,6 +90,14 @@ class Model:
         A pure call is taken as soon as it may happen: doing so never hides a valid order.
         """
         return call.f in self.pure_functions
+
+    def is_overwrite(self, call: Call) -> bool:
+        """Whether the call may happen in every state, and what it leaves depends on it alone.
+
+        An overwrite can stand unseen right before another one, so that a search need not decide
+        where it stood unless its value is needed.
+        """
+        return call.f in self.overwriting_functions
 
     def describe(self, call: Call) -> str:
         """The call and its answer in a few words, for people."""

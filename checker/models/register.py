@@ -17,6 +17,7 @@ class CasRegister(KeyedModel):
     functions = frozenset({"read", "write", "cas"})
     pure_functions = frozenset({"read"})
     answerless_functions = frozenset({"write"})
+    overwriting_functions = frozenset({"write"})
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
