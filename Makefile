@@ -147,7 +147,7 @@ porcupine: .tools/porcupine ## the peer that bench.checkers compares with; needs
 
 lock: .tools/stamp-uv ## resolve pyproject.toml and package.json anew
 	@$(UV) pip compile --universal --generate-hashes --no-header --python-version 3.11 \
-		--group dev pyproject.toml --output-file requirements.lock --quiet
+		--group dev --extra fast pyproject.toml --output-file requirements.lock --quiet
 	$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--constraint requirements.lock docker/kraft/requirements.in \
 		--output-file docker/kraft/requirements.lock --quiet

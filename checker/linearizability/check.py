@@ -9,20 +9,13 @@ from collections.abc import Iterable
 
 from checker.linearizability.outcome import Outcome
 from checker.linearizability.parts import Part, PartResult, combine, split
+from checker.linearizability.portfolio import EXACT, Portfolio
 from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
 from checker.linearizability.violation import describe_violation
-from checker.models.model import Model
 from checker.models.registry import model_named
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
 from history.records import PairedOperation
-
-#: Names of what decided.
-EXACT = "depth-first search with memo"
-REPEATED = "depth-first search with memo, open operations repeatable"
-#: Configurations after which a violation is looked for without counting open operations.
-FIRST_TRY_CONFIGURATIONS_MAX = 20_000
 
 
 def check(operations: Iterable[PairedOperation], model_name: str, budget: Budget) -> CheckResult:
@@ -45,7 +38,8 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
     reason = budget.exhausted()
     if reason is not None:
         return _undecided(part, reason, {})
-    algorithm, problem, outcome = _search(part, model, budget)
+    decision = Portfolio(part, model, budget).decide()
+    algorithm, problem, outcome = decision.algorithm, decision.problem, decision.outcome
     figures = _figures(problem, outcome)
     if outcome.verdict is Verdict.UNKNOWN:
         return _undecided(part, outcome.reason or "no reason given", figures)
@@ -68,28 +62,6 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
         figures=figures,
         violation=violation,
     )
-
-
-def _search(part: Part, model: Model, budget: Budget) -> tuple[str, Problem, Outcome]:
-    """Search, in an order that decides most parts soon.
-
-    1. The exact search, for a while.
-    2. Where operations are open: the search in which they may take effect any number of times.
-       It cannot drown in the ways to use them, and if even that has no order, none exists.
-       An order found that way proves nothing.
-    3. The exact search, as long as the budget lasts.
-    """
-    problem = Problem(part.operations, model)
-    repeatable = bool(problem.groups) and model.bounded_states
-    limit = FIRST_TRY_CONFIGURATIONS_MAX if repeatable else None
-    outcome = Search(problem, budget, limit).run()
-    if not repeatable or outcome.verdict is not Verdict.UNKNOWN:
-        return EXACT, problem, outcome
-    repeated = Problem(part.operations, model, unlimited=range(len(part.operations)))
-    outcome = Search(repeated, budget).run()
-    if outcome.verdict is Verdict.INVALID:
-        return REPEATED, repeated, outcome
-    return EXACT, problem, Search(problem, budget).run()
 
 
 def _undecided(part: Part, reason: str, figures: dict[str, int]) -> PartResult:

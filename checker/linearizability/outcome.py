@@ -21,10 +21,11 @@ PASS: Final = -1
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """Everything before ``rank`` has a place, and no completed operation can follow."""
+    """Everything before ``rank`` has a place."""
 
     rank: int
-    state: int
+    #: None where no order up to there was found.
+    state: int | None
     decisions: tuple[Decision, ...]
 
 
@@ -40,8 +41,10 @@ class Outcome(msgspec.Struct, frozen=True):
     remembered: int
     #: For ``valid``: what leads to an order of all completed and some open operations.
     decisions: tuple[Decision, ...] | None
-    #: For ``invalid``: the longest orders found, one per final state.
+    #: The longest orders found, one per final state; for ``invalid`` none is longer.
     dead_ends: tuple[Ending, ...]
+    #: For ``invalid``: whether the dead ends hold every final state of a longest order.
+    exhausted: bool = True
 
 
 def order_of(problem: Problem, decisions: Sequence[Decision]) -> list[int]:

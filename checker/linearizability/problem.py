@@ -16,12 +16,17 @@ import heapq
 from collections.abc import Container, Hashable, Sequence
 from typing import Final, NamedTuple
 
+from checker.linearizability.open_groups import (
+    NO_PREDECESSOR,
+    OpenGroup,
+    OpenOperation,
+    group_open,
+)
 from checker.models.model import Call, Model, call_of
 from history.records import PairedOperation
 
 #: Transition of a call that may not happen in a state.
 ILLEGAL: Final = -1
-NO_PREDECESSOR: Final = -1
 
 
 class Candidate(NamedTuple):
@@ -41,24 +46,6 @@ class Candidate(NamedTuple):
     place: int
     pure: bool
     overwrite: bool
-
-
-class OpenGroup(NamedTuple):
-    """Operations without answer that are equal in everything but their invocation."""
-
-    call: int
-    #: As in ``Candidate``; operations that have one stand in a group of their own.
-    predecessor: int
-    #: Invocation times, ascending.
-    starts: tuple[int, ...]
-    #: Places among the part's operations, in the same order.
-    places: tuple[int, ...]
-    #: Where the count of used ones stands in the packed integer.
-    shift: int
-    #: Mask of the count, after shifting; 0 for a group without limit.
-    mask: int
-    #: Added to the packed integer for each use; 0 for a group without limit.
-    increment: int
 
 
 class Transitions:
@@ -141,11 +128,24 @@ class Problem:
         self.waiting_overwrites: list[tuple[Candidate, ...]] = []
         predecessors = self._predecessors()
         self._sweep(call_by_place, predecessors)
+        grouped = group_open(
+            [
+                OpenOperation(
+                    place, call, operations[place].start, predecessors.get(place, NO_PREDECESSOR)
+                )
+                for place, call in enumerate(call_by_place)
+                if operations[place].type == "info"
+            ],
+            {call_by_place[place] for place in self.place_by_rank},
+            self.calls,
+            model,
+            unlimited,
+        )
         #: Groups of operations without answer, those that matter.
-        self.groups: list[OpenGroup] = []
+        self.groups: list[OpenGroup] = grouped.groups
         #: One bit on top of each group's count, for comparing packed counts.
-        self.guard = 0
-        self.open_dropped = self._group(call_by_place, predecessors, unlimited, model)
+        self.guard = grouped.guard
+        self.open_dropped = grouped.dropped
 
     def _number(self, call: Call) -> int:
         return self._number_by_call.setdefault(call, len(self._number_by_call))
@@ -213,50 +213,6 @@ class Problem:
                 predecessors[place] = rank_by_place[last]
             last_by_process[operation.process] = place
         return predecessors
-
-    def _group(
-        self,
-        call_by_place: Sequence[int],
-        predecessors: dict[int, int],
-        unlimited: Container[int],
-        model: Model,
-    ) -> int:
-        """Group the operations without answer; returns how many were dropped."""
-        places_by_group: dict[tuple[int, int], list[int]] = {}
-        known: set[int] = set()
-        for place, operation in enumerate(self.operations):
-            call = call_by_place[place]
-            if operation.type == "info":
-                predecessor = predecessors.get(place, NO_PREDECESSOR)
-                places_by_group.setdefault((call, predecessor), []).append(place)
-            else:
-                known.add(call)
-        droppable = model.droppable(
-            {self.calls[call] for call, _ in places_by_group},
-            {self.calls[call] for call in known},
-        )
-        shift = dropped = 0
-        for (call, predecessor), places in places_by_group.items():
-            if self.calls[call] in droppable:
-                dropped += len(places)
-                continue
-            without_limit = any(place in unlimited for place in places)
-            count_bits = 0 if without_limit else len(places).bit_length()
-            self.groups.append(
-                OpenGroup(
-                    call=call,
-                    predecessor=predecessor,
-                    starts=tuple(self.operations[place].start for place in places),
-                    places=tuple(places),
-                    shift=shift,
-                    mask=(1 << count_bits) - 1,
-                    increment=0 if without_limit else 1 << shift,
-                )
-            )
-            if not without_limit:
-                self.guard |= 1 << (shift + count_bits)
-                shift += count_bits + 1
-        return dropped
 
 
 def _end(operation: PairedOperation) -> int:

@@ -32,8 +32,9 @@ the order of rule 6 on what is done and available are this project's (decision 0
 from collections.abc import Sequence
 from typing import Final
 
+from checker.linearizability.open_groups import OpenGroup
 from checker.linearizability.outcome import PASS, Decision, Ending, Outcome
-from checker.linearizability.problem import ILLEGAL, Candidate, OpenGroup, Problem
+from checker.linearizability.problem import ILLEGAL, Candidate, Problem
 from checker.verdict import Verdict
 from contracts.budget import Budget
 
@@ -284,19 +285,17 @@ class Search:
     def _outcome(
         self, verdict: Verdict, *, reason: str | None = None, node: int | None = None
     ) -> Outcome:
-        ends: list[Ending] = []
-        if verdict is Verdict.INVALID:
-            ends = [
-                Ending(self._deepest_rank, state, self._decisions(last))
-                for state, last in self._deepest.items()
-            ]
+        ends = [
+            Ending(self._deepest_rank, state, self._decisions(last))
+            for state, last in self._deepest.items()
+        ]
         return Outcome(
             verdict=verdict,
             reason=reason,
             configurations=self._configurations,
             remembered=self._remembered,
             decisions=None if node is None else self._decisions(node),
-            dead_ends=tuple(ends),
+            dead_ends=() if verdict is Verdict.VALID else tuple(ends),
         )
 
     def _decisions(self, node: int) -> tuple[Decision, ...]:

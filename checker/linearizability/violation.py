@@ -46,19 +46,20 @@ def describe_violation(
     relations = Relations(problem, model)
     sources = relations.sources(culprit, before)
     graph = _graph(core, culprit, before, relations, _spoilers(problem, outcome, culprit), model)
-    states = [problem.transitions.states[end.state] for end in outcome.dead_ends]
+    ends = [(end, end.state) for end in outcome.dead_ends if end.state is not None]
+    states = [problem.transitions.states[state] for _, state in ends]
     return {
         "kind": "not-linearizable",
         "model": model.name,
         "key": part.key,
-        "sentence": _sentence(part, culprit, states, sources, model)
+        "sentence": _sentence(part, culprit, states if outcome.exhausted else None, sources, model)
         + _contradiction(core, before, culprit, model),
         "operation": msgspec.to_builtins(culprit),
         "placed": rank,
         "completed": len(problem.ends),
         "final_states": [plain(state) for state in states[:STATES_MAX]],
         "longest_orders": [
-            _order(part, problem, dead_end) for dead_end in outcome.dead_ends[:STATES_MAX]
+            _order(part, problem, dead_end, state) for dead_end, state in ends[:STATES_MAX]
         ],
         "sources": [msgspec.to_builtins(source) for source in sources[:SOURCES_MAX]],
         "core": [msgspec.to_builtins(member) for member in core.operations[:NODES_MAX]],
@@ -70,12 +71,12 @@ def describe_violation(
     }
 
 
-def _order(part: Part, problem: Problem, dead_end: Ending) -> dict[str, Any]:
+def _order(part: Part, problem: Problem, dead_end: Ending, state: int) -> dict[str, Any]:
     """The end of one longest order."""
     places = order_of(problem, dead_end.decisions)
     return {
         "length": len(places),
-        "state": plain(problem.transitions.states[dead_end.state]),
+        "state": plain(problem.transitions.states[state]),
         "last": [part.operations[place].index for place in places[-ORDER_SHOWN_MAX:]],
     }
 
@@ -85,7 +86,7 @@ def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> l
     spoilers: dict[int, Relation] = {}
     for dead_end in outcome.dead_ends[:STATES_MAX]:
         places = [place for place in dead_end.decisions if place != PASS]
-        if places:
+        if places and dead_end.state is not None:
             operation = problem.operations[places[-1]]
             label = f"leaves {text_of(problem.transitions.states[dead_end.state])}"
             spoilers.setdefault(
@@ -127,18 +128,21 @@ def _graph(
 def _sentence(
     part: Part,
     culprit: PairedOperation,
-    states: Sequence[object],
+    states: Sequence[object] | None,
     sources: Sequence[PairedOperation],
     model: Model,
 ) -> str:
+    """What has no place and why; ``states`` are None where not every order was looked at."""
     where = "" if part.key is None else f" of key {part.key}"
     on = "" if culprit.node is None else f" on {culprit.node}"
-    leaves = " or ".join(text_of(state) for state in states[:STATES_MAX])
     described = model.describe(call_of(culprit, model))
     sentence = (
-        f"{described} by process {culprit.process}{on} (index {culprit.index}){where} "
-        f"has no place: every order of what came before leaves {leaves}"
+        f"{described} by process {culprit.process}{on} (index {culprit.index}){where} has no place"
     )
+    if states is None:
+        return f"{sentence}: nothing that was invoked by then can lead to this answer."
+    leaves = " or ".join(text_of(state) for state in states[:STATES_MAX])
+    sentence = f"{sentence}: every order of what came before leaves {leaves}"
     if not sources and model.step(model.initial, call_of(culprit, model))[0]:
         return f"{sentence}, and only the state before all operations allows this answer."
     if not sources:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability import check as check_module
+from checker.linearizability import portfolio
 from checker.linearizability.check import check, check_part
 from checker.linearizability.parts import PartResult, combine, split
 from checker.linearizability.search import POLL_INTERVAL
@@ -216,13 +216,13 @@ def test_the_planted_read_is_the_one_that_is_named(info: float) -> None:
 
 
 def test_a_mutant_that_calls_gave_up_valid_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    class GivesUpQuietly(check_module.Search):
+    class GivesUpQuietly(portfolio.Search):
         def run(self) -> Any:
             outcome = super().run()
             gave_up = outcome.verdict is Verdict.UNKNOWN
             return msgspec.structs.replace(outcome, verdict=Verdict.VALID) if gave_up else outcome
 
-    monkeypatch.setattr(check_module, "Search", GivesUpQuietly)
+    monkeypatch.setattr(portfolio, "Search", GivesUpQuietly)
     with pytest.raises(AssertionError):
         test_the_budget_is_asked_while_the_search_runs()
 

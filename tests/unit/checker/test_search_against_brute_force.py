@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from checker.linearizability import check as check_module
+from checker.linearizability import portfolio
 from checker.linearizability import search as search_module
 from checker.linearizability.check import check_part
 from checker.linearizability.outcome import order_of
@@ -88,10 +88,15 @@ def test_what_has_no_order_with_repeatable_open_operations_has_none(model: str) 
     assert refuted > 0.9 * invalid
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["python", "compiled"])
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_the_portfolio_agrees_with_brute_force(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_portfolio_agrees_with_brute_force(
+    model: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(search_module, "POLL_INTERVAL", 1)
-    monkeypatch.setattr(check_module, "FIRST_TRY_CONFIGURATIONS_MAX", 0)
+    monkeypatch.setattr(portfolio, "FIRST_TRY_CONFIGURATIONS_MAX", 0)
+    monkeypatch.setattr(portfolio, "FIRST_TRY_PER_OPERATION", 0)
+    monkeypatch.setattr(portfolio, "COMPILED", compiled)
     random = Random(f"portfolio {model}")
     deciders: set[str] = set()
     for _ in range(HISTORIES // 20):
@@ -100,5 +105,7 @@ def test_the_portfolio_agrees_with_brute_force(model: str, monkeypatch: pytest.M
         result = check_part(part, model, Unlimited())
         assert (result.verdict is Verdict.VALID) == linearizable(operations, model), operations
         deciders.add(result.algorithm)
-    assert check_module.EXACT in deciders
-    assert (check_module.REPEATED in deciders) == MODELS[model].bounded_states
+    assert portfolio.EXACT in deciders
+    bounded = MODELS[model].bounded_states
+    assert deciders >= {portfolio.REPEATED, portfolio.REACHABLE} if bounded else len(deciders) == 1
+    assert deciders <= set(portfolio.PRECONDITIONS)

@@ -1,0 +1,144 @@
+"""The compiled search decides what the search in Python decides; each mutant of it does not."""
+
+import os
+from random import Random
+
+import pytest
+
+from bench.histories import HistoryOptions, generate
+from checker.linearizability.columns import columns_of
+from checker.linearizability.compiled_search import CompiledModel, CompiledSearch, DoesNotFit
+from checker.linearizability.outcome import Outcome, order_of
+from checker.linearizability.problem import Problem, Transitions
+from checker.linearizability.search import Search
+from checker.models.model import Model
+from checker.models.registry import MODELS
+from checker.verdict import Verdict
+from contracts.budget import Unlimited
+from history.records import PairedOperation
+from tests.unit.checker.brute_force import AFTER, INITIAL, linearizable, precedes
+from tests.unit.checker.operations import operation as op
+from tests.unit.checker.small_histories import random_history
+
+HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "2000"))
+
+
+def search_of(
+    operations: list[PairedOperation], model: Model, *, unlimited: bool = False
+) -> CompiledSearch:
+    problem = Problem(operations, model)
+    numbers = {call: number for number, call in enumerate(problem.calls)}
+    columns = columns_of(operations, model, numbers)
+    compiled = CompiledModel(model, problem.calls, problem.transitions)
+    places = range(len(operations)) if unlimited else ()
+    return CompiledSearch(columns, compiled, Unlimited(), unlimited=places)
+
+
+def outcome_of(operations: list[PairedOperation], model: Model) -> Outcome:
+    return search_of(operations, model).run()
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_it_agrees_with_brute_force(model: str) -> None:
+    random = Random(f"compiled {model}")
+    for number in range(HISTORIES):
+        operations = random_history(random, model)
+        outcome = outcome_of(operations, MODELS[model])
+        expected = Verdict.VALID if linearizable(operations, model) else Verdict.INVALID
+        assert outcome.verdict is expected, f"history {number}: {operations}"
+
+
+def stops(outcome: Outcome, transitions: Transitions) -> set[tuple[int, object]]:
+    """The furthest rank and the states met there."""
+    return {(end.rank, transitions.states[end.state or 0]) for end in outcome.dead_ends}
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_it_comes_as_far_as_the_search_in_python(model: str) -> None:
+    random = Random(f"step by step {model}")
+    for _ in range(500):
+        operations = random_history(random, model, 24)
+        problem = Problem(operations, MODELS[model])
+        reference = Search(problem, Unlimited()).run()
+        search = search_of(operations, MODELS[model])
+        outcome = search.run()
+        assert outcome.verdict is reference.verdict
+        # The order in which ways are tried may differ; how far they come may not.
+        assert stops(outcome, search.model.transitions) == stops(reference, problem.transitions)
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_its_order_is_legal_and_true_to_time(model: str) -> None:
+    random = Random(f"compiled order {model}")
+    for _ in range(500):
+        operations = random_history(random, model, 16)
+        outcome = outcome_of(operations, MODELS[model])
+        if outcome.decisions is None:
+            continue
+        places = order_of(Problem(operations, MODELS[model]), outcome.decisions)
+        order = [operations[place] for place in places]
+        assert {o.index for o in operations if o.type == "ok"} <= {o.index for o in order}
+        state = INITIAL[model]
+        for place, operation in enumerate(order):
+            assert not any(precedes(later, operation) for later in order[place + 1 :])
+            (state,) = AFTER[model](state, operation)
+
+
+@pytest.mark.parametrize("info", [0.0, 0.2])
+def test_memory_grows_while_it_searches(info: float) -> None:
+    operations = generate(HistoryOptions(1500, 12, info=info, violation=True))
+    outcome = search_of(operations, MODELS["cas-register"], unlimited=info > 0).run()
+    assert outcome.verdict is Verdict.INVALID
+    assert outcome.remembered > 5000
+
+
+def test_what_is_open_without_limit_is_used_without_limit() -> None:
+    history = [
+        op("write", 1, start=0, end=None, process=9, index=0),
+        *(
+            op(f, value, result, start=start, end=start + 1, process=0, index=start)
+            for start, f, value, result in (
+                (1, "read", None, 1),
+                (3, "write", 2, 2),
+                (5, "read", None, 1),
+                (7, "write", 2, 2),
+                (9, "read", None, 1),
+            )
+        ),
+    ]
+    model = MODELS["register"]
+    assert outcome_of(history, model).verdict is Verdict.INVALID
+    assert search_of(history, model, unlimited=True).run().verdict is Verdict.VALID
+
+
+def test_a_part_that_is_too_wide_is_refused() -> None:
+    wide = [op("write", n, start=n, end=1000 + n, process=n, index=n) for n in range(63)]
+    with pytest.raises(DoesNotFit):
+        search_of(wide, MODELS["register"])
+    assert outcome_of(wide[:62], MODELS["register"]).verdict is Verdict.VALID
+
+
+def test_it_gives_up_after_as_many_configurations_as_allowed() -> None:
+    operations = generate(HistoryOptions(2000, 10))
+    problem = Problem(operations, MODELS["cas-register"])
+    numbers = {call: number for number, call in enumerate(problem.calls)}
+    columns = columns_of(operations, MODELS["cas-register"], numbers)
+    compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
+    outcome = CompiledSearch(columns, compiled, Unlimited(), configurations_max=100).run()
+    assert outcome.verdict is Verdict.UNKNOWN
+    assert outcome.reason == "no answer after 100 configurations"
+
+
+class Spent:
+    def exhausted(self) -> str | None:
+        return "time budget of 1 s used up"
+
+
+def test_it_asks_the_budget() -> None:
+    operations = generate(HistoryOptions(3000, 20, info=0.1, violation=True))
+    problem = Problem(operations, MODELS["cas-register"])
+    numbers = {call: number for number, call in enumerate(problem.calls)}
+    columns = columns_of(operations, MODELS["cas-register"], numbers)
+    compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
+    outcome = CompiledSearch(columns, compiled, Spent()).run()
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "time budget of 1 s used up")
