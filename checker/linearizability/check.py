@@ -6,12 +6,19 @@ reason, never ``valid``.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
+
+from checker.explanation import NODES_MAX
+from checker.linearizability.algorithms import EXACT, ZONES
 from checker.linearizability.outcome import Outcome
+from checker.linearizability.part_registers import without_order
 from checker.linearizability.parts import Part, PartResult, combine, split
-from checker.linearizability.portfolio import EXACT, Portfolio
+from checker.linearizability.portfolio import Portfolio
 from checker.linearizability.problem import Problem
 from checker.linearizability.violation import describe_violation
+from checker.models.model import Model
 from checker.models.registry import model_named
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
@@ -38,21 +45,60 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
     reason = budget.exhausted()
     if reason is not None:
         return _undecided(part, reason, {})
+    narrowed = without_order(part, model)
+    if narrowed is False:
+        return _valid(part, ZONES, {})
+    if isinstance(narrowed, Part):
+        return _invalid_by_zones(part, narrowed, model, budget)
     decision = Portfolio(part, model, budget).decide()
-    algorithm, problem, outcome = decision.algorithm, decision.problem, decision.outcome
+    problem, outcome = decision.problem, decision.outcome
     figures = _figures(problem, outcome)
     if outcome.verdict is Verdict.UNKNOWN:
         return _undecided(part, outcome.reason or "no reason given", figures)
     if outcome.verdict is Verdict.VALID:
-        return PartResult(
-            key=part.key,
-            verdict=Verdict.VALID,
-            algorithm=algorithm,
-            reason=_fitting(part),
-            operations=len(part.operations),
-            figures=figures,
-        )
+        return _valid(part, decision.algorithm, figures)
     violation = describe_violation(part, problem, outcome, model, budget)
+    return _invalid(part, decision.algorithm, violation, figures)
+
+
+def _invalid_by_zones(part: Part, narrowed: Part, model: Model, budget: Budget) -> PartResult:
+    """Explain what zones found by a search of the operations around it."""
+    decision = Portfolio(narrowed, model, budget).decide()
+    outcome = decision.outcome
+    assert outcome.verdict is not Verdict.VALID, f"zones and search disagree on key {part.key}"
+    if outcome.verdict is Verdict.UNKNOWN:
+        sentence = (
+            f"{len(narrowed.operations):,} operations{_of(part)} have no order: their values "
+            "contradict each other. There was no time left to tell more."
+        )
+        violation: dict[str, Any] = {
+            "kind": "not-linearizable",
+            "model": model.name,
+            "key": part.key,
+            "sentence": sentence,
+            "core": [msgspec.to_builtins(o) for o in narrowed.operations[:NODES_MAX]],
+            "core_size": len(narrowed.operations),
+            "core_minimal": False,
+        }
+    else:
+        violation = describe_violation(narrowed, decision.problem, outcome, model, budget)
+    return _invalid(part, ZONES, violation, _figures(decision.problem, outcome))
+
+
+def _valid(part: Part, algorithm: str, figures: dict[str, int]) -> PartResult:
+    return PartResult(
+        key=part.key,
+        verdict=Verdict.VALID,
+        algorithm=algorithm,
+        reason=_fitting(part),
+        operations=len(part.operations),
+        figures=figures,
+    )
+
+
+def _invalid(
+    part: Part, algorithm: str, violation: dict[str, Any], figures: dict[str, int]
+) -> PartResult:
     return PartResult(
         key=part.key,
         verdict=Verdict.INVALID,

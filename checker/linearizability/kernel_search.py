@@ -4,9 +4,9 @@ Needs numba. Each function is written for the compiler: plain loops over arrays,
 A configuration is looked at without changing anything until all that it needs is known; so it can
 be looked at again after the caller has answered. Must decide what the search in Python decides.
 
-It is longer than 400 lines because numba keeps compiled code by the stamp of its own file alone: what a
-function calls and every constant that it was compiled with must stand in this file, or an old
-version could stay in use.
+It is longer than 400 lines because numba keeps compiled code by the stamp of its own file alone:
+what a function calls and every constant that it was compiled with must stand in this file, or an
+old version could stay in use.
 """
 
 from typing import Final

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from checker.linearizability.algorithms import PRECONDITIONS
 from checker.models.model import Model
 from checker.models.registry import MODELS, models_with
 from checker.verdict import CheckResult, Verdict, merge
@@ -91,6 +92,7 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     unknown = [result for result in results if result.verdict is Verdict.UNKNOWN]
     total = sum(result.operations for result in results)
+    algorithms = {result.algorithm for result in results}
     if invalid:
         first = min(invalid, key=lambda result: result.operations)
         reason = _of_parts(len(invalid), len(results)) + f" cannot be ordered: {first.reason}"
@@ -114,7 +116,10 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
             "parts-invalid": len(invalid),
             "parts-unknown": len(unknown),
             "configurations": sum(result.figures.get("configurations", 0) for result in results),
-            "algorithms": sorted({result.algorithm for result in results}),
+            "algorithms": sorted(algorithms),
+            "preconditions": {
+                name: PRECONDITIONS[name] for name in sorted(algorithms) if name in PRECONDITIONS
+            },
         },
         violations=tuple(
             result.violation

@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from checker.linearizability.algorithms import EXACT, REACHABLE, REPEATED
 from checker.linearizability.columns import NEVER, PartColumns
 from checker.linearizability.outcome import Ending, Outcome
 from checker.linearizability.parts import Part
@@ -29,16 +30,6 @@ from checker.models.model import Model
 from checker.verdict import Verdict
 from contracts.budget import Budget
 
-#: Names of what decided.
-EXACT: Final = "depth-first search with memo"
-REPEATED: Final = "depth-first search with memo, open operations repeatable"
-REACHABLE: Final = "reachable states, every call repeatable"
-#: Why that decides, by name.
-PRECONDITIONS: Final = {
-    EXACT: "none",
-    REPEATED: "no order even if open operations happen any number of times; finitely many states",
-    REACHABLE: "an answer that no sequence of the calls invoked by then leads to",
-}
 #: Configurations, and as many more for each operation, after which more than the plain search is
 #: asked; most histories without violation need one per operation.
 FIRST_TRY_CONFIGURATIONS_MAX = 5_000
@@ -52,7 +43,7 @@ COMPILED = find_spec("numba") is not None
 class Decision(msgspec.Struct, frozen=True):
     """What decided a part."""
 
-    #: Key of ``PRECONDITIONS``.
+    #: One of ``checker.linearizability.algorithms``.
     algorithm: str
     outcome: Outcome
     problem: Problem

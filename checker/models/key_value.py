@@ -16,6 +16,7 @@ class KeyValue(KeyedModel):
     pure_functions = frozenset({"get"})
     answerless_functions = frozenset({"put", "append"})
     overwriting_functions = frozenset({"put"})
+    register_functions = ("get", "put")
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
         """A get answers all that was appended since the last put; None is the empty string."""

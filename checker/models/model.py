@@ -51,6 +51,9 @@ class Model:
     answerless_functions: frozenset[str] = frozenset()
     #: Kinds that may happen in every state and leave one that depends on the call alone.
     overwriting_functions: frozenset[str] = frozenset()
+    #: Kinds that read and write one register which begins with ``initial``, where there are such;
+    #: a history of these two alone is judged without a search if every value is written once.
+    register_functions: tuple[str, str] | None = None
     #: Whether finitely many distinct calls lead to finitely many states, however often each
     #: happens; where they do, violations among many open calls are refuted without counting.
     bounded_states: bool = False

@@ -18,6 +18,7 @@ class CasRegister(KeyedModel):
     pure_functions = frozenset({"read"})
     answerless_functions = frozenset({"write"})
     overwriting_functions = frozenset({"write"})
+    register_functions = ("read", "write")
     bounded_states = True
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:

@@ -84,6 +84,8 @@ class CasAlwaysFits(CasRegister):
 
 
 class ReadAlwaysFits(CasRegister):
+    register_functions = None
+
     def step(self, state: Any, call: Any) -> tuple[bool, Any]:
         legal, following = super().step(state, call)
         return legal or call.f == "read", following

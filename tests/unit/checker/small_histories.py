@@ -36,6 +36,31 @@ def random_history(random: Random, model: str, size_max: int = 9) -> list[Paired
     return history
 
 
+def history_of_unique_values(
+    random: Random, size_max: int = 9, *, twice: float = 0.0
+) -> list[PairedOperation]:
+    """Reads and writes of one register in which hardly any value is written twice.
+
+    Args:
+        random: decides everything.
+        size_max: operations at most.
+        twice: share of writes of a value that was written before.
+    """
+    skeleton = _skeleton(random, "register", random.randint(2, size_max))
+    written: list[int] = []
+    for place, operation in enumerate(skeleton):
+        if operation.f == "write":
+            again = written and random.random() < twice
+            written.append(random.choice(written) if again else place)
+            skeleton[place] = msgspec.structs.replace(operation, argument=written[-1])
+    history = _answered(random, skeleton, "register")
+    reads = [n for n, o in enumerate(history) if o.f == "read" and o.type == "ok"]
+    for place in reads[: random.choice((0, 1, 1, 2))]:
+        value = random.choice([None, 99, *written])
+        history[place] = msgspec.structs.replace(history[place], result=value)
+    return history
+
+
 def _skeleton(random: Random, model: str, size: int) -> list[PairedOperation]:
     """Intervals and arguments, no answers yet."""
     processes = random.randint(2, 4)

@@ -1,0 +1,16 @@
+"""Names of what can decide a part, and why each may be trusted."""
+
+from typing import Final
+
+EXACT: Final = "depth-first search with memo"
+REPEATED: Final = "depth-first search with memo, open operations repeatable"
+REACHABLE: Final = "reachable states, every call repeatable"
+ZONES: Final = "zones"
+
+#: What had to hold for it to decide, by name.
+PRECONDITIONS: Final = {
+    EXACT: "none",
+    REPEATED: "no order even if open operations happen any number of times; finitely many states",
+    REACHABLE: "an answer that no sequence of the calls invoked by then leads to",
+    ZONES: "one register, reads and writes only, every value written once",
+}
