@@ -12,6 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from checker.linearizability.column_history import ColumnHistory
+from checker.linearizability.columns import NEVER
+from checker.models.compiled import CallColumns
 from history.records import Event, PairedOperation
 
 #: Numbers of the kinds of operations, by model; the same as in ``bench/porcupine``.
@@ -47,6 +50,27 @@ class HistoryColumns(msgspec.Struct, frozen=True):
         if self.model == "kv":
             fields["strings"] = list(self.values)
         return msgspec.json.encode(fields) + b"\n"
+
+    def to_kernel(self) -> ColumnHistory:
+        """The form that our kernels take; the columns are shared."""
+        columns = self.columns
+        ends = columns["return"]
+        _, processes = np.unique(columns["client"], return_inverse=True)
+        return ColumnHistory(
+            calls=CallColumns(
+                kinds=columns["kind"],
+                arguments=columns["argument"],
+                expected=columns["expected"],
+                results=columns["result"],
+                known=ends >= 0,
+                functions=KINDS[self.model],
+                values=self.values,
+            ),
+            parts=columns["key"],
+            processes=processes.astype(np.int64),
+            starts=columns["call"],
+            ends=np.where(ends < 0, NEVER, ends),
+        )
 
     def to_operations(self) -> list[PairedOperation]:
         """The form that checkers of the project take."""

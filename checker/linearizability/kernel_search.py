@@ -11,7 +11,7 @@ old version could stay in use.
 
 from typing import Final
 
-from checker.linearizability.jit import compiled
+from checker.linearizability.jit import compiled, part_of_compiled
 from checker.linearizability.kernel_layout import IntegerCells, Layout, Memory, NumberCells
 
 # What the search answers.
@@ -93,19 +93,19 @@ def rehash(
             new_heads[slot] = heads[old]
 
 
-@compiled
+@part_of_compiled
 def _ask(memory: Memory, state: int, call: int) -> None:
     memory.control[ASKED_STATE] = state
     memory.control[ASKED_CALL] = call
 
 
-@compiled
+@part_of_compiled
 def _waits(layout: Layout, one: int, rank: int, done: int) -> bool:
     before = layout.predecessor[one]
     return before >= rank and (done & layout.bit[before]) == 0
 
 
-@compiled
+@part_of_compiled
 def _satisfied(
     layout: Layout,
     memory: Memory,
@@ -139,7 +139,7 @@ def _satisfied(
     return done
 
 
-@compiled
+@part_of_compiled
 def _overwritten(layout: Layout, rank: int, done: int) -> int:
     """Rule 3."""
     after = done | layout.overwrites[rank]
@@ -153,7 +153,7 @@ def _overwritten(layout: Layout, rank: int, done: int) -> int:
     return after
 
 
-@compiled
+@part_of_compiled
 def _settle(layout: Layout, memory: Memory, top: int) -> bool:
     """Take the top of the stack to the first return that needs a decision; False if asked."""
     row = memory.stack[top]
@@ -186,7 +186,7 @@ def _settle(layout: Layout, memory: Memory, top: int) -> bool:
     return True
 
 
-@compiled
+@part_of_compiled
 def _all_known(layout: Layout, memory: Memory, rank: int, state: int) -> bool:
     """Whether every transition that may be tried is known."""
     for position in range(layout.candidates_at[rank], layout.candidates_at[rank + 1]):
@@ -202,24 +202,32 @@ def _all_known(layout: Layout, memory: Memory, rank: int, state: int) -> bool:
     return True
 
 
-@compiled
+@part_of_compiled
 def _no_more_used(
-    layout: Layout, one: IntegerCells, other: IntegerCells, at: int, other_at: int
+    layout: Layout,
+    one: IntegerCells,
+    row: int,
+    column: int,
+    other: IntegerCells,
+    other_row: int,
+    other_column: int,
 ) -> bool:
     """Whether the first has used no more of any ``info`` than the second."""
     for word in range(len(layout.guard)):
         guard = layout.guard[word]
-        if ((other[other_at + word] | guard) - one[at + word]) & guard != guard:
+        least = other[other_row, other_column + word] | guard
+        if (least - one[row, column + word]) & guard != guard:
             return False
     return True
 
 
-@compiled
+@part_of_compiled
 def _is_new(layout: Layout, memory: Memory, top: int) -> bool:
     """Rule 6: remember the top of the stack, and forget what it makes needless."""
-    row = memory.stack[top]
-    done, available = row[DONE], row[AVAILABLE]
-    key = (row[RANK] << 32) | (row[STATE] << 1) | row[BOUND]
+    # Cells by two indices: a row of its own would be counted as a new array each time.
+    stack, known = memory.stack, memory.known
+    done, available = stack[top, DONE], stack[top, AVAILABLE]
+    key = (stack[top, RANK] << 32) | (stack[top, STATE] << 1) | stack[top, BOUND]
     slot = slot_of(memory.keys, key)
     if memory.keys[slot] == FREE:
         memory.keys[slot] = key
@@ -228,33 +236,34 @@ def _is_new(layout: Layout, memory: Memory, top: int) -> bool:
     entry = memory.heads[slot]
     before = FREE
     while entry != FREE:
-        known = memory.known[entry]
-        more = (done & ~known[KNOWN_DONE]) == 0 and (available & ~known[KNOWN_AVAILABLE]) == 0
-        if more and _no_more_used(layout, known, row, KNOWN_USED, USED):
+        other_done, other_available = known[entry, KNOWN_DONE], known[entry, KNOWN_AVAILABLE]
+        more = (done & ~other_done) == 0 and (available & ~other_available) == 0
+        if more and _no_more_used(layout, known, entry, KNOWN_USED, stack, top, USED):
             return False
-        less = (known[KNOWN_DONE] & ~done) == 0 and (known[KNOWN_AVAILABLE] & ~available) == 0
-        if less and _no_more_used(layout, row, known, USED, KNOWN_USED):
+        following = memory.following[entry]
+        less = (other_done & ~done) == 0 and (other_available & ~available) == 0
+        if less and _no_more_used(layout, stack, top, USED, known, entry, KNOWN_USED):
             if before == FREE:
-                memory.heads[slot] = memory.following[entry]
+                memory.heads[slot] = following
             else:
-                memory.following[before] = memory.following[entry]
+                memory.following[before] = following
         else:
             before = entry
-        entry = memory.following[entry]
+        entry = following
     node = memory.control[NODES]
     memory.control[NODES] += 1
-    memory.parent[node] = row[NODE]
-    memory.move[node] = row[MOVE]
-    memory.known[node, KNOWN_DONE] = done
-    memory.known[node, KNOWN_AVAILABLE] = available
+    memory.parent[node] = stack[top, NODE]
+    memory.move[node] = stack[top, MOVE]
+    known[node, KNOWN_DONE] = done
+    known[node, KNOWN_AVAILABLE] = available
     for word in range(len(layout.guard)):
-        memory.known[node, KNOWN_USED + word] = row[USED + word]
+        known[node, KNOWN_USED + word] = stack[top, USED + word]
     memory.following[node] = memory.heads[slot]
     memory.heads[slot] = node
     return True
 
 
-@compiled
+@part_of_compiled
 def _push(
     layout: Layout,
     memory: Memory,
@@ -273,7 +282,7 @@ def _push(
         row[USED + word] = memory.used[word]
 
 
-@compiled
+@part_of_compiled
 def _swap(memory: Memory, one: int, other: int) -> None:
     for column in range(memory.stack.shape[1]):
         kept = memory.stack[one, column]
@@ -281,7 +290,7 @@ def _swap(memory: Memory, one: int, other: int) -> None:
         memory.stack[other, column] = kept
 
 
-@compiled
+@part_of_compiled
 def _completed(
     layout: Layout,
     memory: Memory,
@@ -317,7 +326,7 @@ def _completed(
     return at
 
 
-@compiled
+@part_of_compiled
 def _open(
     layout: Layout,
     memory: Memory,
@@ -354,7 +363,7 @@ def _open(
     return at
 
 
-@compiled
+@part_of_compiled
 def _arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) -> None:
     """The first to return on top, and above it what lets the one that waits be done."""
     one, other = first, end - 1
@@ -371,7 +380,7 @@ def _arrange(layout: Layout, memory: Memory, first: int, end: int, rank: int) ->
             return
 
 
-@compiled
+@part_of_compiled
 def _note_stop(memory: Memory, rank: int, state: int, final: bool) -> None:
     """Remember how far it came."""
     control = memory.control
@@ -391,7 +400,7 @@ def _note_stop(memory: Memory, rank: int, state: int, final: bool) -> None:
         control[STOPS] += 1
 
 
-@compiled
+@part_of_compiled
 def _lacks(layout: Layout, memory: Memory, limit: int) -> int:
     """What has to be given before the next configuration, 0 if nothing."""
     control = memory.control

@@ -55,7 +55,7 @@ def history_of_unique_values(
             skeleton[place] = msgspec.structs.replace(operation, argument=written[-1])
     history = _answered(random, skeleton, "register")
     reads = [n for n, o in enumerate(history) if o.f == "read" and o.type == "ok"]
-    for place in reads[: random.choice((0, 1, 1, 2))]:
+    for place in reads[: random.choice((0, 1, 2, 2))]:
         value = random.choice([None, 99, *written])
         history[place] = msgspec.structs.replace(history[place], result=value)
     return history
