@@ -6,11 +6,13 @@ EXACT: Final = "depth-first search with memo"
 REPEATED: Final = "depth-first search with memo, open operations repeatable"
 REACHABLE: Final = "reachable states, every call repeatable"
 ZONES: Final = "zones"
+GUIDED: Final = "order of positions"
 
 #: What had to hold for it to decide, by name.
 PRECONDITIONS: Final = {
     EXACT: "none",
     REPEATED: "no order even if open operations happen any number of times; finitely many states",
     REACHABLE: "an answer that no sequence of the calls invoked by then leads to",
+    GUIDED: "the order of the positions that the system returned satisfies the model",
     ZONES: "one register, reads and writes only, every value written once",
 }

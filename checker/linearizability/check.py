@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from checker.explanation import NODES_MAX
-from checker.linearizability.algorithms import EXACT, ZONES
+from checker.linearizability.algorithms import EXACT, GUIDED, ZONES
+from checker.linearizability.guided import order_by_positions
 from checker.linearizability.outcome import Outcome
 from checker.linearizability.part_registers import without_order
 from checker.linearizability.parts import Part, PartResult, combine, split
@@ -50,6 +51,8 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
         return _valid(part, ZONES, {})
     if isinstance(narrowed, Part):
         return _invalid_by_zones(part, narrowed, model, budget)
+    if order_by_positions(part.operations, model) is not None:
+        return _valid(part, GUIDED, {})
     decision = Portfolio(part, model, budget).decide()
     problem, outcome = decision.problem, decision.outcome
     figures = _figures(problem, outcome)
