@@ -7,17 +7,12 @@ is a ``PairingError`` that names the event.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from history.errors import PairingError
 from history.records import Event, PairedOperation
 
-
-class _Open(NamedTuple):
-    """An invocation without completion so far, and its place among the operations."""
-
-    invocation: Event
-    place: int
+#: An invocation without completion so far, and its place among the operations.
+_Open = tuple[Event, int]
 
 
 def pair(events: Iterable[Event]) -> list[PairedOperation]:
@@ -49,48 +44,48 @@ def _raise(error: PairingError) -> None:
 
 
 def _pair(events: Iterable[Event], refuse: Callable[[PairingError], None]) -> list[PairedOperation]:
+    """The one pass over the events; the way of a history without fault is kept short."""
     operations: list[PairedOperation | None] = []
     open_by_process: dict[int, _Open] = {}
     retired: set[int] = set()
     last_index = -1
     for event in events:
-        if event.index <= last_index:
-            problem = f"index {event.index} does not come after index {last_index}"
-            refuse(PairingError(problem, event.index))
-            continue
-        last_index = event.index
-        process = event.process
-        current = open_by_process.get(process)
-        if process in retired:
+        index, process = event.index, event.process
+        problem: str | None = None
+        if index <= last_index:
+            problem = f"index {index} does not come after index {last_index}"
+        elif process in retired:
             problem = (
                 f"process {process} goes on with {event.type} of {event.f} after info retired it"
             )
-            refuse(PairingError(problem, event.index))
         elif event.type == "invoke":
+            current = open_by_process.get(process)
             if current is not None:
                 problem = (
-                    f"process {process} invokes {event.f} while its {current.invocation.f} "
-                    f"of index {current.invocation.index} is open"
+                    f"process {process} invokes {event.f} while its {current[0].f} "
+                    f"of index {current[0].index} is open"
                 )
-                refuse(PairingError(problem, event.index))
-                operations[current.place] = _never_completed(current.invocation)
-            open_by_process[process] = _Open(event, len(operations))
+                operations[current[1]] = _never_completed(current[0])
+            open_by_process[process] = (event, len(operations))
             operations.append(None)
-        elif current is None:
-            problem = f"process {process} completes {event.f} but has invoked nothing"
-            refuse(PairingError(problem, event.index))
         else:
-            problem = _why_not(current.invocation, event)
-            if problem is None:
-                operations[current.place] = _complete(current.invocation, event)
+            current = open_by_process.pop(process, None)
+            if current is None:
+                problem = f"process {process} completes {event.f} but has invoked nothing"
             else:
-                refuse(PairingError(problem, event.index))
-                operations[current.place] = _never_completed(current.invocation)
-            del open_by_process[process]
-            if event.type == "info":
-                retired.add(process)
-    for current in open_by_process.values():
-        operations[current.place] = _never_completed(current.invocation)
+                invocation, place = current
+                problem = _why_not(invocation, event)
+                if problem is None:
+                    operations[place] = _complete(invocation, event)
+                else:
+                    operations[place] = _never_completed(invocation)
+                if event.type == "info":
+                    retired.add(process)
+        last_index = max(last_index, index)
+        if problem is not None:
+            refuse(PairingError(problem, index))
+    for invocation, place in open_by_process.values():
+        operations[place] = _never_completed(invocation)
     return [operation for operation in operations if operation is not None]
 
 
@@ -152,21 +147,22 @@ def _why_not(invocation: Event, completion: Event) -> str | None:
 
 def _complete(invocation: Event, completion: Event) -> PairedOperation:
     """One operation from its two events, which fit each other."""
-    succeeded = completion.type == "ok"
+    type_ = completion.type
+    # By position: a history has a million of them.
     return PairedOperation(
-        index=invocation.index,
-        process=invocation.process,
-        f=invocation.f,
-        key=invocation.key,
-        argument=invocation.value,
-        result=completion.value if succeeded else None,
-        type="ok" if succeeded else "fail" if completion.type == "fail" else "info",
-        start=invocation.time,
-        end=None if completion.type == "info" else completion.time,
-        node=completion.node or invocation.node,
-        error=completion.error,
-        position=completion.position,
-        final=invocation.final or completion.final,
+        invocation.index,
+        invocation.process,
+        invocation.f,
+        invocation.key,
+        invocation.value,
+        completion.value if type_ == "ok" else None,
+        "ok" if type_ == "ok" else "fail" if type_ == "fail" else "info",
+        invocation.time,
+        None if type_ == "info" else completion.time,
+        completion.node or invocation.node,
+        completion.error,
+        completion.position,
+        invocation.final or completion.final,
     )
 
 
