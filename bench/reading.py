@@ -158,7 +158,7 @@ def _etcd_line(operation: PairedOperation) -> bytes:
 def _edn_libraries() -> dict[str, float]:
     """Microseconds a line of our reader and of the one on PyPI."""
     lines = [
-        f"{{:process {number % 10}, :type :invoke, :f :cas, :value [1 2], :time {number}000}}"
+        f"{{:process {number % 10}, :type :invoke, :f :cas, :value [1 2], :time {number * 1000}}}"
         for number in range(_EDN_LINES)
     ]
     micros: dict[str, float] = {}

@@ -1,4 +1,7 @@
-"""Judges a bare history of any origin: events and a model, no run around them; writes nothing."""
+"""Judges a bare history of any origin: events and a model, no run around them.
+
+Writes nothing but the page, where one is asked for.
+"""
 
 import shlex
 from collections.abc import Callable
@@ -7,6 +10,7 @@ from pathlib import Path
 from checker.evidence import Evidence
 from checker.registry import history_checker
 from checker.verdict import CheckResult, Verdict, merge
+from harness.bare_report import refuse_unwritable, with_report
 from harness.checking import Limits, check_all
 from harness.results import RECORD_CHECKER, RESULTS_SCHEMA, Results, counted, exit_code
 from harness.timeline import acknowledged_epochs, outcome_counts
@@ -25,6 +29,7 @@ def judge_history(
     give_up: Callable[[], str | None] = lambda: None,
     *,
     skip_broken: bool = False,
+    report: Path | None = None,
 ) -> Results:
     """Judge a bare history.
 
@@ -39,12 +44,15 @@ def judge_history(
         limits: what the checker may use.
         give_up: see ``harness.checking.check_all``.
         skip_broken: leave out and count what cannot be used.
+        report: where to write the page, None for none.
 
     Raises:
         HarnessError: the history cannot be read.
-        UsageError: there is no such model.
+        UsageError: there is no such model, or the page cannot be written there.
     """
     name = history_checker(model)
+    if report is not None:
+        refuse_unwritable(report, path)
     loaded = importers.load(path, history_format, skip_broken=skip_broken)
     operations = tuple(loaded.operations)
     checked = check_all([name], Evidence(operations=operations), limits, give_up)
@@ -56,7 +64,7 @@ def judge_history(
     vacuous = () if operations else ("The history has no operation.",)
     torn = "" if loaded.torn_bytes is None else f"{loaded.torn_bytes} bytes of a torn last line"
     interrupted = give_up() is not None
-    return Results(
+    results = Results(
         schema=RESULTS_SCHEMA,
         run=path.name,
         test=path.name,
@@ -82,6 +90,7 @@ def judge_history(
         bare_history=True,
         provisional=provisional if loaded.broken_count else None,
     )
+    return results if report is None else with_report(results, operations, report)
 
 
 def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:

@@ -171,6 +171,8 @@ class BareHistory(msgspec.Struct, frozen=True):
     #: None: guessed.
     history_format: str | None = None
     skip_broken: bool = False
+    #: Where to write the page, None for none.
+    report: Path | None = None
 
 
 def check(
@@ -202,7 +204,10 @@ def check(
                     limits,
                     session.given_up,
                     skip_broken=bare.skip_broken,
+                    report=bare.report,
                 )
+            if bare.report is not None and bare.report.is_file():
+                session.say(f"report written to {bare.report}")
     if as_json:
         write_bytes(msgspec.json.encode(results) + b"\n")
     else:

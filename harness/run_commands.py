@@ -117,6 +117,7 @@ def check_command(
     model: str | None = None,
     history_format: Annotated[str | None, Parameter(name="--format")] = None,
     skip_broken: bool = False,
+    report: Path | None = None,
     json: bool = False,
     analyze: bool | None = None,
 ) -> int:
@@ -134,6 +135,8 @@ def check_command(
     skip_broken
         Leave broken lines of a bare history out: the verdict is then at most unknown, and the
         provisional one of what is left stands beside it.
+    report
+        File to write a page to that shows what was found in a bare history.
     json
         Print the results as JSON.
     analyze
@@ -145,15 +148,21 @@ def check_command(
 
     history_checker(model or _MODEL)
     is_run = path.is_dir() and not is_history_folder(path)
-    if is_run and (model or history_format or skip_broken):
-        option = "--model" if model else "--format" if history_format else "--skip-broken"
+    given = {
+        "--model": model,
+        "--format": history_format,
+        "--skip-broken": skip_broken,
+        "--report": report,
+    }
+    option = next((name for name, value in given.items() if value), None)
+    if is_run and option is not None:
         raise UsageError(
             f"{option} is for bare histories, and {path} is a folder",
             "Leave it out: a run folder is judged as its plan says",
         )
     bare = None
     if not is_run:
-        bare = BareHistory(model or _MODEL, history_format, skip_broken=skip_broken)
+        bare = BareHistory(model or _MODEL, history_format, skip_broken=skip_broken, report=report)
     try:
         return check(path, bare, output(), as_json=json, analyze=analyze)
     except HistoryError as error:

@@ -224,6 +224,21 @@ FORMATS = Chapter(
             arrange=file("folder/plan.json", "{}"),
         ),
         Cause(
+            "report-nowhere",
+            "a page in a folder that is not there",
+            "check history.jsonl --report pages/page.html",
+            "--report pages/page.html cannot be written: there is no folder pages. "
+            "Name a file in a folder that exists",
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            "report-on-history",
+            "a page in the place of the history",
+            "check history.jsonl --report ./history.jsonl",
+            "--report names the history itself. Name another file, it would be replaced",
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
             "history-without-plan",
             "a folder with a history and no plan",
             "check folder",
