@@ -120,16 +120,9 @@ def read_operations(path: Path, broken: BrokenLines) -> list[PairedOperation]:
     for place in sorted(bad):
         problem = f"row {rows[place] + 1}: {bad[place]}"
         broken.add(None, None, problem, next_step=_NEXT_STEP)
-    columns = {
-        name: values[name]
-        if name in _VALUES
-        else table[name].to_pylist()
-        if name in table.column_names
-        else list(range(len(rows)))
-        if name == "index"
-        else [None] * len(rows)
-        for name in COLUMNS
-    }
+    columns = {name: values[name] if name in _VALUES else _listed(table, name) for name in COLUMNS}
+    if "index" not in table.column_names:
+        columns["index"] = list(range(len(rows)))
     positions = [
         None if epoch is None or offset is None else (epoch, offset)
         for epoch, offset in zip(
@@ -141,6 +134,24 @@ def read_operations(path: Path, broken: BrokenLines) -> list[PairedOperation]:
     if not bad:
         return operations
     return [operation for place, operation in enumerate(operations) if place not in bad]
+
+
+def _listed(table: Any, name: str) -> list[Any]:
+    """A column as Python values; equal texts are one object, which is made once."""
+    if name not in table.column_names:
+        return [None] * len(table)
+    if not pa.types.is_string(table[name].type):
+        return table[name].to_pylist()
+    encoded = _whole(table[name]).dictionary_encode()
+    return _taken(encoded.dictionary.to_pylist(), encoded.indices)
+
+
+def _taken(values: Sequence[Any], codes: Any) -> list[Any]:
+    """The value of each code; None for null."""
+    lookup = np.empty(len(values) + 1, dtype=object)
+    for code, value in enumerate(values):
+        lookup[code] = value
+    return lookup[np.asarray(pc.fill_null(codes, len(values)))].tolist()
 
 
 def _bad_rows(table: Any) -> dict[int, str]:
@@ -195,17 +206,16 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
         return column.to_pylist()
     encoded = _whole(column).dictionary_encode()
     texts: list[str] = encoded.dictionary.to_pylist()
-    codes: list[int | None] = encoded.indices.to_pylist()
     try:
         values: list[Any] = msgspec.json.decode(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
         values = []
     if len(values) != len(texts):  # told one by one
         values, broken = _singly(texts)
-        for place, code in enumerate(codes):
+        for place, code in enumerate(encoded.indices.to_pylist()):
             if code in broken:
                 bad.setdefault(place, f"its {name} is no JSON: {broken[code]}")
-    return [None if code is None else values[code] for code in codes]
+    return _taken(values, encoded.indices)
 
 
 def _whole(column: Any) -> Any:
