@@ -4,12 +4,14 @@ One generated history of a register (unique values, ten clients) is written in e
 read by a fresh process each: CPU seconds, wall seconds and the memory that it takes at its peak,
 the interpreter's own apart. JSON lines and the table hold ``--operations``, the formats of others a
 tenth of them. Prints a table, and one JSON object on the last line. With ``--edn-format`` the
-library of that name, where it is installed, is timed beside our EDN reader.
+library of that name, where it is installed, is timed beside our EDN reader. Last, what handing the
+operations to a worker takes, packed as the harness does it and pickled one by one, both ways.
 """
 
 import argparse
 import gzip
 import json
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,8 @@ from typing import Any
 import msgspec
 
 from bench.histories import HistoryOptions, generate
+from checker.linearizability.parts import Part
+from harness.packed_operations import Packed
 from history.edn import parse
 from history.importers import load
 from history.operations_table import write_operations
@@ -60,7 +64,10 @@ def main() -> None:
     libraries = _edn_libraries() if options.edn_format else None
     if libraries:
         print(", ".join(f"{name}: {micros} µs a line" for name, micros in libraries.items()))
-    print(json.dumps({"bench": "reading", "rows": rows, "edn_us_per_line": libraries}))
+    handing = _handing_over(options.operations)
+    print(", ".join(f"{name}: {seconds} CPU-s" for name, seconds in handing.items()))
+    figures = {"rows": rows, "edn_us_per_line": libraries, "handing_over_cpu_s": handing}
+    print(json.dumps({"bench": "reading", **figures}))
 
 
 def _measured(path: Path) -> dict[str, Any]:
@@ -153,6 +160,19 @@ def _etcd_line(operation: PairedOperation) -> bytes:
         "Return": operation.end,
     }
     return msgspec.json.encode(line) + b"\n"
+
+
+def _handing_over(count: int) -> dict[str, float]:
+    """CPU seconds from this process's operations to those of another, in two ways."""
+    operations = tuple(generate(HistoryOptions(count, _CLIENTS, values=0, mix="register")))
+    part = Part("r0", operations)
+    seconds: dict[str, float] = {}
+    for name, message in (("packed", Packed(part)), ("pickled", part)):
+        begun = time.process_time()
+        arrived = pickle.loads(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))  # noqa: S301
+        seconds[name] = round(time.process_time() - begun, 2)
+        assert arrived is not None
+    return seconds
 
 
 def _edn_libraries() -> dict[str, float]:
