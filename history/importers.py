@@ -64,7 +64,11 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 def load(
-    path: Path, history_format: str | None = None, *, skip_broken: bool = False
+    path: Path,
+    history_format: str | None = None,
+    *,
+    skip_broken: bool = False,
+    problem_with: Callable[[PairedOperation], str | None] = lambda _operation: None,
 ) -> LoadedHistory:
     """Read a run folder or a bare history into memory.
 
@@ -73,6 +77,8 @@ def load(
             report folder of etcd's robustness tests.
         history_format: one of ``history.formats.FORMATS``; guessed where None.
         skip_broken: leave out and count what cannot be used.
+        problem_with: what is wrong with an operation's values in the eyes of whoever judges it,
+            as a clause, None for nothing; failed operations are not asked about.
 
     Raises:
         HistoryError: no such file, unknown format, or a broken history.
@@ -89,7 +95,7 @@ def load(
     operations = read.operations
     if operations is None:
         operations = _pair(read, broken, file)
-    operations = _of_known_shape(operations, read, broken)
+    operations = _with_sense(operations, read, broken, problem_with)
     return LoadedHistory(
         path=file,
         format=chosen,
@@ -179,18 +185,24 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
         ) from error
 
 
-def _of_known_shape(
-    operations: list[PairedOperation], read: _Read, broken: BrokenLines
+def _with_sense(
+    operations: list[PairedOperation],
+    read: _Read,
+    broken: BrokenLines,
+    problem_with: Callable[[PairedOperation], str | None],
 ) -> list[PairedOperation]:
-    """The operations whose values are what their kind wants."""
+    """The operations whose values are what their kind, and whoever judges them, wants."""
     refused: set[int] = set()
     for operation in operations:
-        problem = wrong_shape(operation)
+        if operation.type == "fail":
+            continue
+        problem = wrong_shape(operation) or problem_with(operation)
         if problem is not None:
             refused.add(operation.index)
             # With many to leave out, the places are not worth reading the file again for each.
             line, byte_offset = (None, None) if broken.skips else read.place(operation.index)
-            broken.add(line, byte_offset, problem, index=operation.index)
+            who = f"the {operation.f} of process {operation.process}, event {operation.index}"
+            broken.add(line, byte_offset, f"{who}: {problem}", index=operation.index)
     if not refused:
         return operations
     return [operation for operation in operations if operation.index not in refused]

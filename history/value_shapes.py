@@ -13,19 +13,16 @@ _ANSWERED = 3
 
 
 def wrong_shape(operation: PairedOperation) -> str | None:
-    """What is wrong with the operation's values, in one clause that names it; None if nothing."""
+    """What is wrong with the values of an ``ok`` or ``info`` operation, as a clause, or None."""
     if operation.f != "cas":
         return None
-    who = f"the cas of process {operation.process}, event {operation.index},"
-    if operation.type != "fail" and _length(operation.argument) != _ASKED:
-        return f"{who} is asked {_shown(operation.argument)}, which is no pair [expected, new]"
-    if operation.type != "ok" or operation.result is None:
-        return None
+    if _length(operation.argument) != _ASKED:
+        return f"it is asked {_shown(operation.argument)}, which is no pair [expected, new]"
     answer = operation.result
-    if _length(answer) == _ASKED:
+    if answer is None or _length(answer) == _ASKED:
         return None
     if _length(answer) != _ANSWERED or not isinstance(cast("list[Any]", answer)[2], bool):
-        return f"{who} answers {_shown(answer)}, which is no [expected, new, true or false]"
+        return f"it answers {_shown(answer)}, which is no [expected, new, true or false]"
     return None
 
 

@@ -111,7 +111,7 @@ FORMATS = Chapter(
             "a compare-and-set of one value",
             "check history.jsonl",
             "could not read the history (history.jsonl, line 3 at byte 114): the cas of process 0, "
-            "event 2, is asked 5, which is no pair [expected, new]. "
+            "event 2: it is asked 5, which is no pair [expected, new]. "
             f"{REPAIR}",
             arrange=lines(INVOKE, OK, CAS),
         ),
@@ -120,7 +120,7 @@ FORMATS = Chapter(
             "an answer to a compare-and-set that says neither yes nor no",
             "check history.jsonl",
             "could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, "
-            "event 0, answers [1, 2, 'perhaps'], which is no [expected, new, true or false]. "
+            "event 0: it answers [1, 2, 'perhaps'], which is no [expected, new, true or false]. "
             f"{REPAIR}",
             arrange=lines(
                 CAS.replace("5", "[1, 2]"),

@@ -9,6 +9,7 @@ from history.edn import EdnError, parse, parse_all
 from history.errors import HistoryError
 from history.importers import guess_format, load
 from history.pairing import pair
+from history.records import PairedOperation
 
 
 def written(folder: Path, text: str, name: str = "history.txt") -> Path:
@@ -231,3 +232,20 @@ def test_what_is_left_out_is_counted_and_the_rest_is_paired(
     assert history.broken_count == count
     with pytest.raises(HistoryError):
         load(written(tmp_path, text), "edn")
+
+
+def test_what_the_judge_cannot_make_sense_of_is_named_by_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "{:process 0, :type :invoke, :f :write, :value 1}\n\n")
+    with path.open("a") as file:
+        file.write("{:process 0, :type :ok, :f :write, :value 1}\n")
+        file.write("{:process 1, :type :invoke, :f :add, :value 2}\n")
+
+    def problem_with(operation: PairedOperation) -> str | None:
+        return "adds are not known" if operation.f == "add" else None
+
+    with pytest.raises(HistoryError, match="line 4 at byte 95") as raised:
+        load(path, problem_with=problem_with)
+    assert raised.value.problem == "the add of process 1, event 2: adds are not known"
+    history = load(path, problem_with=problem_with, skip_broken=True)
+    assert [one.f for one in history.operations] == ["write"]
+    assert history.broken_count == 1
