@@ -4,7 +4,8 @@ One generated history of a register (unique values, ten clients) is written in e
 read by a fresh process each: CPU seconds, wall seconds and the memory that it takes at its peak,
 the interpreter's own apart. JSON lines and the table hold ``--operations``, the formats of others a
 tenth of them. Prints a table, and one JSON object on the last line. With ``--edn-format`` the
-library of that name, where it is installed, is timed beside our EDN reader. Last, what handing the
+library of that name, where it is installed, is timed beside our EDN reader. "columns" is the CPU
+time straight into columns, for the formats that are read so. Last, what handing the
 operations to a worker takes, packed as the harness does it and pickled one by one, both ways.
 """
 
@@ -26,6 +27,7 @@ import msgspec
 from bench.histories import HistoryOptions, generate
 from checker.linearizability.parts import Part
 from harness.packed_operations import Packed
+from history.columns import read_columns
 from history.edn import parse
 from history.importers import load
 from history.operations_table import write_operations
@@ -50,8 +52,8 @@ def main() -> None:
         _read(options.read)
         return
     rows: list[dict[str, Any]] = []
-    heads = ("format", "operations", "MB", "CPU s", "wall s", "peak MiB")
-    print(("{:<20}" + "{:>12}" * 5).format(*heads))
+    heads = ("format", "operations", "MB", "columns s", "CPU s", "wall s", "peak MiB")
+    print(("{:<20}" + "{:>12}" * 6).format(*heads))
     for count, names in (
         (options.operations, [name for name in _FORMATS if name not in _SMALLER]),
         (options.operations // 10, [name for name in _FORMATS if name in _SMALLER]),
@@ -60,7 +62,8 @@ def main() -> None:
             for name, path in _write(Path(folder), count, names):
                 row = {"format": name, "operations": count, **_measured(path)}
                 rows.append(row)
-                print("{:<20}{:>12,}{:>12}{:>12}{:>12}{:>12}".format(*row.values()), flush=True)
+                cells = ["-" if value is None else value for value in row.values()]
+                print("{:<20}{:>12,}{:>12}{:>12}{:>12}{:>12}{:>12}".format(*cells), flush=True)
     libraries = _edn_libraries() if options.edn_format else None
     if libraries:
         print(", ".join(f"{name}: {micros} µs a line" for name, micros in libraries.items()))
@@ -82,11 +85,16 @@ def _measured(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> None:
     """In a process of its own: read one file as ``splitbrain check`` does."""
-    import_module("history.operations_table")
+    import_module("history.table_columns")
     before = _peak_kib()
+    cpu = time.process_time()
+    columns = read_columns(path)
+    columns_s = None if columns is None else round(time.process_time() - cpu, 2)
+    del columns
     cpu, wall = time.process_time(), time.perf_counter()
     history = load(path)
     row = {
+        "columns_cpu_s": columns_s,
         "cpu_s": round(time.process_time() - cpu, 2),
         "wall_s": round(time.perf_counter() - wall, 2),
         "peak_mib": (_peak_kib() - before) // 1024,

@@ -41,7 +41,8 @@ COLUMNS: Final = {
     "position_offset": ("int64", False),
     "final": ("bool", False),
 }
-_VALUES: Final = ("argument", "result")
+#: Columns that hold values.
+VALUES: Final = ("argument", "result")
 _OUTCOMES: Final = ("ok", "fail", "info")
 _NEXT_STEP: Final = "Leave the row out, with --skip-broken too, or write the table again"
 _ENCODER = msgspec.json.Encoder(order="sorted")
@@ -94,7 +95,7 @@ def _typed(path: Path, table: Any) -> Any:
         declared = pa.type_for_alias(COLUMNS[name][0])
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if not (name in _VALUES and pa.types.is_integer(column.type)):
+        if not (name in VALUES and pa.types.is_integer(column.type)):
             try:
                 column = column.cast(declared)
             except (pa.ArrowException, ValueError) as error:
@@ -112,15 +113,15 @@ def read_operations(path: Path, broken: BrokenLines) -> list[PairedOperation]:
     """
     table = read_table(path)
     rows = table["row"].to_pylist()
-    bad = _bad_rows(table)
+    bad = bad_rows(table)
     values = {
         name: _decoded(table, name, bad) if name in table.column_names else [None] * len(rows)
-        for name in _VALUES
+        for name in VALUES
     }
     for place in sorted(bad):
         problem = f"row {rows[place] + 1}: {bad[place]}"
         broken.add(None, None, problem, next_step=_NEXT_STEP)
-    columns = {name: values[name] if name in _VALUES else _listed(table, name) for name in COLUMNS}
+    columns = {name: values[name] if name in VALUES else _listed(table, name) for name in COLUMNS}
     if "index" not in table.column_names:
         columns["index"] = list(range(len(rows)))
     positions = [
@@ -142,8 +143,8 @@ def _listed(table: Any, name: str) -> list[Any]:
         return [None] * len(table)
     if not pa.types.is_string(table[name].type):
         return table[name].to_pylist()
-    encoded = _whole(table[name]).dictionary_encode()
-    return _taken(encoded.dictionary.to_pylist(), encoded.indices)
+    column = encoded(table[name])
+    return _taken(column.dictionary.to_pylist(), column.indices)
 
 
 def _taken(values: Sequence[Any], codes: Any) -> list[Any]:
@@ -154,7 +155,7 @@ def _taken(values: Sequence[Any], codes: Any) -> list[Any]:
     return lookup[np.asarray(pc.fill_null(codes, len(values)))].tolist()
 
 
-def _bad_rows(table: Any) -> dict[int, str]:
+def bad_rows(table: Any) -> dict[int, str]:
     """Place of each row that makes no sense, and why; the first reason of each."""
     bad: dict[int, str] = {}
 
@@ -204,18 +205,23 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
     column = table[name]
     if pa.types.is_integer(column.type):
         return column.to_pylist()
-    encoded = _whole(column).dictionary_encode()
-    texts: list[str] = encoded.dictionary.to_pylist()
+    coded = encoded(column)
+    texts: list[str] = coded.dictionary.to_pylist()
     try:
         values: list[Any] = msgspec.json.decode(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
         values = []
     if len(values) != len(texts):  # told one by one
         values, broken = _singly(texts)
-        for place, code in enumerate(encoded.indices.to_pylist()):
+        for place, code in enumerate(coded.indices.to_pylist()):
             if code in broken:
                 bad.setdefault(place, f"its {name} is no JSON: {broken[code]}")
-    return _taken(values, encoded.indices)
+    return _taken(values, coded.indices)
+
+
+def encoded(column: Any) -> Any:
+    """A column as codes into its distinct values."""
+    return _whole(column).dictionary_encode()
 
 
 def _whole(column: Any) -> Any:
