@@ -61,6 +61,8 @@ def read_table(path: Path) -> Any:
         names = pq.ParquetDataset(path).schema.names
         wanted = [name for name in ("run_id", *COLUMNS) if name in names]
         table = pq.read_table(path, columns=wanted, partitioning=None)
+        # Damaged bytes may have become texts that are none, or lengths beyond the memory.
+        table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         told = str(error).split("\n", 1)[0].rstrip(". ")
         problem = f"it cannot be read as Parquet: {told}"

@@ -67,3 +67,11 @@ def test_rows_that_make_no_sense_are_left_out_where_asked(tmp_path: Path) -> Non
         1,
         "row 2: it ends before it starts",
     )
+
+
+def test_a_text_that_a_flipped_bit_made_none_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({**ROWS, "key": ["kkkk", "kkkk"]}), path, compression="none")
+    path.write_bytes(path.read_bytes().replace(b"kkkk", b"k\xffkk"))
+    with pytest.raises(HistoryError, match="cannot be read as Parquet"):
+        load(path)
