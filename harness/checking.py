@@ -19,6 +19,7 @@ from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness import workers
 from harness.own_models import make_known
+from harness.packed_operations import Packed
 from harness.workers import PartOutcome
 
 _PART_FUNCTION = "harness.checking:check_one_part"
@@ -49,17 +50,17 @@ class _Job(msgspec.Struct, frozen=True):
     refused: str | None = None
 
 
-def check_one_part(payload: tuple[Part, str], budget: Budget) -> PartResult:
+def check_one_part(payload: tuple[Packed, str], budget: Budget) -> PartResult:
     """In a worker: judge one part of a history for linearizability."""
-    part, model = payload
+    packed, model = payload
     make_known(model)
-    return check_part(part, model, budget)
+    return check_part(packed.record, model, budget)
 
 
-def check_whole(payload: tuple[str, Evidence], budget: Budget) -> CheckResult:
+def check_whole(payload: tuple[str, Packed], budget: Budget) -> CheckResult:
     """In a worker: run one checker on everything."""
-    name, evidence = payload
-    return checker_named(name)(evidence, budget)
+    name, packed = payload
+    return checker_named(name)(packed.record, budget)
 
 
 def check_all(
@@ -93,7 +94,7 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
         if model is None:
             checker_named(name)
             weight = len(evidence.operations)
-            part = workers.Part(name, _WHOLE_FUNCTION, (name, evidence), weight)
+            part = workers.Part(name, _WHOLE_FUNCTION, (name, Packed(evidence)), weight)
             return _Job(name, None, (), (part,))
         split_history = tuple(split(evidence.operations, model_named(model)))
     except UsageError as error:
@@ -103,7 +104,9 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
         reason = f"The checker crashed: {type(error).__name__}: {error}."
         return _Job(name, model, (), (), reason)
     parts = tuple(
-        workers.Part(f"{name} of {part.key}", _PART_FUNCTION, (part, model), len(part.operations))
+        workers.Part(
+            f"{name} of {part.key}", _PART_FUNCTION, (Packed(part), model), len(part.operations)
+        )
         for part in split_history
     )
     return _Job(name, model, split_history, parts)

@@ -164,16 +164,26 @@ def drop_data(folder: RunFolder, results: Results, *, keep: bool) -> None:
         shutil.rmtree(folder.node(node) / DATA_FOLDER, ignore_errors=True)
 
 
+class BareHistory(msgspec.Struct, frozen=True):
+    """How a history without a run is to be read and judged."""
+
+    model: str
+    #: None: guessed.
+    history_format: str | None = None
+    skip_broken: bool = False
+    #: Where to write the page, None for none.
+    report: Path | None = None
+
+
 def check(
     path: Path,
-    model: str,
-    history_format: str | None,
+    bare: BareHistory | None,
     console: Console,
     *,
     as_json: bool,
     analyze: bool | None,
 ) -> int:
-    """Judge a run folder or a bare history; returns the exit code.
+    """Judge a run folder, or a ``bare`` history; returns the exit code.
 
     Without a word in ``analyze`` the Spark analysis is run, but not of a simulated run.
     """
@@ -182,12 +192,22 @@ def check(
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
     with judging_session(console) as session, session.judging():
-        if path.is_dir():
+        if bare is None:
             results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
         else:
             limits = Limits(judging.TIME_BUDGET_S, judging.MEMORY_BUDGET_MIB, _JOBS)
             with during(JUDGING):
-                results = judge_history(path, model, history_format, limits, session.given_up)
+                results = judge_history(
+                    path,
+                    bare.model,
+                    bare.history_format,
+                    limits,
+                    session.given_up,
+                    skip_broken=bare.skip_broken,
+                    report=bare.report,
+                )
+            if bare.report is not None and bare.report.is_file():
+                session.say(f"report written to {bare.report}")
     if as_json:
         write_bytes(msgspec.json.encode(results) + b"\n")
     else:

@@ -115,6 +115,8 @@ class Results(msgspec.Struct, frozen=True):
     elections_from_outside: bool = False
     #: Which fault met which role, epoch phase and workload; None in results of earlier versions.
     coverage: tuple[CoverageCell, ...] | None = None
+    #: What is left of a history is this, after broken lines were left out; it proves nothing.
+    provisional: Verdict | None = None
 
     @property
     def is_vacuous(self) -> bool:

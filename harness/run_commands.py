@@ -116,6 +116,8 @@ def check_command(
     *,
     model: str | None = None,
     history_format: Annotated[str | None, Parameter(name="--format")] = None,
+    skip_broken: bool = False,
+    report: Path | None = None,
     json: bool = False,
     analyze: bool | None = None,
 ) -> int:
@@ -133,28 +135,44 @@ def check_command(
         default cas-register. Or a model of one's own:
         path/to/file.py:Name.
     history_format
-        jsonl, edn or jepsen-log; guessed where it can be.
+        jsonl, edn, jepsen-log, kv, parquet or etcd-robustness; guessed where it can be.
+    skip_broken
+        Leave broken lines of a bare history out: the verdict is then at most unknown, and the
+        provisional one of what is left stands beside it.
+    report
+        File to write a page to that shows what was found in a bare history.
     json
         Print the results as JSON.
     analyze
         Run the Spark analysis of a run folder; by default unless the run is a simulated one.
     """
     from checker.registry import history_checker
-    from harness.commands import check
+    from harness.commands import BareHistory, check
     from harness.own_models import make_known
+    from history.formats import is_history_folder
 
     make_known(model or _MODEL)
     history_checker(model or _MODEL)
-    if path.is_dir() and (model or history_format):
-        option = "--model" if model else "--format"
+    is_run = path.is_dir() and not is_history_folder(path)
+    given = {
+        "--model": model,
+        "--format": history_format,
+        "--skip-broken": skip_broken,
+        "--report": report,
+    }
+    option = next((name for name, value in given.items() if value), None)
+    if is_run and option is not None:
         raise UsageError(
             f"{option} is for bare histories, and {path} is a folder",
             "Leave it out: a run folder is judged as its plan says",
         )
+    bare = None
+    if not is_run:
+        bare = BareHistory(model or _MODEL, history_format, skip_broken=skip_broken, report=report)
     try:
-        return check(path, model or _MODEL, history_format, output(), as_json=json, analyze=analyze)
+        return check(path, bare, output(), as_json=json, analyze=analyze)
     except HistoryError as error:
-        if not path.is_dir():
+        if not is_run:
             # A file that the user names is part of the request; a run folder is our own work.
             error.exit_code = EXIT_BAD_USAGE
         raise

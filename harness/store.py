@@ -7,6 +7,7 @@ the process dies, whatever killed it. Nothing here reads or writes what a run re
 import datetime as dt
 import fcntl
 import os
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -84,6 +85,12 @@ def find_run(path: Path) -> RunFolder:
     root = path.resolve()
     folder = RunFolder(root)
     if not folder.plan.is_file():
+        if folder.history.is_file():
+            raise UsageError(
+                f"{path} has no {folder.plan.name}, so that nothing says what it was meant to be",
+                "Judge its bare history: splitbrain check "
+                f"{shlex.quote(str(path / folder.history.name))} --model MODEL",
+            )
         raise UsageError(
             f"{path} is no run folder: it has no {folder.plan.name}",
             "Name a folder below runs/, or runs/latest",

@@ -8,6 +8,8 @@ Must never evaluate anything.
 import re
 from typing import Any
 
+from history.json_problems import TOO_DEEP
+
 _TOKEN = re.compile(
     r"""[\s,]*(?:;[^\n]*[\s,]*)*            # blanks, commas, comments
     (?: (?P<open>\#\{ | [\[({])
@@ -20,6 +22,8 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
+#: Longer whole numbers cost more than they can mean; Python refuses to read or print them.
+_DIGITS_MAX = 1000
 _CONSTANTS: dict[str, Any] = {"nil": None, "true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?\d+N?")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?")
@@ -30,20 +34,25 @@ class EdnError(ValueError):
     """The text is not EDN; says where, in characters from its start."""
 
 
-def parse(text: str) -> Any:
+def parse(text: str, depth_max: int | None = None) -> Any:
     """Read the one value that the text holds.
 
     Raises:
         EdnError: the text holds no value, more than one, or a broken one.
     """
-    values = parse_all(text)
+    values = parse_all(text, depth_max)
     if len(values) != 1:
         raise EdnError(f"expected one value, found {len(values)}")
     return values[0]
 
 
-def parse_all(text: str) -> list[Any]:
+def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
     """Read every value at the top level of the text, without recursion.
+
+    Args:
+        text: the values.
+        depth_max: collections that may stand inside each other; None: any number. Few programs
+            that go on with a value do without recursion.
 
     Raises:
         EdnError: a value is broken.
@@ -62,6 +71,8 @@ def parse_all(text: str) -> list[Any]:
             raise EdnError(f"unreadable text at character {position}")
         position = match.end()
         if opening := match["open"]:
+            if len(stack) == depth_max:
+                raise EdnError(TOO_DEEP)
             stack.append((opening, match.start("open"), []))
             items = stack[-1][2]
         elif closing := match["close"]:
@@ -71,7 +82,7 @@ def parse_all(text: str) -> list[Any]:
             items = stack[-1][2] if stack else top
             items.append(_collection(opened))
         elif (string := match["string"]) is not None:
-            items.append(_ESCAPE.sub(_unescape, string[1:-1]))
+            items.append(_unescaped(string[1:-1]))
         elif (atom := match["atom"]) is not None:
             items.append(_atom(atom, match.start("atom")))
         # A tag says how to read the next element; the element itself is enough here.
@@ -96,6 +107,17 @@ def _collection(opened: tuple[str, int, list[Any]]) -> list[Any] | dict[Any, Any
         raise EdnError(f"the map at character {position} has a collection as key") from error
 
 
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    text = _ESCAPE.sub(_unescape, text)
+    try:
+        # Java writes what lies beyond 16 bits as two escapes.
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError as error:
+        raise EdnError("half a character in a string") from error
+
+
 def _unescape(match: re.Match[str]) -> str:
     escape = match[1]
     if len(escape) > 1:
@@ -109,6 +131,8 @@ def _atom(atom: str, position: int) -> str | float | bool | None:
     if atom[0] == ":":
         return atom[1:]
     if _INTEGER.fullmatch(atom):
+        if len(atom) > _DIGITS_MAX:
+            raise EdnError(f"a number of {len(atom):,} digits at character {position}")
         return int(atom.rstrip("N"))
     if _DECIMAL.fullmatch(atom):
         return float(atom.rstrip("M"))

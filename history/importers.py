@@ -1,279 +1,208 @@
-"""Loads histories of any origin: ours, Jepsen's logs and ``history.edn``, Porcupine's kv files.
+"""Loads histories of any origin into events or operations; the one door to all formats.
 
-Jepsen answers a compare-and-set refused for its precondition with ``fail``; here that is an
-observation, ``ok`` with result false (design, section 4), and is turned into one. A ``fail`` that
-carries another error stays a ``fail``. Must never invent an outcome.
-Sources: jepsen.util's log lines, jepsen.history.Op, anishathalye/porcupine's test data.
+``history.formats`` guesses, one module per format reads, and what they give comes out alike. With
+``skip_broken`` whatever cannot be used is left out and counted; who judges the rest must then call
+nothing proven. Must never invent an outcome.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from contracts.errors import UsageError
-from history.edn import EdnError, parse, parse_all
-from history.errors import HistoryError
-from history.json_problems import in_words
-from history.reader import BrokenLine, HistoryReader
-from history.records import Event, EventType
+from history.broken_lines import BrokenLine, BrokenLines
+from history.errors import HistoryError, PairingError
+from history.etcd_robustness import read_etcd, refuse_no_files
+from history.formats import Format, beginning, guess_format, known_format
+from history.jepsen import edn_operations, kv_operations, log_operations
+from history.pairing import events_of, pair, pair_leniently
+from history.raw_operations import RawOperation, has_independent_keys, to_events
+from history.reader import HistoryReader
+from history.records import Event, PairedOperation
 from history.run_folder import RunFolder
+from history.value_shapes import wrong_shape
 
-Format = Literal["jsonl", "edn", "jepsen-log"]
-
-#: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen.
-_LOG_LINE = re.compile(
-    r"(?:^|\s)(?P<process>\d+)\s+:(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
-)
-#: Errors by which a ``fail`` of a compare-and-set says that it looked and found another value.
-_REFUSALS = frozenset(
-    {"precondition-failed", "did-not-succeed", "value-mismatch", "cas-failed", "not-equal"}
-)
-#: Names in the files of others for what we call by another.
-_FUNCTIONS = {"compare-and-set": "cas"}
-_GUESS_BYTES = 1 << 16
-#: What files begin with that hold a history and are not one, and what to do about it.
-_WRAPPED = (
-    (b"\x1f\x8b", "it is compressed with gzip", "Unpack it first: gunzip FILE"),
-    (b"PK\x03\x04", "it is a zip archive", "Unpack it first: unzip FILE"),
-    (b"(\xb5/\xfd", "it is compressed with zstd", "Unpack it first: unzstd FILE"),
-    (b"PAR1", "it is a Parquet table", "Name the history.jsonl that it was made from"),
-    (b"\xff\xfe", "it is UTF-16", "Save it as UTF-8"),
-    (b"\xfe\xff", "it is UTF-16", "Save it as UTF-8"),
-    (b"\xef\xbb\xbf", "it begins with a byte order mark", "Save it as UTF-8 without one"),
-)
+_READERS = {"edn": edn_operations, "jepsen-log": log_operations, "kv": kv_operations}
+#: Where an event stands: its line, from 1, and the byte at which that starts.
+_Place = tuple[int | None, int | None]
 
 
 class LoadedHistory(msgspec.Struct, frozen=True):
-    """Events of one history and what was wrong with its file."""
+    """One history, and what was wrong with its file."""
 
     path: Path
     format: Format
-    events: list[Event]
+    #: By invocation.
+    operations: list[PairedOperation]
+    #: Events as the file has them, None for formats of whole operations.
+    read_events: list[Event] | None = None
     #: Length of a torn last line that was dropped, None if there was none.
     torn_bytes: int | None = None
-    #: Lines that were skipped, where skipping was asked for.
+    #: What was left out, the first of it, where leaving out was asked for.
     broken: tuple[BrokenLine, ...] = ()
+    #: All that was left out.
+    broken_count: int = 0
+    #: What was made of the file, where that is not plain; sentences.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def events(self) -> list[Event]:
+        """As the file has them; for formats of whole operations, what they would have been."""
+        return events_of(self.operations) if self.read_events is None else self.read_events
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """What a format's reader gives; events, or operations where the format has whole ones."""
+
+    events: list[Event] | None = None
+    operations: list[PairedOperation] | None = None
+    torn_bytes: int | None = None
+    notes: tuple[str, ...] = ()
+    #: Index of an event to its place.
+    place: Callable[[int], _Place] = lambda _index: (None, None)
 
 
 def load(
-    path: Path, history_format: str | None = None, *, skip_broken: bool = False
+    path: Path,
+    history_format: str | None = None,
+    *,
+    skip_broken: bool = False,
+    problem_with: Callable[[PairedOperation], str | None] = lambda _operation: None,
 ) -> LoadedHistory:
     """Read a run folder or a bare history into memory.
 
     Args:
-        path: a run folder, or a file.
-        history_format: one of ``Format``; guessed from the file's beginning where None.
-        skip_broken: see ``HistoryReader``; for JSON lines only.
+        path: a run folder, a file (packed with gzip or not), a folder of Parquet files, or a
+            report folder of etcd's robustness tests.
+        history_format: one of ``history.formats.FORMATS``; guessed where None.
+        skip_broken: leave out and count what cannot be used.
+        problem_with: what is wrong with an operation's values in the eyes of whoever judges it,
+            as a clause, None for nothing; failed operations are not asked about.
 
     Raises:
         HistoryError: no such file, unknown format, or a broken history.
+        UsageError: there is no such format.
     """
-    file = RunFolder(path).history if path.is_dir() else path
-    if path.is_dir() and not file.is_file():
+    file = path
+    if path.is_dir() and RunFolder(path).history.is_file():
+        file = RunFolder(path).history
+    chosen = known_format(history_format) if history_format else guess_format(file)
+    broken = BrokenLines(file, skip=skip_broken)
+    if not file.is_dir() and not beginning(file).strip():
+        guess_format(file)  # says that it is empty
+    read = _read(file, chosen, broken)
+    operations = read.operations
+    if operations is None:
+        operations = _pair(read, broken, file)
+    operations = _with_sense(operations, read, broken, problem_with)
+    return LoadedHistory(
+        path=file,
+        format=chosen,
+        operations=operations,
+        read_events=read.events,
+        torn_bytes=read.torn_bytes,
+        broken=tuple(broken.told),
+        broken_count=broken.count,
+        notes=read.notes,
+    )
+
+
+def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
+    if chosen == "parquet":
+        # Half a second that the other formats need not wait.
+        from history.operations_table import read_operations
+
+        return _Read(operations=read_operations(file, broken))
+    if chosen == "etcd-robustness":
+        refuse_no_files(file)
+        etcd = read_etcd(file, broken)
+        left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
+        told = "Left out, for it shows nothing of a register: " + left_out + "."
+        return _Read(operations=etcd.operations, notes=(told,) if left_out else ())
+    if file.is_dir():
         raise HistoryError(
-            str(path), f"the folder holds no {file.name}", "Name a run folder or a history file"
+            str(file), f"it is a folder, and the format {chosen} is of files", "Name a file"
         )
-    chosen = _known_format(history_format) if history_format else guess_format(file)
     if chosen == "jsonl":
-        reader = HistoryReader(file, skip_broken=skip_broken)
+        reader = HistoryReader(file, lines=broken)
         events = list(reader)
-        return LoadedHistory(file, chosen, events, reader.torn_bytes, tuple(reader.broken))
-    raw = _edn_operations(file) if chosen == "edn" else _log_operations(file)
-    return LoadedHistory(file, chosen, list(_to_events(raw, file)))
-
-
-def guess_format(file: Path) -> Format:
-    """Tell the format from the beginning of the file.
-
-    Raises:
-        HistoryError: the file cannot be opened or looks like none of them.
-    """
-    try:
-        with file.open("rb") as opened:
-            begin = opened.read(_GUESS_BYTES)
-    except OSError as error:
-        raise _cannot_open(file, error) from error
-    for mark, problem, next_step in _WRAPPED:
-        if begin.startswith(mark):
-            raise HistoryError(str(file), problem, next_step)
-    head = begin.decode("utf-8", errors="replace")
-    lines = [line.strip() for line in head.split("\n") if line.strip()]
-    if not lines or re.match(r'\{\s*"', lines[0]):
-        return "jsonl"
-    if re.match(r"\[?\s*(#jepsen\.history\.Op\s*)?\{\s*:", lines[0]):
-        return "edn"
-    if any(_LOG_LINE.search(line) for line in lines):
-        return "jepsen-log"
-    if lines[0].startswith("["):
+        return _Read(events=events, torn_bytes=reader.torn_bytes, place=_place_in(file))
+    raw = list(_READERS[chosen](file, broken))
+    if chosen == "jepsen-log" and not raw and not broken.count:
         raise HistoryError(
             str(file),
-            "it is one JSON list, not one event a line",
-            "Write one event a line: jq -c '.[]' FILE",
+            "no line of it is an operation",
+            "Name the log of a test, or another --format",
         )
-    raise HistoryError(
-        str(file),
-        "it looks like none of the known formats",
-        f"Name its format with --format: {', '.join(get_args(Format))}",
+    return _read_raw(raw, broken)
+
+
+def _read_raw(raw: list[RawOperation], broken: BrokenLines) -> _Read:
+    lines = array("q", (operation.line for operation in raw))
+    offsets = array("q", (operation.byte_offset for operation in raw))
+    notes = (
+        ("The values are [key value], as jepsen.independent writes them.",)
+        if has_independent_keys(raw)
+        else ()
     )
+    events = list(to_events(raw, broken))
+    return _Read(events=events, notes=notes, place=lambda index: (lines[index], offsets[index]))
 
 
-def _known_format(name: str) -> Format:
-    for known in get_args(Format):
-        if name == known:
-            return known
-    raise UsageError(
-        f"there is no history format called {name!r}",
-        f"Choose one of: {', '.join(get_args(Format))}",
-    )
+def _place_in(file: Path) -> Callable[[int], _Place]:
+    """Where an event of a JSONL file stands, found by reading it again, line by line."""
+
+    def place(index: int) -> _Place:
+        reader = HistoryReader(file, lines=BrokenLines(file, skip=True), singly=True)
+        for event in reader:
+            if event.index == index:
+                return reader.line, reader.line_offset
+        return None, None
+
+    return place
 
 
-def _cannot_open(file: Path, error: OSError) -> HistoryError:
-    return HistoryError(
-        str(file),
-        error.strerror or str(error),
-        "Name a run folder or a history file that can be read",
-    )
-
-
-class _RawOperation(msgspec.Struct, frozen=True):
-    """One event as its file has it."""
-
-    line: int
-    process: int
-    type: EventType
-    f: str
-    value: Any
-    key: Any = None
-    error: str | None = None
-    time: int | None = None
-
-
-def _read_lines(file: Path) -> Iterator[tuple[int, str]]:
+def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]:
+    events = read.events or []
+    if broken.skips:
+        operations, refused = pair_leniently(events)
+        for error in refused:
+            broken.add(None, None, f"{error.target}: {error.problem}")
+        return operations
     try:
-        with file.open(encoding="utf-8", errors="replace") as opened:
-            yield from enumerate(opened, start=1)
-    except OSError as error:
-        raise _cannot_open(file, error) from error
+        return pair(events)
+    except PairingError as error:
+        line, byte_offset = (None, None) if error.index is None else read.place(error.index)
+        where = "" if line is None else f", line {line} at byte {byte_offset}"
+        raise HistoryError(
+            f"{file}{where}, {error.target}",
+            error.problem,
+            error.next_step,
+            index=error.index,
+            line=line,
+            byte_offset=byte_offset,
+        ) from error
 
 
-def _log_operations(file: Path) -> Iterator[_RawOperation]:
-    for number, line in _read_lines(file):
-        match = _LOG_LINE.search(line.rstrip())
-        if match is None:
+def _with_sense(
+    operations: list[PairedOperation],
+    read: _Read,
+    broken: BrokenLines,
+    problem_with: Callable[[PairedOperation], str | None],
+) -> list[PairedOperation]:
+    """The operations whose values are what their kind, and whoever judges them, wants."""
+    refused: set[int] = set()
+    for operation in operations:
+        if operation.type == "fail":
             continue
-        try:
-            rest = parse_all(match["rest"])
-        except EdnError as error:
-            raise _broken(file, number, str(error)) from error
-        yield _RawOperation(
-            line=number,
-            process=int(match["process"]),
-            type=msgspec.convert(match["type"], EventType),
-            f=match["f"],
-            value=rest[0] if rest else None,
-            error=str(rest[1]) if len(rest) > 1 else None,
-        )
-
-
-def _edn_operations(file: Path) -> Iterator[_RawOperation]:
-    for number, line in _read_lines(file):
-        text = line.strip()
-        if number == 1:
-            text = text.removeprefix("[")  # a history kept as one vector, one operation a line
-        text = text.removesuffix("]") if text.endswith("}]") else text
-        if text in ("", "]"):
-            continue
-        try:
-            raw = _edn_operation(number, parse(text))
-        except (EdnError, msgspec.ValidationError) as error:
-            raise _broken(file, number, f"it holds no operation: {in_words(error)}") from error
-        if raw is not None:
-            yield raw
-
-
-def _edn_operation(line: int, parsed: object) -> _RawOperation | None:
-    """One event, None for lines of other processes than clients; raises EdnError."""
-    if not isinstance(parsed, dict):
-        raise EdnError("expected a map")
-    operation = cast("dict[Any, Any]", parsed)
-    for name in ("process", "type", "f"):
-        if name not in operation:
-            raise EdnError(f"the map has no :{name}")
-    process = operation["process"]
-    if not isinstance(process, int):
-        return None
-    time = operation.get("time")
-    if not isinstance(time, int | None):
-        raise EdnError(":time is no whole number")
-    error = operation.get("error")
-    return _RawOperation(
-        line=line,
-        process=process,
-        type=msgspec.convert(operation["type"], EventType),
-        f=str(operation["f"]),
-        value=operation.get("value"),
-        key=operation.get("key"),
-        error=None if error is None else _error_name(error),
-        time=time,
-    )
-
-
-def _error_name(error: object) -> str:
-    """Jepsen's errors are keywords, or vectors that begin with one."""
-    if isinstance(error, list) and error:
-        return str(cast("list[object]", error)[0])
-    return str(cast("object", error))
-
-
-def _broken(file: Path, line: int, problem: str) -> HistoryError:
-    return HistoryError(
-        f"{file}, line {line}",
-        problem,
-        "Repair the line, or remove it with its whole operation",
-        line=line,
-    )
-
-
-def _to_events(raw: Iterable[_RawOperation], file: Path) -> Iterator[Event]:
-    """Number the events, and turn refused compare-and-sets into observations."""
-    argument: dict[int, Any] = {}
-    timed: bool | None = None
-    for index, operation in enumerate(raw):
-        if timed is None:
-            timed = operation.time is not None
-        elif timed != (operation.time is not None):
-            raise _broken(file, operation.line, "only some of the operations have a time")
-        f = _FUNCTIONS.get(operation.f, operation.f)
-        outcome, value = operation.type, operation.value
-        if outcome == "invoke":
-            argument[operation.process] = value
-        elif f == "cas":
-            outcome, value = _judge_cas(operation, argument.get(operation.process))
-        yield Event(
-            index=index,
-            time=index if operation.time is None else operation.time,
-            process=operation.process,
-            type=outcome,
-            f=f,
-            key=None if operation.key is None else str(operation.key),
-            value=value,
-            error=operation.error,
-        )
-
-
-def _judge_cas(operation: _RawOperation, argument: object) -> tuple[EventType, Any]:
-    """Outcome and ``[expected, new, succeeded]`` of a completed compare-and-set."""
-    if not isinstance(argument, list):
-        return operation.type, operation.value
-    pair = cast("list[Any]", argument)
-    if operation.type == "ok":
-        return "ok", [*pair[:2], True]
-    refused = operation.type == "fail" and (
-        operation.error in _REFUSALS or (operation.error is None and operation.value == argument)
-    )
-    if refused:
-        return "ok", [*pair[:2], False]
-    return operation.type, operation.value
+        problem = wrong_shape(operation) or problem_with(operation)
+        if problem is not None:
+            refused.add(operation.index)
+            # With many to leave out, the places are not worth reading the file again for each.
+            line, byte_offset = (None, None) if broken.skips else read.place(operation.index)
+            who = f"the {operation.f} of process {operation.process}, event {operation.index}"
+            broken.add(line, byte_offset, f"{who}: {problem}", index=operation.index)
+    if not refused:
+        return operations
+    return [operation for operation in operations if operation.index not in refused]

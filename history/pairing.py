@@ -6,18 +6,13 @@ history (two open operations of one process, a completion of nothing, a retired 
 is a ``PairingError`` that names the event.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
 
 from history.errors import PairingError
 from history.records import Event, PairedOperation
 
-
-class _Open(NamedTuple):
-    """An invocation without completion so far, and its place among the operations."""
-
-    invocation: Event
-    place: int
+#: An invocation without completion so far, and its place among the operations.
+_Open = tuple[Event, int]
 
 
 def pair(events: Iterable[Event]) -> list[PairedOperation]:
@@ -29,74 +24,145 @@ def pair(events: Iterable[Event]) -> list[PairedOperation]:
     Raises:
         PairingError: the events break the rules of a history.
     """
+    return _pair(events, _raise)
+
+
+def pair_leniently(
+    events: Iterable[Event],
+) -> tuple[list[PairedOperation], list[PairingError]]:
+    """Pair what can be paired where lines are missing, and say what could not.
+
+    An event that breaks the rules is left out. An operation whose process goes on without its
+    completion is ``info``: the completion may have stood in a line that is missing.
+    """
+    refused: list[PairingError] = []
+    return _pair(events, refused.append), refused
+
+
+def _raise(error: PairingError) -> None:
+    raise error
+
+
+def _pair(events: Iterable[Event], refuse: Callable[[PairingError], None]) -> list[PairedOperation]:
+    """The one pass over the events; the way of a history without fault is kept short."""
     operations: list[PairedOperation | None] = []
     open_by_process: dict[int, _Open] = {}
     retired: set[int] = set()
     last_index = -1
     for event in events:
-        if event.index <= last_index:
-            raise PairingError(
-                f"index {event.index} does not come after index {last_index}", event.index
+        index, process = event.index, event.process
+        problem: str | None = None
+        if index <= last_index:
+            problem = f"index {index} does not come after index {last_index}"
+        elif process in retired:
+            problem = (
+                f"process {process} goes on with {event.type} of {event.f} after info retired it"
             )
-        last_index = event.index
-        process = event.process
-        current = open_by_process.get(process)
-        if process in retired:
-            raise PairingError(
-                f"process {process} goes on with {event.type} of {event.f} after info retired it",
-                event.index,
-            )
-        if event.type == "invoke":
+        elif event.type == "invoke":
+            current = open_by_process.get(process)
             if current is not None:
-                raise PairingError(
-                    f"process {process} invokes {event.f} while its {current.invocation.f} "
-                    f"of index {current.invocation.index} is open",
-                    event.index,
+                problem = (
+                    f"process {process} invokes {event.f} while its {current[0].f} "
+                    f"of index {current[0].index} is open"
                 )
-            open_by_process[process] = _Open(event, len(operations))
+                operations[current[1]] = _never_completed(current[0])
+            open_by_process[process] = (event, len(operations))
             operations.append(None)
-            continue
-        if current is None:
-            raise PairingError(
-                f"process {process} completes {event.f} but has invoked nothing", event.index
-            )
-        operations[current.place] = _complete(current.invocation, event)
-        del open_by_process[process]
-        if event.type == "info":
-            retired.add(process)
-    for current in open_by_process.values():
-        operations[current.place] = _never_completed(current.invocation)
+        else:
+            current = open_by_process.pop(process, None)
+            if current is None:
+                problem = f"process {process} completes {event.f} but has invoked nothing"
+            else:
+                invocation, place = current
+                problem = _why_not(invocation, event)
+                if problem is None:
+                    operations[place] = _complete(invocation, event)
+                else:
+                    operations[place] = _never_completed(invocation)
+                if event.type == "info":
+                    retired.add(process)
+        last_index = max(last_index, index)
+        if problem is not None:
+            refuse(PairingError(problem, index))
+    for invocation, place in open_by_process.values():
+        operations[place] = _never_completed(invocation)
     return [operation for operation in operations if operation is not None]
 
 
-def _complete(invocation: Event, completion: Event) -> PairedOperation:
-    """One operation from its two events; foreign completions may leave the key out."""
+def events_of(operations: Sequence[PairedOperation]) -> list[Event]:
+    """The events that operations would have been, for formats that hold whole operations.
+
+    In the order of time; where times are equal, an invocation comes before the completions of
+    other processes, so that ties stay concurrent, and each process keeps its own order.
+    """
+    moments: list[tuple[int, int, int, PairedOperation]] = []
+    last_end: dict[int, int] = {}
+    for order, operation in enumerate(operations):
+        # 0: an invocation; 2: a completion; 3: an invocation at the very end of the one before.
+        tied = last_end.get(operation.process) == operation.start
+        moments.append((operation.start, 3 if tied else 0, order, operation))
+        if operation.end is not None:
+            instant = tied and operation.end == operation.start
+            moments.append((operation.end, 3 if instant else 2, order, operation))
+            last_end[operation.process] = operation.end
+    moments.sort(key=lambda moment: moment[:3])
+    begun: set[int] = set()
+    events: list[Event] = []
+    for index, (time, _, order, operation) in enumerate(moments):
+        is_completion = order in begun
+        begun.add(order)
+        events.append(
+            Event(
+                index=index,
+                time=time,
+                process=operation.process,
+                type=operation.type if is_completion else "invoke",
+                f=operation.f,
+                key=operation.key,
+                value=_value_of(operation, is_completion=is_completion),
+                node=operation.node,
+                error=operation.error if is_completion else None,
+                position=operation.position if is_completion else None,
+                final=operation.final,
+            )
+        )
+    return events
+
+
+def _value_of(operation: PairedOperation, *, is_completion: bool) -> object:
+    return operation.result if is_completion and operation.type == "ok" else operation.argument
+
+
+def _why_not(invocation: Event, completion: Event) -> str | None:
+    """Why the second event cannot complete the first; foreign ones may leave the key out."""
     if completion.f != invocation.f or completion.key not in (None, invocation.key):
-        raise PairingError(
+        return (
             f"process {completion.process} completes {_what(completion)}, but invoked "
-            f"{_what(invocation)} at index {invocation.index}",
-            completion.index,
+            f"{_what(invocation)} at index {invocation.index}"
         )
     if completion.time < invocation.time:
-        raise PairingError(
-            f"completed at {completion.time} ns, before its invocation at {invocation.time} ns",
-            completion.index,
-        )
-    succeeded = completion.type == "ok"
+        return f"completed at {completion.time} ns, before its invocation at {invocation.time} ns"
+    return None
+
+
+def _complete(invocation: Event, completion: Event) -> PairedOperation:
+    """One operation from its two events, which fit each other."""
+    type_ = completion.type
+    # By position: a history has a million of them.
     return PairedOperation(
-        index=invocation.index,
-        process=invocation.process,
-        f=invocation.f,
-        key=invocation.key,
-        argument=invocation.value,
-        result=completion.value if succeeded else None,
-        type="ok" if succeeded else "fail" if completion.type == "fail" else "info",
-        start=invocation.time,
-        end=None if completion.type == "info" else completion.time,
-        node=completion.node or invocation.node,
-        error=completion.error,
-        position=completion.position,
-        final=invocation.final or completion.final,
+        invocation.index,
+        invocation.process,
+        invocation.f,
+        invocation.key,
+        invocation.value,
+        completion.value if type_ == "ok" else None,
+        "ok" if type_ == "ok" else "fail" if type_ == "fail" else "info",
+        invocation.time,
+        None if type_ == "info" else completion.time,
+        completion.node or invocation.node,
+        completion.error,
+        completion.position,
+        invocation.final or completion.final,
     )
 
 

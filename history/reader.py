@@ -2,7 +2,7 @@
 
 A torn last line (no line feed, not JSON) is what a killed harness leaves: it is dropped and
 reported in ``HistoryReader.torn_bytes``. Any other broken line is an error that names its number
-and byte offset, or is skipped and counted where the caller asks for that. Lines of processes that
+and byte offset, or is left out and counted where the caller asks for that. Lines of processes that
 are no numbers (a nemesis) are left out. Missing ``index``, ``time`` and ``node`` are filled in:
 the index counts events, a missing time is the index, so that the order of lines is the order of
 events. Must never hold the whole file.
@@ -14,20 +14,14 @@ from typing import Any
 
 import msgspec
 
-from history.errors import HistoryError
+from history.broken_lines import BrokenLines
 from history.json_problems import in_words
+from history.opening import opened
 from history.records import Event, EventType
 
 _BLOCK_BYTES = 1 << 20
-
-
-class BrokenLine(msgspec.Struct, frozen=True):
-    """One line that could not be read."""
-
-    #: From 1.
-    line: int
-    byte_offset: int
-    problem: str
+#: Times and process numbers beyond these fit into no column and come from no clock.
+_NUMBER_MAX = 2**63 - 1
 
 
 class _ForeignEvent(msgspec.Struct, frozen=True):
@@ -54,48 +48,50 @@ class HistoryReader:
     """Iterates over the events of one JSONL history, once.
 
     Args:
-        path: the file.
-        skip_broken: skip broken lines, collecting them in ``broken``, instead of raising.
+        path: the file, packed with gzip or not.
+        lines: what becomes of broken lines; by default the first one is an error.
+        singly: decode line by line, so that ``line`` and ``line_offset`` tell where the event
+            stands that was given out last. Ten times slower.
 
     Raises (while iterating):
-        HistoryError: a broken line before the last, a file that cannot be opened, or a history
+        HistoryError: a broken line before the last, a file that cannot be read, or a history
             in which only some lines have an index or a time.
     """
 
-    def __init__(self, path: Path, *, skip_broken: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, lines: BrokenLines | None = None, singly: bool = False
+    ) -> None:
         self._path = path
-        self._skip_broken = skip_broken
+        self._singly = singly
         #: Length of the torn last line, None where the file ends with a whole one.
         self.torn_bytes: int | None = None
-        #: Lines skipped, with ``skip_broken`` only.
-        self.broken: list[BrokenLine] = []
-        self._line = 0
+        self._broken = BrokenLines(path) if lines is None else lines
+        #: Number of the line read last, from 1, and where it starts.
+        self.line = 0
+        self.line_offset = 0
         self._byte_offset = 0
         self._events = 0
         self._has_index: bool | None = None
         self._has_time: bool | None = None
 
     def __iter__(self) -> Iterator[Event]:
-        try:
-            with self._path.open("rb") as file:
-                rest = b""
-                while block := file.read(_BLOCK_BYTES):
-                    whole, separator, rest = (rest + block).rpartition(b"\n")
-                    if separator:
-                        yield from self._decode(whole)
-                if rest:
-                    yield from self._decode_last(rest)
-        except OSError as error:
-            raise HistoryError(
-                str(self._path),
-                error.strerror or str(error),
-                "Name a run folder or a history file that can be read",
-            ) from error
+        with opened(self._path) as file:
+            rest = b""
+            while block := file.read(_BLOCK_BYTES):
+                # A line may be longer than a block; joining each time would be quadratic.
+                parts = [rest, block]
+                while b"\n" not in parts[-1] and (more := file.read(_BLOCK_BYTES)):
+                    parts.append(more)
+                whole, separator, rest = b"".join(parts).rpartition(b"\n")
+                if separator:
+                    yield from self._decode(whole)
+            if rest:
+                yield from self._decode_last(rest)
 
     def _decode(self, whole: bytes) -> Iterator[Event]:
         """Decode lines without their last line feed; our own format at once, others singly."""
         lines = whole.count(b"\n") + 1
-        if not self._is_foreign():
+        if not (self._singly or self._is_foreign()):
             try:
                 events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -104,14 +100,13 @@ class HistoryReader:
                 # A line that holds two objects would slip through the joined form.
                 if len(events) == lines:
                     self._has_index = self._has_time = True
-                    self._line += lines
+                    self.line += lines
                     self._byte_offset += len(whole) + 1
                     self._events += lines
                     yield from events
                     return
         for line in whole.split(b"\n"):
             event = self._decode_line(line)
-            self._byte_offset += len(line) + 1
             if event is not None:
                 yield event
 
@@ -130,22 +125,15 @@ class HistoryReader:
         return self._has_index is False or self._has_time is False
 
     def _decode_line(self, line: bytes) -> Event | None:
-        self._line += 1
+        self.line += 1
+        self.line_offset = self._byte_offset
+        self._byte_offset += len(line) + 1
         if not line.strip():
             return None
         try:
             event = self._fill_in(line)
         except (ValueError, RecursionError) as error:
-            broken = BrokenLine(self._line, self._byte_offset, in_words(error))
-            if not self._skip_broken:
-                raise HistoryError(
-                    f"{self._path}, line {broken.line} at byte {broken.byte_offset}",
-                    broken.problem,
-                    "Repair the line, or remove it with its whole operation",
-                    line=broken.line,
-                    byte_offset=broken.byte_offset,
-                ) from error
-            self.broken.append(broken)
+            self._broken.add(self.line, self.line_offset, in_words(error))
             return None
         if event is not None:
             self._events += 1
@@ -163,9 +151,12 @@ class HistoryReader:
         self._has_index = _same_everywhere(self._has_index, foreign.index, "index")
         self._has_time = _same_everywhere(self._has_time, foreign.time, "time")
         index = self._events if foreign.index is None else foreign.index
+        time = index if foreign.time is None else int(foreign.time)
+        if max(abs(number) for number in (index, time, process)) > _NUMBER_MAX:
+            raise ValueError("it holds a number that is too large")
         return Event(
             index=index,
-            time=index if foreign.time is None else int(foreign.time),
+            time=time,
             process=process,
             type=foreign.type,
             f=foreign.f,

@@ -13,8 +13,8 @@ import msgspec
 EventType = Literal["invoke", "ok", "fail", "info"]
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=False):
-    """One line of ``history.jsonl``."""
+class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
+    """One line of ``history.jsonl``; holds JSON alone, so no cycle needs to be looked for."""
 
     #: Position in the history, from 0, without gaps; orders the events of one process.
     index: int
@@ -38,8 +38,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False):
     final: bool = False
 
 
-class PairedOperation(msgspec.Struct, frozen=True):
-    """An invocation with its completion; what checkers work on.
+class PairedOperation(msgspec.Struct, frozen=True, gc=False):
+    """An invocation with its completion; what checkers work on; JSON alone, as in ``Event``.
 
     ``fail`` operations are removed before checking, an operation without completion is ``info``.
     """

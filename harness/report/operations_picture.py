@@ -88,6 +88,8 @@ def _parts(value: object) -> list[object]:
 def _short(value: object) -> str:
     if value is None:
         return "nothing"
+    if value == "":
+        return '""'
     elements = _parts(value)
     return f"[{len(elements)} elements]" if len(elements) > 4 else str(value)
 

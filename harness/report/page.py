@@ -30,8 +30,15 @@ from harness.report.embedding import (
 from harness.report.message_timeline_section import (
     SCRIPTS,
     STYLES,
+    MessageTimeline,
     message_timeline,
     why_no_timeline,
+)
+from harness.report.operations_view import (
+    SCRIPT,
+    STYLE,
+    contradicting,
+    operations_view,
 )
 from harness.report.series import completed_calls, latency_series, throughput
 from harness.report.static_charts import draw_static_charts
@@ -77,13 +84,72 @@ def report_page(
         analysis: content of ``analysis/summary.json``, None where there is none.
         vendor: folder of the chart library.
     """
-    messages = message_timeline(record.folder.timeline, results.checkers, record.node_names)
-    if messages is not None:
-        name = record.folder.timeline.name
-        cut = [f"{clause}." for clause in record.damage if clause.startswith(f"{name} ")]
-        messages = msgspec.structs.replace(messages, problems=[*messages.problems, *cut])
-    assets = _assets(vendor, *((SCRIPTS, STYLES) if messages else ((), ())))
+    messages = _messages(record, results)
     charts = _chart_data(record)
+    view = operations_view(record.operations, results.checkers, charts.faults, charts.reigns)
+    assets = _assets(
+        # Nobody clocked a bare history's system, so there are no charts to draw.
+        None if results.bare_history else vendor,
+        [*(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
+        [*(STYLES if messages else ()), *([STYLE] if view else [])],
+    )
+    # What says nothing twice: the rejected requests of a hostile page end at this policy.
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            policy=content_security_policy(assets.scripts),
+            scripts=[own_script(script) for script in assets.scripts],
+            styles=[own_style(style) for style in assets.styles],
+            has_charts=assets.has_charts,
+            chart_data=json_for_script(charts),
+            operations_view=view,
+            operations_view_data=json_for_script(view),
+            messages=messages,
+            no_messages=None if messages else why_no_timeline(record),
+            static_charts=draw_static_charts(
+                charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
+            ),
+            results=results,
+            sentence=leading_sentence(results),
+            plan=record.plan,
+            end_s=charts.end_s,
+            zoom_targets=_zoom_targets(charts),
+            shown_points=sum(len(series.times_s) for series in charts.latency),
+            all_points=sum(series.count for series in charts.latency),
+            reigns=charts.reigns[:_REIGN_ROWS_MAX],
+            faults=results.faults[:_FAULT_ROWS_MAX],
+            coverage=_coverage(results),
+            violations=show_violations(record.operations, results.checkers),
+            observations=_observations(results),
+            analysis=analysis_tables(
+                analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
+            ),
+            overlaps=_FROM_OUTSIDE
+            if charts.reigns and not record.state_events
+            else _overlap_note(charts.reigns),
+            outcome_columns=outcome_columns(results),
+            outcome_rows=[
+                (kind, *outcome_cells(counts, outcome_columns(results)))
+                for kind, counts in sorted(results.operations.items())
+            ],
+            failures=list(failures(results)),
+        )
+    )
+
+
+def _messages(record: RunRecord, results: Results) -> MessageTimeline | None:
+    if results.bare_history:
+        return None
+    messages = message_timeline(record.folder.timeline, results.checkers, record.node_names)
+    if messages is None:
+        return None
+    name = record.folder.timeline.name
+    cut = [f"{clause}." for clause in record.damage if clause.startswith(f"{name} ")]
+    return msgspec.structs.replace(messages, problems=[*messages.problems, *cut])
+
+
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
@@ -91,50 +157,23 @@ def report_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"seconds": _seconds, "printable": printable, "figure": value_text}
+    filters = {
+        "seconds": _seconds,
+        "printable": printable,
+        "figure": value_text,
+        "contradicting": contradicting,
+    }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
-    # What says nothing twice: the rejected requests of a hostile page end at this policy.
-    return environment.get_template("report.html.j2").render(
-        policy=content_security_policy(assets.scripts),
-        scripts=[own_script(script) for script in assets.scripts],
-        styles=[own_style(style) for style in assets.styles],
-        has_charts=assets.has_charts,
-        chart_data=json_for_script(charts),
-        messages=messages,
-        no_messages=None if messages else why_no_timeline(record),
-        static_charts=draw_static_charts(
-            charts.throughput, charts.faults, charts.reigns, charts.nodes, charts.end_s
-        ),
-        results=results,
-        sentence=leading_sentence(results),
-        plan=record.plan,
-        end_s=charts.end_s,
-        zoom_targets=_zoom_targets(charts),
-        shown_points=sum(len(series.times_s) for series in charts.latency),
-        all_points=sum(series.count for series in charts.latency),
-        reigns=charts.reigns[:_REIGN_ROWS_MAX],
-        faults=results.faults[:_FAULT_ROWS_MAX],
-        coverage=_coverage(results),
-        violations=show_violations(record.operations, results.checkers),
-        observations=_observations(results),
-        analysis=analysis_tables(
-            analysis, has_logs=record.plan is None or record.plan.declares_committed_logs
-        ),
-        overlaps=_FROM_OUTSIDE
-        if charts.reigns and not record.state_events
-        else _overlap_note(charts.reigns),
-        outcome_columns=outcome_columns(results),
-        outcome_rows=[
-            (kind, *outcome_cells(counts, outcome_columns(results)))
-            for kind, counts in sorted(results.operations.items())
-        ],
-        failures=list(failures(results)),
-    )
+    return environment
 
 
-def _assets(vendor: Path, more_scripts: Sequence[str], more_styles: Sequence[str]) -> _Assets:
+def _assets(
+    vendor: Path | None, more_scripts: Sequence[str], more_styles: Sequence[str]
+) -> _Assets:
     own_css = [_asset(name) for name in ("report.css", *more_styles)]
     own_js = [_asset(name) for name in ("report.js", *more_scripts)]
+    if vendor is None:
+        return _Assets(own_js, own_css, has_charts=False)
     library, library_css = vendor / "uPlot.iife.min.js", vendor / "uPlot.min.css"
     if not (library.is_file() and library_css.is_file()):
         return _Assets(own_js, own_css, has_charts=False)

@@ -78,8 +78,9 @@ RUNS = Chapter(
             "a run folder without its plan",
             REPLAY,
             (
-                "runs/test/one is no run folder: it has no plan.json. Name a folder below"
-                " runs/, or runs/latest"
+                "runs/test/one has no plan.json, so that nothing says what it was meant to be. "
+                "Judge its bare history: splitbrain check runs/test/one/history.jsonl "
+                "--model MODEL"
             ),
             arrange=run(lambda folder: folder.plan.unlink()),
         ),

@@ -2,6 +2,7 @@
 
 from tests.bad_input.cause import Cause, Chapter
 from tests.bad_input.environment_causes import ENVIRONMENT
+from tests.bad_input.format_causes import FORMATS
 from tests.bad_input.history_causes import HISTORIES
 from tests.bad_input.option_causes import COMBINATIONS, COMMANDS, NAMES, NUMBERS
 from tests.bad_input.plan_causes import PLANS
@@ -16,6 +17,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     COMBINATIONS,
     PLANS,
     HISTORIES,
+    FORMATS,
     RUNS,
     SHRINKING,
     SWEEPS,

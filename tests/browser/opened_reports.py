@@ -28,9 +28,15 @@ class Visit:
 
 
 def visit(
-    browser: Browser, report: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True
+    browser: Browser,
+    report: Path,
+    *,
+    width: int = 1280,
+    dark: bool = False,
+    scripts: bool = True,
+    charts: bool = True,
 ) -> Visit:
-    """Open a report and await its charts."""
+    """Open a report and await its charts; the page of a bare history has none."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if dark else "light",
@@ -39,7 +45,7 @@ def visit(
     )
     opened = Visit(context.new_page())
     opened.page.goto(report.as_uri())
-    if scripts:
+    if scripts and charts:
         # Not wait_for_function: it polls by eval, which the page's security policy forbids.
         expect(opened.page.locator("html")).to_have_attribute("data-charts", "3", timeout=PATIENCE)
     return opened

@@ -12,8 +12,8 @@ from checker.models.register import CasRegister
 from checker.models.registry import MODELS as MODELS_BY_NAME
 from checker.verdict import Verdict
 from contracts.budget import Unlimited
+from history.formats import FORMATS
 from history.importers import load
-from history.pairing import pair
 
 OWN = Path(__file__).parent / "histories"
 RECORDED = Path(
@@ -36,12 +36,28 @@ RECORDED_VERDICTS = recorded_verdicts()
 MODELS = {"etcd-register": "cas-register", "kv-append (partition by key)": "kv"}
 
 
+#: What the names of files say of their format; kv files are EDN too.
+FORMATS_BY_ENDING = {
+    ".jsonl": {"jsonl"},
+    ".gz": {"jsonl"},
+    ".edn": {"edn", "kv"},
+    ".log": {"jepsen-log"},
+    ".txt": {"kv"},
+    ".parquet": {"parquet"},
+    ".json": {"etcd-robustness"},
+}
+
+
 def judged(path: Path, model: str) -> Verdict:
-    return check(pair(load(path).events), model, Unlimited()).verdict
+    return check(load(path).operations, model, Unlimited()).verdict
 
 
 def test_every_history_of_ours_has_a_verdict() -> None:
     assert {path.name for path in OWN.iterdir()} - {"verdicts.json"} == set(OWN_VERDICTS)
+
+
+def test_every_format_has_a_history_of_ours() -> None:
+    assert {load(OWN / name).format for name in OWN_VERDICTS} == set(FORMATS)
 
 
 def cases() -> list[Any]:
@@ -58,7 +74,9 @@ def cases() -> list[Any]:
 
 @pytest.mark.parametrize(("path", "model", "valid", "count"), cases())
 def test_a_history_gets_its_verdict(path: Path, model: str, valid: bool, count: int | None) -> None:
-    operations = pair(load(path).events)
+    history = load(path)
+    operations = history.operations
+    assert history.format in FORMATS_BY_ENDING[path.suffix]
     assert count is None or len(operations) == count
     result = check(operations, model, Unlimited())
     assert result.verdict is (Verdict.VALID if valid else Verdict.INVALID), result.reason

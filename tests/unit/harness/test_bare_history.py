@@ -14,6 +14,7 @@ from harness.results import leading_sentence
 from harness.summary import show, to_markdown
 
 LIMITS = Limits(30, 1024, 1)
+NEMESIS = '{"process": "nemesis", "type": "info", "f": "start"}\n'
 
 
 def bare_history(path: Path, read: int) -> Path:
@@ -37,8 +38,8 @@ def test_a_bare_history_is_judged_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == [history]
 
 
-def test_an_empty_history_proves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "h.jsonl").write_text("")
+def test_a_history_without_operations_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text(NEMESIS)
     assert judge_history(tmp_path / "h.jsonl", "cas-register", None, LIMITS).exit_code == 2
 
 
@@ -73,8 +74,8 @@ def test_a_bare_history_is_not_called_a_run_and_claims_nothing_of_faults(tmp_pat
     assert leading_sentence(found) == "2 operations succeeded, no checker found a violation."
 
 
-def test_an_empty_history_is_no_run_that_proves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "h.jsonl").write_text("")
+def test_a_history_without_operations_is_no_run_that_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text(NEMESIS)
     found = judge_history(tmp_path / "h.jsonl", "cas-register", None, LIMITS)
     assert leading_sentence(found) == ("The history proves nothing: The history has no operation.")
 
@@ -106,3 +107,21 @@ def test_a_judgement_that_was_given_up_is_not_valid(tmp_path: Path) -> None:
         bare_history(tmp_path / "h.jsonl", 1), "cas-register", None, LIMITS, lambda: "interrupted"
     )
     assert (found.headline, found.exit_code) == ("INTERRUPTED", 2)
+
+
+@pytest.mark.parametrize(("read", "provisional"), [(1, "valid"), (2, "invalid")])
+def test_where_lines_are_left_out_the_verdict_is_unknown_and_a_provisional_one_is_shown(
+    tmp_path: Path, read: int, provisional: str
+) -> None:
+    history = bare_history(tmp_path / "h.jsonl", read)
+    whole = judge_history(history, "cas-register", None, LIMITS, skip_broken=True)
+    assert (whole.verdict.value, whole.provisional) == (provisional, None)
+    history.write_text(history.read_text() + "???\n")
+    found = judge_history(history, "cas-register", None, LIMITS, skip_broken=True)
+    assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
+    assert found.provisional is not None
+    assert found.provisional.value == provisional
+    assert leading_sentence(found).startswith(
+        f"1 broken line or event was left out, so nothing is proven; what is left is {provisional}."
+    )
+    assert found.reproduce.endswith("--skip-broken")

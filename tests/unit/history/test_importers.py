@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from history.edn import EdnError, parse, parse_all
 from history.errors import HistoryError
 from history.importers import guess_format, load
 from history.pairing import pair
+from history.records import PairedOperation
 
 
 def written(folder: Path, text: str, name: str = "history.txt") -> Path:
@@ -121,7 +123,6 @@ def test_a_broken_edn_line_is_named(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ('{"process": 0}\n', "jsonl"),
-        ("", "jsonl"),
         ("{:process 0}\n", "edn"),
         ("[{:process 0}\n", "edn"),
         ("noise\nINFO  jepsen.util - 0\t:invoke\t:read\tnil\n", "jepsen-log"),
@@ -132,7 +133,7 @@ def test_the_format_is_guessed_from_the_beginning(tmp_path: Path, text: str, exp
 
 
 def test_what_looks_like_nothing_known_is_refused_with_the_known_formats(tmp_path: Path) -> None:
-    with pytest.raises(HistoryError, match="jsonl, edn, jepsen-log"):
+    with pytest.raises(HistoryError, match="jsonl, edn, jepsen-log, kv, parquet, etcd-robustness"):
         load(written(tmp_path, "what is this\n"))
 
 
@@ -159,3 +160,92 @@ def test_a_torn_line_and_skipped_lines_are_reported(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="absent"):
         load(tmp_path / "absent")
+
+
+def test_a_packed_history_is_read_and_its_lines_are_counted_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl.gz"
+    line = b'{"process": 0, "type": "invoke", "f": "read"}\n'
+    path.write_bytes(gzip.compress(line))
+    assert len(load(path).operations) == 1
+    path.write_bytes(gzip.compress(line + b"???\n" + line))
+    with pytest.raises(HistoryError, match="line 2 at byte 46"):
+        load(path)
+
+
+INDEPENDENT = """{:process 0, :type :invoke, :f :write, :value [7 1]}
+{:process 0, :type :ok, :f :write, :value [7 1]}
+{:process 1, :type :invoke, :f :cas, :value [8 [1 2]]}
+{:process 1, :type :fail, :f :cas, :value [8 [1 2]]}
+{:process 2, :type :invoke, :f :read, :value [7 nil]}
+{:process 2, :type :info, :f :read, :value nil, :error :timed-out}
+{:process :nemesis, :type :info, :f :start, :value nil}
+"""
+
+
+def test_independent_keys_are_taken_out_of_the_values(tmp_path: Path) -> None:
+    history = load(written(tmp_path, INDEPENDENT))
+    write, cas, read = history.operations
+    assert (write.key, write.argument, write.result) == ("7", 1, 1)
+    assert (cas.key, cas.type, cas.result) == ("8", "ok", [1, 2, False])
+    assert (read.key, read.type, read.error) == ("7", "info", "timed-out")
+    assert "jepsen.independent" in history.notes[0]
+
+
+def test_values_that_are_pairs_are_no_keys(tmp_path: Path) -> None:
+    text = (
+        "{:process 0, :type :invoke, :f :write, :value [7 1]}\n"
+        "{:process 1, :type :invoke, :f :read, :value nil}\n"
+    )
+    write, _ = load(written(tmp_path, text)).operations
+    assert (write.key, write.argument) == (None, [7, 1])
+
+
+def test_in_older_logs_the_error_stands_where_the_value_was(tmp_path: Path) -> None:
+    text = "jepsen.util - 4\t:invoke\t:write\t3\njepsen.util - 4\t:info\t:write\t:timed-out\n"
+    (write,) = load(written(tmp_path, text)).operations
+    assert (write.argument, write.error) == (3, "timed-out")
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "count"),
+    [
+        # A broken invocation takes its completion along.
+        ("???\n{:process 0, :type :ok, :f :write, :value 1}\n", [], 2),
+        # A broken completion leaves its operation open.
+        (
+            (
+                "{:process 0, :type :invoke, :f :write, :value 1}\n???\n"
+                "{:process 0, :type :invoke, :f :read}\n"
+                "{:process 0, :type :ok, :f :read, :value 1}\n"
+            ),
+            [("write", "info"), ("read", "ok")],
+            2,
+        ),
+        ("{:process 0, :type :invoke, :f :cas, :value 1}\n", [], 1),
+    ],
+)
+def test_what_is_left_out_is_counted_and_the_rest_is_paired(
+    tmp_path: Path, text: str, left: list[tuple[str, str]], count: int
+) -> None:
+    history = load(written(tmp_path, text), "edn", skip_broken=True)
+    assert [(one.f, one.type) for one in history.operations] == left
+    assert history.broken_count == count
+    with pytest.raises(HistoryError):
+        load(written(tmp_path, text), "edn")
+
+
+def test_what_the_judge_cannot_make_sense_of_is_named_by_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "{:process 0, :type :invoke, :f :write, :value 1}\n\n")
+    with path.open("a") as file:
+        file.write("{:process 0, :type :ok, :f :write, :value 1}\n")
+        file.write("{:process 1, :type :invoke, :f :add, :value 2}\n")
+
+    def problem_with(operation: PairedOperation) -> str | None:
+        return "adds are not known" if operation.f == "add" else None
+
+    with pytest.raises(HistoryError, match="line 4 at byte 95") as raised:
+        load(path, problem_with=problem_with)
+    assert raised.value.problem == "the add of process 1, event 2: adds are not known"
+    history = load(path, problem_with=problem_with, skip_broken=True)
+    assert [one.f for one in history.operations] == ["write"]
+    assert history.broken_count == 1

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from history import reader as reader_module
+from history.broken_lines import BrokenLines
 from history.errors import HistoryError
 from history.reader import HistoryReader, read_events
 from history.records import Event
@@ -78,9 +79,9 @@ def test_two_objects_on_one_line_are_broken(tmp_path: Path) -> None:
 def test_broken_lines_are_skipped_and_collected_when_asked(tmp_path: Path) -> None:
     lines = lines_of(EVENTS)
     path = written(tmp_path, lines[0] + b"\n???\n" + lines[1] + b"\n" + lines[2] + b"\n")
-    reader = HistoryReader(path, skip_broken=True)
-    assert list(reader) == EVENTS
-    assert [broken.line for broken in reader.broken] == [2]
+    broken = BrokenLines(path, skip=True)
+    assert list(HistoryReader(path, lines=broken)) == EVENTS
+    assert [line.line for line in broken.told] == [2]
 
 
 def test_missing_index_time_and_node_are_filled_in(tmp_path: Path) -> None:

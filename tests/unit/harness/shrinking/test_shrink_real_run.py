@@ -342,7 +342,7 @@ def _valid(folder: RunFolder) -> None:
         (_valid, (), "nothing is wrong with "),
         (lambda folder: folder.results.unlink(), (), "nobody has judged "),
         (lambda folder: folder.plan.write_text("{"), (), "plan.json cannot be read"),
-        (lambda folder: folder.plan.unlink(), (), "is no run folder: it has no plan.json"),
+        (lambda folder: folder.plan.unlink(), (), "has no plan.json"),
         (lambda folder: folder.schedule.write_text(""), (), "holds 0 of 3 planned faults"),
         (lambda _: None, ("--replays", "5"), "--replays does not fit "),
         (lambda _: None, ("--save-test", "test_it.py"), "--save-test does not fit "),

@@ -1,0 +1,68 @@
+"""Writes the page of a bare history where the user asks for one: verdict, violation, operations.
+
+What belongs to a run (faults, leaders, charts of latency) is not known of a bare history and not
+shown. The page is drawn in a worker that can be killed: a defect in it must not cost the verdict.
+"""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from contracts.budget import Budget
+from contracts.errors import UsageError
+from harness.atomic_file import write_atomically
+from harness.evidence_loader import RunRecord
+from harness.results import Results
+from harness.workers import Part, run_parts
+from history.records import PairedOperation
+from history.run_folder import RunFolder
+
+_FUNCTION = "harness.bare_report:write_page"
+_TIME_BUDGET_S = 180.0
+_MEMORY_BUDGET_MIB = 8192
+
+
+def refuse_unwritable(report: Path, history: Path) -> None:
+    """Raise UsageError before anything is judged where the page could not be written."""
+    if report.is_dir() or not report.parent.is_dir():
+        why = "it is a folder" if report.is_dir() else f"there is no folder {report.parent}"
+        raise UsageError(
+            f"--report {shlex.quote(str(report))} cannot be written: {why}",
+            "Name a file in a folder that exists",
+        )
+    if report.exists() and history.exists() and report.samefile(history):
+        raise UsageError(
+            "--report names the history itself", "Name another file, it would be replaced"
+        )
+
+
+def with_report(results: Results, operations: Sequence[PairedOperation], report: Path) -> Results:
+    """Write the page; the results with what went wrong, if anything did."""
+    record = RunRecord(
+        folder=RunFolder(Path(results.run_folder)),
+        plan=None,
+        events=[],
+        operations=list(operations),
+        scheduled=(),
+        faults=(),
+        state_events={},
+        committed_logs={},
+        phases=(),
+        living=False,
+        problems=(),
+    )
+    part = Part("report", _FUNCTION, (record, results, report))
+    (outcome,) = run_parts(
+        [part], jobs=1, time_budget_s=_TIME_BUDGET_S, memory_budget_mib=_MEMORY_BUDGET_MIB
+    )
+    if outcome.failure is None:
+        return results
+    return results.with_problem(f"{report} could not be made: its writer {outcome.failure}.")
+
+
+def write_page(payload: tuple[RunRecord, Results, Path], _budget: Budget) -> None:
+    """In a worker: draw the page and write it."""
+    from harness.report.page import report_page
+
+    record, results, report = payload
+    write_atomically(report, report_page(record, results, None).encode())

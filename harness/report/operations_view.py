@@ -1,0 +1,180 @@
+"""What the page's operations view draws: bars per process around a violation. Pure.
+
+Unlike the still picture beside it, which squeezes time so that a few labels can be read, the view
+has the real axis, faults and leaders as bands, and a zoom. Bounded at any length of the history: at
+most ``OPERATIONS_MAX`` operations, nearest to the violation first, of at most ``ROWS_MAX``
+processes. Must never leave out an operation that is outlined.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from checker.verdict import CheckResult
+from harness.plain_text import printable
+from harness.report.chart_data import Band, ShownReign
+from harness.report.operations_picture import choose, label_of
+from harness.report.violations import core_operations
+from history.records import PairedOperation
+
+#: Operations drawn of one violation.
+OPERATIONS_MAX = 1_500
+#: Processes drawn of one violation.
+ROWS_MAX = 100
+#: Operations outlined; each has at most one row, so none of them is left out for want of one.
+CORE_MAX = ROWS_MAX
+#: The page's assets that the view alone needs.
+SCRIPT, STYLE = "operations_view.js", "operations_view.css"
+#: Violations that get a view; the others have their still picture.
+VIEWS_MAX = 3
+_NAME_CHARACTERS_MAX = 24
+_NS_PER_S = 1e9
+
+
+class ViewData(msgspec.Struct, frozen=True):
+    """One violation's view, as columns; becomes JSON in the page."""
+
+    #: What it is called in the choice of views.
+    title: str
+    #: Times are seconds; or, where the history has none, numbers of events.
+    timed: bool
+    #: First and last moment drawn, and those of the operations that contradict each other.
+    span: tuple[float, float]
+    focus: tuple[float, float]
+    #: Names of the rows, from the top.
+    rows: list[str]
+    #: By operation: its row, start, end (null: open), label, index in the history.
+    row: list[int]
+    start: list[float]
+    end: list[float | None]
+    label: list[str]
+    index: list[int]
+    #: By operation: 0 one of many, 1 contradicts, 2 has no place.
+    role: list[int]
+    #: By operation: ``ok`` or ``info``.
+    outcome: list[str]
+    #: Faults in force: label, start, end.
+    faults: list[tuple[str, float, float]]
+    #: Who led: node, epoch, start, end.
+    leaders: list[tuple[str, int, float, float]]
+    #: How many operations of the same object there are that are not drawn.
+    left_out: int
+
+
+class OperationsView(msgspec.Struct, frozen=True):
+    """The section of the page: the views to choose from."""
+
+    views: list[ViewData]
+
+
+def operations_view(
+    operations: Sequence[PairedOperation],
+    checkers: Sequence[CheckResult],
+    faults: Sequence[Band],
+    reigns: Sequence[ShownReign],
+) -> OperationsView | None:
+    """The views of the first violations that name operations; None where there is none."""
+    views: list[ViewData] = []
+    for result in checkers:
+        for violation in result.violations:
+            core = core_operations(violation)[:CORE_MAX]
+            if core and len(views) < VIEWS_MAX:
+                title = f"{result.checker}: {violation.get('kind', 'violation')}"
+                views.append(_view(title, core, operations, faults, reigns))
+    return OperationsView(views) if views else None
+
+
+def is_timed(operations: Sequence[PairedOperation]) -> bool:
+    """Whether the history tells times; where it does not, its order stands in for them."""
+    return any(operation.start != operation.index for operation in operations)
+
+
+def _view(
+    title: str,
+    core: Sequence[PairedOperation],
+    operations: Sequence[PairedOperation],
+    faults: Sequence[Band],
+    reigns: Sequence[ShownReign],
+) -> ViewData:
+    key = core[0].key
+    nearest = choose(operations, core, key, OPERATIONS_MAX)
+    rows = _rows(core, nearest)
+    shown = [operation for operation in nearest if operation.process in rows]
+    timed = is_timed(operations)
+    unit = _NS_PER_S if timed else 1.0
+    begin = min(operation.start for operation in shown) / unit
+    end = max(_finish(operation) for operation in shown) / unit
+    contradicting = {operation.index for operation in core}
+    of_key = sum(operation.key == key and operation.type != "fail" for operation in operations)
+    return ViewData(
+        title=printable(title if key is None else f"{title} of key {key}"),
+        timed=timed,
+        span=(begin, end),
+        focus=(
+            min(operation.start for operation in core) / unit,
+            max(_finish(operation) for operation in core) / unit,
+        ),
+        rows=[name for _, name in sorted(rows.values())],
+        row=[rows[operation.process][0] for operation in shown],
+        start=[operation.start / unit for operation in shown],
+        end=[None if operation.end is None else operation.end / unit for operation in shown],
+        label=[label_of(operation) for operation in shown],
+        index=[operation.index for operation in shown],
+        role=[
+            2 if operation.index == core[0].index else int(operation.index in contradicting)
+            for operation in shown
+        ],
+        outcome=[operation.type for operation in shown],
+        faults=[
+            (band.label, band.start_s, band.end_s)
+            for band in faults
+            if timed and band.start_s <= end and band.end_s >= begin
+        ],
+        leaders=[
+            (printable(reign.node), reign.epoch, reign.start_s, reign.end_s)
+            for reign in reigns
+            if timed and reign.start_s <= end and reign.end_s >= begin
+        ],
+        left_out=max(0, of_key - len(shown)),
+    )
+
+
+def _rows(
+    core: Sequence[PairedOperation], nearest: Sequence[PairedOperation]
+) -> dict[int, tuple[int, str]]:
+    """Process to its row and name: those that contradict first, then by first operation."""
+    nodes: dict[int, set[str | None]] = {}
+    for operation in (*core, *nearest):
+        nodes.setdefault(operation.process, set()).add(operation.node)
+    names: dict[int, tuple[int, str]] = {}
+    for row, (process, asked) in enumerate(list(nodes.items())[:ROWS_MAX]):
+        node = next(iter(asked)) if len(asked) == 1 else None
+        name = f"process {process}" + (f" · {printable(node)}" if node else "")
+        names[process] = (row, name[:_NAME_CHARACTERS_MAX])
+    return names
+
+
+def _finish(operation: PairedOperation) -> int:
+    return operation.start if operation.end is None else operation.end
+
+
+def contradicting(view: ViewData) -> list[tuple[str, str, str, str, int]]:
+    """What contradicts, as rows of a table, for those who cannot see the picture.
+
+    Label, process, beginning, end, index.
+    """
+    return [
+        (
+            view.label[place],
+            view.rows[view.row[place]],
+            _moment(view, view.start[place]),
+            "never answered" if end is None else _moment(view, end),
+            view.index[place],
+        )
+        for place, end in enumerate(view.end)
+        if view.role[place]
+    ]
+
+
+def _moment(view: ViewData, moment: float) -> str:
+    return f"{moment:,.6f} s" if view.timed else f"event {moment:,.0f}"

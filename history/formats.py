@@ -1,0 +1,126 @@
+"""The formats of histories, and how a file tells which one it is of; reads the beginning only."""
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from contracts.errors import UsageError
+from history.errors import HistoryError
+from history.etcd_robustness import files_of
+from history.jepsen import KV_FUNCTIONS, LOG_LINE
+from history.opening import cannot_open, opened
+
+Format = Literal["jsonl", "edn", "jepsen-log", "kv", "parquet", "etcd-robustness"]
+#: Every format's name, in the order in which they are told.
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+_GUESS_BYTES = 1 << 16
+_PARQUET_MARK = b"PAR1"
+#: What files begin with that hold a history and are not one, and what to do about it.
+_WRAPPED = (
+    (b"PK\x03\x04", "it is a zip archive", "Unpack it first: unzip FILE"),
+    (b"(\xb5/\xfd", "it is compressed with zstd", "Unpack it first: unzstd FILE"),
+    (b"\xff\xfe", "it is UTF-16", "Save it as UTF-8"),
+    (b"\xfe\xff", "it is UTF-16", "Save it as UTF-8"),
+    (b"\xef\xbb\xbf", "it begins with a byte order mark", "Save it as UTF-8 without one"),
+)
+_ETCD_FIELDS = (b'"ClientId"', b'"Input"')
+
+
+def is_history_folder(path: Path) -> bool:
+    """Whether a folder is itself a history: a Parquet table, or a report of etcd's tests."""
+    return path.is_dir() and _folder_format(path) is not None
+
+
+def _folder_format(path: Path) -> Format | None:
+    if next(path.glob("*.parquet"), None) is not None:
+        # A run folder keeps its tables beside its history.
+        return "parquet" if not (path / "history.jsonl").exists() else None
+    return "etcd-robustness" if files_of(path) else None
+
+
+def guess_format(path: Path) -> Format:
+    """Tell the format from the beginning of the file, or from what the folder holds.
+
+    Raises:
+        HistoryError: the file cannot be opened, is empty, or looks like none of them.
+    """
+    if path.is_dir():
+        found = _folder_format(path)
+        if found is None:
+            raise HistoryError(
+                str(path), "the folder is no history", "Name a run folder or a history file"
+            )
+        return found
+    begin = beginning(path)
+    if begin.startswith(_PARQUET_MARK):
+        return "parquet"
+    for mark, problem, next_step in _WRAPPED:
+        if begin.startswith(mark):
+            raise HistoryError(str(path), problem, next_step)
+    if not begin.strip():
+        raise HistoryError(
+            str(path), "it is empty", "Look whether it was copied whole, or name another file"
+        )
+    return _guess_text(path, begin)
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file, unpacked.
+
+    Raises:
+        HistoryError: it cannot be read.
+    """
+    try:
+        # Nothing is to be read from a pipe twice, and a device may have no end.
+        if not path.is_file():
+            raise HistoryError(
+                str(path),
+                "it is no regular file" if path.exists() else "No such file or directory",
+                "Name a run folder or a history file that can be read",
+            )
+    except OSError as error:
+        raise cannot_open(path, error) from error
+    with opened(path) as file:
+        return file.read(_GUESS_BYTES)
+
+
+def _guess_text(path: Path, begin: bytes) -> Format:
+    head = begin.decode("utf-8", errors="replace")
+    lines = [line.strip() for line in head.split("\n") if line.strip()]
+    if re.match(r'\{\s*"', lines[0]):
+        is_etcd = all(field in begin.split(b"\n", 1)[0] for field in _ETCD_FIELDS)
+        return "etcd-robustness" if is_etcd else "jsonl"
+    if re.match(r"\[?\s*(#jepsen\.history\.Op\s*)?\{\s*:", lines[0]):
+        return "kv" if _is_kv(lines[0]) else "edn"
+    if any(LOG_LINE.search(line) for line in lines):
+        return "jepsen-log"
+    if lines[0].startswith("["):
+        raise HistoryError(
+            str(path),
+            "it is one JSON list, not one event a line",
+            "Write one event a line: jq -c '.[]' FILE",
+        )
+    raise HistoryError(
+        str(path),
+        "it looks like none of the known formats",
+        f"Name its format with --format: {', '.join(FORMATS)}",
+    )
+
+
+def _is_kv(line: str) -> bool:
+    return ":key" in line and any(f":f :{name}" in line for name in KV_FUNCTIONS)
+
+
+def known_format(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for known in FORMATS:
+        if name == known:
+            return known
+    raise UsageError(
+        f"there is no history format called {name!r}", f"Choose one of: {', '.join(FORMATS)}"
+    )

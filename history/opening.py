@@ -1,0 +1,83 @@
+"""Opens the file of a history, packed with gzip or not, and counts its lines.
+
+Whatever the file system or the packing refuses becomes one ``HistoryError`` with the next step.
+Byte offsets are those of the unpacked text. Must never hold a whole file.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from history.errors import HistoryError
+
+_GZIP_MARK = b"\x1f\x8b"
+_BLOCK_BYTES = 1 << 20
+
+
+class NumberedLine(NamedTuple):
+    """One line without its line feed."""
+
+    #: From 1.
+    number: int
+    #: Where it starts in the unpacked text.
+    byte_offset: int
+    content: bytes
+    #: Whether it ends with a line feed; only the last one may not.
+    whole: bool
+
+
+@contextmanager
+def opened(path: Path) -> Generator[IO[bytes]]:
+    """The unpacked bytes of a file; errors while it is read inside of the block are told too.
+
+    Raises:
+        HistoryError: the file cannot be opened or read, or its packing is broken.
+    """
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_GZIP_MARK)) != _GZIP_MARK:
+                file.seek(0)
+                yield file
+                return
+            file.seek(0)
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                # Without a buffer each line is a call into the packing.
+                yield io.BufferedReader(unpacked, _BLOCK_BYTES)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        problem = (
+            "its gzip packing ends too early"
+            if isinstance(error, EOFError)
+            else f"its gzip packing is broken ({error})"
+        )
+        raise HistoryError(
+            str(path), problem, "Copy it again, or judge what is left: gzip -dc FILE > REST"
+        ) from error
+    except OSError as error:
+        raise cannot_open(path, error) from error
+
+
+def numbered_lines(path: Path) -> Iterator[NumberedLine]:
+    """The lines of a file, one at a time.
+
+    Raises:
+        HistoryError: see ``opened``.
+    """
+    with opened(path) as file:
+        offset = 0
+        for number, line in enumerate(file, start=1):
+            whole = line.endswith(b"\n")
+            yield NumberedLine(number, offset, line[:-1] if whole else line, whole)
+            offset += len(line)
+
+
+def cannot_open(path: Path, error: OSError) -> HistoryError:
+    """The error for a file that the system refuses."""
+    return HistoryError(
+        str(path),
+        error.strerror or str(error),
+        "Name a run folder or a history file that can be read",
+    )

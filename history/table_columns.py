@@ -1,0 +1,63 @@
+"""Tables of operations straight into columns; see ``history.columns``. Must never guess."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from history.columns import NEVER, OK, OUTCOMES, UNKNOWN, Codes, Integers, Numbering
+from history.columns import OperationColumns as Columns
+from history.errors import HistoryError
+from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
+
+
+def read_table_columns(path: Path) -> Columns | None:
+    """The columns of a table without fault; None for any other."""
+    kinds, keys, values, outcomes = Numbering(), Numbering(), Numbering(), Numbering()
+    for outcome in OUTCOMES:
+        outcomes.of(outcome)
+    try:
+        table = read_table(path)
+        if len(table) == 0 or bad_rows(table):
+            return None
+        outcome = _codes(table, "type", outcomes).astype(np.int8)
+        return Columns(
+            indexes=_integers(table, "index", 0),
+            processes=_integers(table, "process", 0),
+            starts=_integers(table, "start_ns", 0),
+            ends=_integers(table, "end_ns", NEVER),
+            outcomes=outcome,
+            kinds=_codes(table, "f", kinds),
+            keys=_codes(table, "key", keys),
+            arguments=_codes(table, "argument", values),
+            results=np.where(outcome == OK, _codes(table, "result", values), np.int32(UNKNOWN)),
+            kind_names=kinds.things,
+            key_names=keys.things,
+            values=values.things,
+        )
+    except (HistoryError, ValueError, RecursionError):
+        return None
+
+
+def _integers(table: Any, name: str, otherwise: int) -> Integers:
+    if name not in table.column_names:
+        return np.arange(len(table), dtype=np.int64)
+    return np.asarray(pc.fill_null(table[name], otherwise), dtype=np.int64)
+
+
+def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
+    """The codes of a column; raises ValueError where a text of values is no JSON."""
+    if name not in table.column_names:
+        return np.full(len(table), numbering.of(None), dtype=np.int32)
+    column = encoded(table[name])
+    things: list[Any] = column.dictionary.to_pylist()
+    if name in VALUES and pa.types.is_string(column.dictionary.type):
+        texts, things = things, msgspec.json.decode(f"[{','.join(things)}]")
+        if len(things) != len(texts):
+            raise ValueError("a text holds two values")
+    codes = np.empty(len(things) + 1, dtype=np.int32)
+    codes[:-1] = numbering.codes(things)
+    null = pc.fill_null(column.indices, len(things))
+    codes[-1] = numbering.of(None) if column.null_count else UNKNOWN
+    return codes[np.asarray(null)]

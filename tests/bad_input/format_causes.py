@@ -1,0 +1,257 @@
+"""Histories of formats other than JSON lines that say nothing about any system."""
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
+from tests.bad_input.history_causes import EDN_INVOKE, INVOKE, OK, REPAIR, lines
+
+ETCD = '{"ClientId": 1, "Input": {"Type": "range"}, "Call": 3, "Output": {}, "Return": 9}'
+AGAIN = "Write or copy the table again"
+ROW = "Leave the row out, with --skip-broken too, or write the table again"
+TABLE = "check history.parquet"
+CAS = '{"process": 0, "type": "invoke", "f": "cas", "value": 5}'
+WHOLE = {"process": [0, 1], "f": ["read", "read"], "type": ["ok", "ok"], "start_ns": [1, 2]}
+
+
+def table(columns: dict[str, list[object]], keep: int | None = None) -> Arrange:
+    """A Parquet file of these columns, or its first bytes."""
+    written = io.BytesIO()
+    pq.write_table(pa.table(columns), written)
+    return file("history.parquet", written.getvalue()[:keep])
+
+
+def report_folder(scene: Scene) -> None:
+    scene.write("report/client-1/operations.json", ETCD + "\n")
+
+
+FORMATS = Chapter(
+    "Histories of other formats",
+    (
+        Cause(
+            "format-empty",
+            "an empty file",
+            "check history.edn",
+            "could not read the history (history.edn): it is empty. "
+            "Look whether it was copied whole, or name another file",
+            arrange=file("history.edn", "\n"),
+        ),
+        Cause(
+            "format-empty-named",
+            "an empty file of a named format",
+            "check history.edn --format jepsen-log",
+            "could not read the history (history.edn): it is empty. "
+            "Look whether it was copied whole, or name another file",
+            arrange=file("history.edn", ""),
+        ),
+        Cause(
+            "format-no-log",
+            "a log without operations",
+            "check some.log --format jepsen-log",
+            "could not read the history (some.log): no line of it is an operation. "
+            "Name the log of a test, or another --format",
+            arrange=file("some.log", "INFO jepsen.core - begins\n"),
+        ),
+        Cause(
+            "edn-half-character",
+            "half a character",
+            "check history.edn",
+            f"could not read the history (history.edn, line 1 at byte 0): half a character in a "
+            f"string. {REPAIR}",
+            arrange=lines(EDN_INVOKE.replace("1}", '"\\ud800"}'), name="history.edn"),
+        ),
+        Cause(
+            "edn-long-number",
+            "a number without end",
+            "check history.edn",
+            "could not read the history (history.edn, line 1 at byte 0): a number of 5,000 "
+            f"digits at character 43. {REPAIR}",
+            arrange=lines(EDN_INVOKE.replace("1}", "9" * 5000 + "}"), name="history.edn"),
+        ),
+        Cause(
+            "edn-torn",
+            "EDN whose last line is torn",
+            "check history.edn",
+            "could not read the history (history.edn, line 2 at byte 46): '{' at character 0 is "
+            f"never closed, and the file ends in it. {REPAIR}",
+            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty"),
+        ),
+        Cause(
+            "edn-independent",
+            "a value without key among those with one",
+            "check history.edn",
+            "could not read the history (history.edn, line 2 at byte 51): its value is no "
+            f"[key value], as the others are. {REPAIR}",
+            arrange=lines(
+                "{:process 0 :type :invoke :f :read :value [7 nil]}",
+                "{:process 1 :type :invoke :f :write :value 1}",
+                name="history.edn",
+            ),
+        ),
+        Cause(
+            "kv-no-key",
+            "a kv file without keys",
+            "check history.txt --format kv --model kv",
+            f"could not read the history (history.txt, line 1 at byte 0): the map has no :key. "
+            f"{REPAIR}",
+            arrange=lines('{:process 0 :type :invoke :f :put :value "a"}', name="history.txt"),
+        ),
+        Cause(
+            "kv-other-kind",
+            "a kv file that does something else",
+            "check history.txt --format kv --model kv",
+            f"could not read the history (history.txt, line 1 at byte 0): a kv file knows get, put "
+            f"and append, and no 'write'. {REPAIR}",
+            arrange=lines(EDN_INVOKE, name="history.txt"),
+        ),
+        Cause(
+            "cas-no-pair",
+            "a compare-and-set of one value",
+            "check history.jsonl",
+            "could not read the history (history.jsonl, line 3 at byte 114): the cas of process 0, "
+            "event 2: it is asked 5, which is no pair [expected, new]. "
+            f"{REPAIR}",
+            arrange=lines(INVOKE, OK, CAS),
+        ),
+        Cause(
+            "cas-odd-answer",
+            "an answer to a compare-and-set that says neither yes nor no",
+            "check history.jsonl",
+            "could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, "
+            "event 0: it answers [1, 2, 'perhaps'], which is no [expected, new, true or false]. "
+            f"{REPAIR}",
+            arrange=lines(
+                CAS.replace("5", "[1, 2]"),
+                CAS.replace("5", '[1, 2, "perhaps"]').replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
+            "parquet-cut",
+            "a table that ends too early",
+            TABLE,
+            "could not read the history (history.parquet): it cannot be read as Parquet: Could "
+            "not open Parquet input source 'history.parquet': Parquet magic bytes not found in "
+            "footer. Either the file is corrupted or this is not a parquet file. " + AGAIN,
+            arrange=table(WHOLE, keep=100),
+        ),
+        Cause(
+            "parquet-other",
+            "a table of something else",
+            TABLE,
+            "could not read the history (history.parquet): the table has no column process, f, "
+            "type, start_ns. Write a table of paired operations, as docs/history-format.md tells",
+            arrange=table({"a": [1]}),
+        ),
+        Cause(
+            "parquet-two-runs",
+            "a table of two runs",
+            TABLE,
+            "could not read the history (history.parquet): the table holds 2 runs. "
+            "Write a table of one run alone",
+            arrange=table({**WHOLE, "run_id": ["a", "b"]}),
+        ),
+        Cause(
+            "parquet-column-type",
+            "a column of another type",
+            TABLE,
+            "could not read the history (history.parquet): its column process is of type string, "
+            "not int64. Write the table again",
+            arrange=table({**WHOLE, "process": ["a", "b"]}),
+        ),
+        Cause(
+            "parquet-row",
+            "a row that makes no sense",
+            TABLE,
+            "could not read the history (history.parquet): row 2: it ends before it starts. " + ROW,
+            arrange=table({**WHOLE, "end_ns": [5, 1]}),
+        ),
+        Cause(
+            "parquet-no-end",
+            "an answered operation without an end",
+            TABLE,
+            "could not read the history (history.parquet): row 1: it is over and has no end_ns. "
+            + ROW,
+            arrange=table(WHOLE),
+        ),
+        Cause(
+            "parquet-overlap",
+            "a process that does two things at a time, in a table",
+            TABLE,
+            "could not read the history (history.parquet): row 2: its process is still at work on "
+            "another operation, or was retired by an info. " + ROW,
+            arrange=table({**WHOLE, "process": [0, 0], "end_ns": [9, 9]}),
+        ),
+        Cause(
+            "parquet-value",
+            "a value of a table that is no JSON",
+            TABLE,
+            "could not read the history (history.parquet): row 2: its result is no JSON: it ends "
+            "in the middle of a value. " + ROW,
+            arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "["]}),
+        ),
+        Cause(
+            "etcd-empty-input",
+            "a record of etcd's tests without its request",
+            "check operations.json",
+            "could not read the history (operations.json, line 1 at byte 0): "
+            f"Input says range and holds none. {REPAIR}",
+            arrange=lines(ETCD, name="operations.json"),
+        ),
+        Cause(
+            "etcd-report",
+            "a report of etcd's tests with a broken record",
+            "check report",
+            "could not read the history (report/client-1/operations.json, line 1 at byte 0): "
+            f"Input says range and holds none. {REPAIR}",
+            arrange=report_folder,
+        ),
+        Cause(
+            "etcd-no-report",
+            "a folder that is no report of etcd's tests",
+            "check folder --format etcd-robustness",
+            "--format is for bare histories, and folder is a folder. "
+            "Leave it out: a run folder is judged as its plan says",
+            arrange=file("folder/file", ""),
+        ),
+        Cause(
+            "skip-broken-of-a-run",
+            "leaving broken lines of a run out",
+            "check folder --skip-broken",
+            "--skip-broken is for bare histories, and folder is a folder. "
+            "Leave it out: a run folder is judged as its plan says",
+            arrange=file("folder/plan.json", "{}"),
+        ),
+        Cause(
+            "report-nowhere",
+            "a page in a folder that is not there",
+            "check history.jsonl --report pages/page.html",
+            "--report pages/page.html cannot be written: there is no folder pages. "
+            "Name a file in a folder that exists",
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            "report-on-history",
+            "a page in the place of the history",
+            "check history.jsonl --report ./history.jsonl",
+            "--report names the history itself. Name another file, it would be replaced",
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            "history-without-plan",
+            "a folder with a history and no plan",
+            "check folder",
+            "folder has no plan.json, so that nothing says what it was meant to be. Judge its bare "
+            "history: splitbrain check folder/history.jsonl --model MODEL",
+            arrange=file("folder/history.jsonl", INVOKE),
+        ),
+        Cause(
+            "history-no-file",
+            "a device instead of a history",
+            "check /dev/null",
+            "could not read the history (/dev/null): it is no regular file. "
+            "Name a run folder or a history file that can be read",
+        ),
+    ),
+)
