@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checker.evidence import Evidence
-from checker.registry import history_checker
+from checker.models.registry import model_named
+from checker.registry import history_checker, linearizability_model
 from checker.verdict import CheckResult, Verdict, merge
 from harness.bare_report import refuse_unwritable, with_report
 from harness.checking import Limits, check_all
@@ -17,6 +18,7 @@ from harness.results import RECORD_CHECKER, RESULTS_SCHEMA, Results, counted, ex
 from harness.timeline import acknowledged_epochs, outcome_counts
 from history import importers
 from history.importers import LoadedHistory
+from history.records import PairedOperation
 
 #: Broken lines told singly.
 _TOLD_MAX = 5
@@ -55,7 +57,9 @@ def judge_history(
     name = history_checker(model)
     if report is not None:
         refuse_unwritable(report, path)
-    loaded = importers.load(path, history_format, skip_broken=skip_broken)
+    loaded = importers.load(
+        path, history_format, skip_broken=skip_broken, problem_with=_sense_of(name)
+    )
     operations = tuple(loaded.operations)
     checked = check_all([name], Evidence(operations=operations), limits, give_up)
     provisional = merge(result.verdict for result in checked)
@@ -93,6 +97,20 @@ def judge_history(
         provisional=provisional if loaded.broken_count else None,
     )
     return results if report is None else with_report(results, operations, report)
+
+
+def _sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
+    """What makes no sense to the model that judges; checkers of outcomes say so themselves."""
+    name = linearizability_model(checker)
+    if name is None:
+        return lambda _operation: None
+    model = model_named(name)
+
+    def problem_with(operation: PairedOperation) -> str | None:
+        # Operations that the model does not know are refused as such, with one that fits.
+        return model.problem_with(operation) if operation.f in model.functions else None
+
+    return problem_with
 
 
 def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:
