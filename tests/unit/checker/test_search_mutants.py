@@ -280,7 +280,7 @@ def told_apart(problem: type[Problem], search: type[Search]) -> bool:
     random = Random("mutants")
     model = MODELS["cas-register"]
     for number in range(MUTANT_HISTORIES):
-        operations = random_history(random, model.name, 9 if number % 2 else 16)
+        operations = random_history(random, model.name, (9, 16, 24)[number % 3])
         outcome = search(problem(operations, model), Unlimited()).run()
         if (outcome.verdict is Verdict.VALID) != verdict_of(operations, model):
             return True
