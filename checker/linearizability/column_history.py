@@ -11,8 +11,8 @@ import numpy as np
 
 from checker.linearizability.columns import NEVER, PartColumns
 from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.problem import Transitions
 from checker.linearizability.reachability import unreachable
+from checker.linearizability.transitions import Transitions
 from checker.linearizability.zones import RegisterColumns, judge_zones
 from checker.models.compiled import CallColumns, number_calls
 from checker.models.model import Model

@@ -11,6 +11,7 @@ import numpy as np
 
 from checker.linearizability import kernel_search as kernel
 from checker.linearizability.columns import NEVER, PartColumns
+from checker.linearizability.derived import properties
 from checker.linearizability.kernel_layout import Integers, Layout, Memory
 from checker.linearizability.kernel_search import rehash, search
 from checker.linearizability.kernel_sweep import (
@@ -28,7 +29,7 @@ from checker.linearizability.open_groups import (
     group_open,
 )
 from checker.linearizability.outcome import PASS, Decision, Ending, Outcome
-from checker.linearizability.problem import Transitions
+from checker.linearizability.transitions import Transitions
 from checker.models.model import Call, Model
 from checker.verdict import Verdict
 from contracts.budget import Budget
@@ -60,9 +61,10 @@ class CompiledModel:
         self.model = model
         self.calls = calls
         self.transitions = transitions
+        pure, overwrite = properties(model, calls, transitions)
         # One more, so that there is a column where there are no calls.
-        self.pure = np.array([*map(model.is_pure, calls), False])
-        self.overwrite = np.array([*map(model.is_overwrite, calls), False]) & ~self.pure
+        self.pure = np.array([*pure, False])
+        self.overwrite = np.array([*overwrite, False])
         self.table: Any = np.full((_STATES_FIRST, len(calls) + 1), kernel.UNASKED, dtype=np.int32)
 
     def answer(self, state: int, call: int) -> None:
@@ -72,7 +74,8 @@ class CompiledModel:
             DoesNotFit: there are too many states.
         """
         following = self.transitions.step(state, call)
-        if following >= len(self.table):
+        # States may have been numbered by others than this search: every one needs a row.
+        while following >= len(self.table):
             if 2 * self.table.size > TRANSITIONS_MAX:
                 raise DoesNotFit
             self.table = _longer(self.table, kernel.UNASKED)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.problem import ILLEGAL, Transitions
+from checker.linearizability.transitions import ILLEGAL, Transitions
 from checker.models.model import Call, Model, call_of
 from history.records import PairedOperation
 

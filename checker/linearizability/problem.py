@@ -13,20 +13,19 @@ Sources: Lowe 2017, "Testing for linearizability" (just-in-time, memo); Wing and
 """
 
 import heapq
-from collections.abc import Container, Hashable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Container, Sequence
+from typing import NamedTuple
 
+from checker.linearizability.derived import properties
 from checker.linearizability.open_groups import (
     NO_PREDECESSOR,
     OpenGroup,
     OpenOperation,
     group_open,
 )
+from checker.linearizability.transitions import Transitions
 from checker.models.model import Call, Model, call_of
 from history.records import PairedOperation
-
-#: Transition of a call that may not happen in a state.
-ILLEGAL: Final = -1
 
 
 class Candidate(NamedTuple):
@@ -46,33 +45,6 @@ class Candidate(NamedTuple):
     place: int
     pure: bool
     overwrite: bool
-
-
-class Transitions:
-    """The model's steps, asked once for each state and call, as integers."""
-
-    def __init__(self, model: Model, calls: Sequence[Call]) -> None:
-        self._model = model
-        self._calls = calls
-        self._number_by_state: dict[Hashable, int] = {model.initial: 0}
-        #: States by number; number 0 is the initial one.
-        self.states: list[Hashable] = [model.initial]
-        #: State -> call -> state, or ILLEGAL; entries appear as they are asked for.
-        self.rows: list[dict[int, int]] = [{}]
-
-    def step(self, state: int, call: int) -> int:
-        """Number of the state after the call, or ILLEGAL."""
-        legal, following = self._model.step(self.states[state], self._calls[call])
-        number = ILLEGAL
-        if legal:
-            number = self._number_by_state.get(following, ILLEGAL)
-            if number == ILLEGAL:
-                number = len(self.states)
-                self._number_by_state[following] = number
-                self.states.append(following)
-                self.rows.append({})
-        self.rows[state][call] = number
-        return number
 
 
 class Problem:
@@ -99,14 +71,9 @@ class Problem:
         call_by_place = self.call_by_place
         #: Distinct calls by number.
         self.calls: list[Call] = list(self._number_by_call)
-        #: Whether a call is pure, by number.
-        self.pure: list[bool] = [model.is_pure(call) for call in self.calls]
-        #: Whether a call overwrites every state, by number.
-        self.overwrite: list[bool] = [
-            model.is_overwrite(call) and not pure
-            for call, pure in zip(self.calls, self.pure, strict=True)
-        ]
         self.transitions = Transitions(model, self.calls)
+        #: Whether a call is pure, and whether it overwrites every state, by number.
+        self.pure, self.overwrite = properties(model, self.calls, self.transitions)
         #: Places of completed operations by rank.
         self.place_by_rank: list[int] = sorted(
             (place for place, operation in enumerate(operations) if operation.type == "ok"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from checker.linearizability.columns import NEVER, PartColumns
 from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.problem import ILLEGAL, Transitions
+from checker.linearizability.transitions import ILLEGAL, Transitions
 from contracts.budget import Budget
 
 #: States and distinct calls beyond which it is given up.

@@ -7,7 +7,8 @@ has a single source unless no other operation of the part, and not the initial s
 from collections.abc import Sequence
 
 from checker.explanation import Relation, precedes
-from checker.linearizability.problem import ILLEGAL, Problem
+from checker.linearizability.problem import Problem
+from checker.linearizability.transitions import ILLEGAL
 from checker.models.model import Model
 from history.records import PairedOperation
 

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from checker.linearizability.problem import ILLEGAL, Transitions
+from checker.linearizability.transitions import ILLEGAL, Transitions
 from checker.models.model import Call, Model, call_of
 from contracts.budget import Budget
 from history.records import PairedOperation

@@ -34,7 +34,8 @@ from typing import Final
 
 from checker.linearizability.open_groups import OpenGroup
 from checker.linearizability.outcome import PASS, Decision, Ending, Outcome
-from checker.linearizability.problem import ILLEGAL, Candidate, Problem
+from checker.linearizability.problem import Candidate, Problem
+from checker.linearizability.transitions import ILLEGAL
 from checker.verdict import Verdict
 from contracts.budget import Budget
 

@@ -9,8 +9,9 @@ from bench.histories import HistoryOptions, generate
 from checker.linearizability.columns import columns_of
 from checker.linearizability.compiled_search import CompiledModel, CompiledSearch, DoesNotFit
 from checker.linearizability.outcome import Outcome, order_of
-from checker.linearizability.problem import Problem, Transitions
+from checker.linearizability.problem import Problem
 from checker.linearizability.search import Search
+from checker.linearizability.transitions import Transitions
 from checker.models.model import Model
 from checker.models.registry import MODELS
 from checker.verdict import Verdict
@@ -143,3 +144,20 @@ def test_it_asks_the_budget() -> None:
     compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
     outcome = CompiledSearch(columns, compiled, Spent()).run()
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "time budget of 1 s used up")
+
+
+def test_states_that_others_numbered_have_rows_too() -> None:
+    model = MODELS["cas-register"]
+    history = [op("write", n, start=10 * n, end=10 * n + 5, process=0) for n in range(200)]
+    problem = Problem(history, model)
+    for call in range(len(problem.calls)):
+        problem.transitions.step(0, call)
+    numbers = {call: number for number, call in enumerate(problem.calls)}
+    compiled = CompiledModel(model, problem.calls, problem.transitions)
+    columns = columns_of(history, model, numbers)
+    assert len(problem.transitions.states) > 200
+    # The last state is met first: a table that grows by one step would be too short.
+    late = CompiledSearch(columns, compiled, Unlimited())
+    compiled.answer(0, len(problem.calls) - 1)
+    assert len(compiled.table) > 200
+    assert late.run().verdict is Verdict.VALID
