@@ -44,12 +44,22 @@ def is_built() -> bool:
 def ask(
     histories: Sequence[HistoryColumns], limit_s: float, memory_mib: int, repeats: int = 1
 ) -> list[PeerAnswer]:
-    """One answer per history; those after one that took too much memory are ``unknown`` too."""
+    """One answer per history.
+
+    Args:
+        histories: asked about in one process, and in another where that ended over one of them.
+        limit_s: CPU seconds for one check.
+        memory_mib: for a process.
+        repeats: checks of each history, the fastest of which counts.
+    """
     options = [f"-limit={limit_s}s", f"-memory-mib={memory_mib}", f"-repeats={repeats}"]
-    lines = b"".join(history.to_porcupine() for history in histories)
-    done = subprocess.run([str(PROGRAM), *options], input=lines, stdout=subprocess.PIPE, check=True)
-    answers = [msgspec.convert(json.loads(line), PeerAnswer) for line in done.stdout.splitlines()]
-    missing = histories[len(answers) :]
-    return answers + [
-        PeerAnswer(history.name, "unknown", 0.0, 0.0, 0, "not asked") for history in missing
-    ]
+    answers: list[PeerAnswer] = []
+    while len(answers) < len(histories):
+        lines = b"".join(history.to_porcupine() for history in histories[len(answers) :])
+        done = subprocess.run(
+            [str(PROGRAM), *options], input=lines, stdout=subprocess.PIPE, check=True
+        )
+        given = [msgspec.convert(json.loads(line), PeerAnswer) for line in done.stdout.splitlines()]
+        assert given, "Porcupine's program ended without an answer"
+        answers += given
+    return answers

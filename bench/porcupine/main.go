@@ -1,7 +1,8 @@
 // Asks Porcupine about histories given as columns, and says what it cost.
 //
 // Reads one JSON object per line (see History) from standard input and answers each with one JSON
-// object per line. The CPU time is that of the check alone, the garbage collector's included; the
+// object per line. A history that takes too much ends the process with its answer: whoever has more
+// asks again. The CPU time is that of the check alone, the garbage collector's included; the
 // fastest of -repeats, since a first check also grows the heap. The peak is that of the whole
 // process so far, so it means something for the first history only.
 package main
@@ -36,8 +37,8 @@ type Answer struct {
 const repeatedSecondsMax = 2
 
 func main() {
-	limit := flag.Duration("limit", time.Minute, "time for one history")
-	memory := flag.Int64("memory-mib", 8192, "give up the history at hand, and end, beyond this")
+	limit := flag.Duration("limit", time.Minute, "CPU time for one check of one history")
+	memory := flag.Int64("memory-mib", 8192, "memory of the process")
 	repeats := flag.Int("repeats", 1, "checks of each history; the fastest counts")
 	flag.Parse()
 	reader := bufio.NewReaderSize(os.Stdin, 1<<20)
@@ -78,15 +79,15 @@ func judge(line []byte, limit time.Duration, memory int64, repeats int) (*Answer
 		return nil, fmt.Errorf("history %s: %w", history.Name, err)
 	}
 	answer := &Answer{Name: history.Name, Verdict: "unknown", CpuS: -1}
+	name := history.Name
 	*history = History{}
 	runtime.GC()
-	watch := &memoryWatch{answer: answer, limit: memory, done: make(chan struct{})}
-	watch.cpu, watch.wall = cpuSeconds(), time.Now()
-	go watch.run()
-	defer close(watch.done)
+	watch := &resourceWatch{name: name, cpuMax: limit.Seconds(), mibMax: memory}
 	for try := 0; try < repeats; try++ {
 		cpu, wall := cpuSeconds(), time.Now()
-		result := porcupine.CheckOperationsTimeout(model, operations, limit)
+		stop := watch.start()
+		result := porcupine.CheckOperationsTimeout(model, operations, 0)
+		stop()
 		used := cpuSeconds() - cpu
 		if answer.CpuS < 0 || used < answer.CpuS {
 			answer.CpuS, answer.WallS = used, time.Since(wall).Seconds()
@@ -96,10 +97,8 @@ func judge(line []byte, limit time.Duration, memory int64, repeats int) (*Answer
 			answer.Verdict = "valid"
 		case porcupine.Illegal:
 			answer.Verdict = "invalid"
-		default:
-			answer.Reason = "time"
 		}
-		if result == porcupine.Unknown || used > repeatedSecondsMax {
+		if used > repeatedSecondsMax {
 			break
 		}
 	}
@@ -107,31 +106,40 @@ func judge(line []byte, limit time.Duration, memory int64, repeats int) (*Answer
 	return answer, nil
 }
 
-// Ends the process with an answer when a check takes more memory than allowed.
-type memoryWatch struct {
-	answer *Answer
-	limit  int64
-	cpu    float64
-	wall   time.Time
-	done   chan struct{}
+// Ends the process with an answer when a check takes more than it may: CPU time, not time, so that
+// a busy machine decides nothing.
+type resourceWatch struct {
+	name   string
+	cpuMax float64
+	mibMax int64
 }
 
-func (w *memoryWatch) run() {
-	for {
-		select {
-		case <-w.done:
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
-		if peakMib() > w.limit {
+func (w *resourceWatch) start() func() {
+	done := make(chan struct{})
+	cpu, wall := cpuSeconds(), time.Now()
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
 			answer := Answer{
-				Name: w.answer.Name, Verdict: "unknown", Reason: "memory", PeakMib: peakMib(),
-				CpuS: cpuSeconds() - w.cpu, WallS: time.Since(w.wall).Seconds(),
+				Name: w.name, Verdict: "unknown", PeakMib: peakMib(),
+				CpuS: cpuSeconds() - cpu, WallS: time.Since(wall).Seconds(),
+			}
+			if answer.PeakMib > w.mibMax {
+				answer.Reason = "memory"
+			} else if answer.CpuS > w.cpuMax {
+				answer.Reason = "time"
+			} else {
+				continue
 			}
 			_ = json.NewEncoder(os.Stdout).Encode(answer)
 			os.Exit(0)
 		}
-	}
+	}()
+	return func() { close(done) }
 }
 
 func cpuSeconds() float64 {
