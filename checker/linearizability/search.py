@@ -26,7 +26,7 @@ has to stand before it; such operations are done only where they are put (rules 
 out). Must never recurse (histories are long) and never ask the clock: the budget does.
 
 Sources: Wing and Gong 1993; Lowe 2017 (just in time, memo); the bounds in issue 7. Rules 2, 3 and
-the order of rule 6 on what is done and available are this project's (decision 0013).
+the order of rule 6 on what is done and available are this project's (decision 0014).
 """
 
 from collections.abc import Sequence
