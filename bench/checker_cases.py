@@ -40,6 +40,8 @@ class Case(msgspec.Struct, frozen=True):
     own_model: str | None = None
     #: A late read answers a value that was overwritten before it began.
     stale: bool = False
+    #: Judged from operations by the whole check, since columns are for built-in models.
+    operations: bool = False
     #: Also measured from JSON lines to the verdict.
     end_to_end: bool = False
     #: Not part of a pass without ``--all``: takes minutes.
@@ -65,6 +67,23 @@ CASES: Final[tuple[Case, ...]] = (
         _O(10_000, 10),
         seeds=5,
         end_to_end=True,
+        repeats=3,
+    ),
+    Case(
+        "check-10-10k",
+        "the same, the whole check from operations",
+        "",
+        _O(10_000, 10),
+        operations=True,
+        repeats=3,
+    ),
+    Case(
+        "own-10-10k",
+        "the same, a user's own model",
+        "at most 10x the row above",
+        _O(10_000, 10),
+        own_model="own-register",
+        operations=True,
         repeats=3,
     ),
     Case(

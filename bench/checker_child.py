@@ -15,10 +15,11 @@ from typing import Any
 
 from bench.histories import HistoryOptions, generate
 from bench.history_columns import HistoryColumns, columns_of, load
+from bench.own_register import OwnRegister
 from checker.linearizability.check import check_part
 from checker.linearizability.column_history import judge_columns
 from checker.linearizability.parts import split
-from checker.models.registry import model_named
+from checker.models.registry import add_own, model_named
 from checker.verdict import merge
 
 #: No check that took longer is repeated.
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--operations", action="store_true", help="from operations, explained")
     options = parser.parse_args()
+    add_own(OwnRegister.name, OwnRegister())
     warm_up()
     for path in options.files:
         history = load(path)

@@ -46,6 +46,8 @@ def ask_ours(
     command = [sys.executable, "-m", "bench.checker_child", *files]
     command += [f"--limit-s={limit_s}", f"--memory-mib={_MEMORY_MIB_MAX}"]
     command += [f"--repeats={case.repeats}"]
+    if case.operations:
+        command.append("--operations")
     if case.own_model:
         command.append(f"--model={case.own_model}")
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)

@@ -27,6 +27,7 @@ from checker.linearizability.kernel_layout import Integers
 #: Value of a register that nothing was written to.
 INITIAL: Final = -1
 _BEFORE_ALL: Final = np.iinfo(np.int64).min
+_FEW_PROCESSES: Final = np.iinfo(np.uint16).max
 
 
 class RegisterColumns(NamedTuple):
@@ -113,7 +114,10 @@ def _plain(written: Integers) -> bool:
 
 def _goes_on_at_once(columns: RegisterColumns) -> bool:
     """Whether a process invoked an operation at the very moment of its last return."""
-    order = np.argsort(columns.processes, kind="stable")
+    # Numbers of 16 bits are sorted five times as fast.
+    few = int(columns.processes.max(initial=0)) <= _FEW_PROCESSES
+    numbers = columns.processes.astype(np.uint16) if few else columns.processes
+    order = np.argsort(numbers, kind="stable")
     processes = columns.processes[order]
     same = processes[1:] == processes[:-1]
     return bool((same & (columns.ends[order][:-1] == columns.starts[order][1:])).any())
