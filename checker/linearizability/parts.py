@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from checker.linearizability.algorithms import PRECONDITIONS
+from checker.linearizability.algorithms import EXACT, PRECONDITIONS
 from checker.models.model import Model
 from checker.models.registry import MODELS, models_with
 from checker.verdict import CheckResult, Verdict, merge
@@ -117,9 +117,11 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
             "parts-unknown": len(unknown),
             "configurations": sum(result.figures.get("configurations", 0) for result in results),
             "algorithms": sorted(algorithms),
-            "preconditions": {
-                name: PRECONDITIONS[name] for name in sorted(algorithms) if name in PRECONDITIONS
-            },
+            "preconditions": [
+                f"{name}: {PRECONDITIONS[name]}"
+                for name in sorted(algorithms)
+                if name in PRECONDITIONS and name != EXACT
+            ],
         },
         violations=tuple(
             result.violation

@@ -170,7 +170,7 @@ def test_a_stale_read_is_named_with_what_overwrote_its_value(count: int) -> None
 def test_the_precondition_is_named() -> None:
     result = check(late_reads(3)[:-1], "register", Unlimited())
     assert result.verdict is Verdict.VALID
-    assert result.figures["preconditions"] == {ZONES: PRECONDITIONS[ZONES]}
+    assert result.figures["preconditions"] == [f"{ZONES}: {PRECONDITIONS[ZONES]}"]
 
 
 class SpentSoon:
