@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from checker.linearizability.kernel_layout import Integers
-from checker.models.model import Call, Model, call_of
 from history.records import PairedOperation
 
 #: Return time of an operation that never returned.
@@ -28,25 +27,22 @@ class PartColumns(NamedTuple):
     calls: Integers
 
 
-def columns_of(
-    operations: Sequence[PairedOperation], model: Model, numbers: dict[Call, int]
-) -> PartColumns:
+def returned_at(operation: PairedOperation) -> int:
+    """When an ``ok`` or ``info`` operation returned; ``NEVER`` without an answer."""
+    return NEVER if operation.end is None or operation.type == "info" else operation.end
+
+
+def columns_of(operations: Sequence[PairedOperation], calls: Sequence[int]) -> PartColumns:
     """Columns of one part.
 
     Args:
         operations: by start, equal ones by index, none of them ``fail``.
-        model: names the calls.
-        numbers: calls met so far by number; new ones are added.
+        calls: the number of each operation's call.
     """
     table = [
-        (
-            o.start,
-            NEVER if o.end is None or o.type == "info" else o.end,
-            o.process,
-            numbers.setdefault(call_of(o, model), len(numbers)),
-        )
-        for o in operations
+        (o.start, returned_at(o), o.process, call)
+        for o, call in zip(operations, calls, strict=True)
     ]
     array = np.array(table, dtype=np.int64).reshape(len(table), 4)
-    starts, ends, processes, calls = (np.ascontiguousarray(array[:, n]) for n in range(4))
-    return PartColumns(starts, ends, processes, calls)
+    starts, ends, processes, numbers = (np.ascontiguousarray(array[:, n]) for n in range(4))
+    return PartColumns(starts, ends, processes, numbers)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from checker.linearizability.columns import NEVER, returned_at
 from checker.linearizability.kernel_layout import Integers
 from checker.linearizability.transitions import ILLEGAL, Transitions
 from checker.models.model import Call, Model, call_of
@@ -43,7 +44,9 @@ def order_by_positions(operations: Sequence[PairedOperation], model: Model) -> l
     gaps = _Guide(operations, calls, model, base).gaps(observing)
     if gaps is None:
         return None
-    by_gap = sorted(zip(gaps, observing, strict=True), key=lambda p: (p[0], _end(operations[p[1]])))
+    by_gap = sorted(
+        zip(gaps, observing, strict=True), key=lambda p: (p[0], returned_at(operations[p[1]]))
+    )
     order = _merged(base, by_gap)
     return order if is_proof(operations, calls, model, order) else None
 
@@ -60,7 +63,7 @@ def is_proof(
     for place in order:
         operation = operations[place]
         legal, state = model.step(state, calls[place])
-        if not legal or (operation.type == "ok" and _end(operation) <= latest_start):
+        if not legal or (operation.type == "ok" and returned_at(operation) <= latest_start):
             return False
         latest_start = max(latest_start, operation.start)
     return True
@@ -83,11 +86,10 @@ class _Guide:
         #: State in each gap: before all, after the first, and so on; cut where a step is illegal.
         self._states = self._walk(base)
         starts = np.array([operations[place].start for place in base], dtype=np.int64)
-        ends = np.array([_end(operations[place]) for place in base], dtype=np.int64)
+        ends = np.array([returned_at(operations[place]) for place in base], dtype=np.int64)
         #: By gap: latest invocation before it, and earliest return after it.
         self._latest = np.maximum.accumulate(np.concatenate(([-1], starts)))
-        never = np.iinfo(np.int64).max
-        self._earliest = np.minimum.accumulate(np.concatenate((ends, [never]))[::-1])[::-1]
+        self._earliest = np.minimum.accumulate(np.concatenate((ends, [NEVER]))[::-1])[::-1]
         self._complete = len(self._states) == len(base) + 1
         self._fits: dict[int, Integers] = {}
 
@@ -95,13 +97,13 @@ class _Guide:
         """The first gap that fits each operation, none before that of one that precedes it."""
         if not self._complete:
             return None
-        by_end = sorted(observing, key=lambda place: _end(self._operations[place]))
+        by_end = sorted(observing, key=lambda place: returned_at(self._operations[place]))
         chosen: dict[int, int] = {}
         finished = at_least = 0
         # By invocation, so that whatever precedes an operation has been placed before it.
         for place in sorted(observing, key=lambda place: self._operations[place].start):
             operation = self._operations[place]
-            while _end(self._operations[by_end[finished]]) < operation.start:
+            while returned_at(self._operations[by_end[finished]]) < operation.start:
                 at_least = max(at_least, chosen[by_end[finished]])
                 finished += 1
             gap = self._first_fit(place, at_least)
@@ -129,7 +131,7 @@ class _Guide:
             return None
         gap = int(fits[position])
         # Whoever comes before it must have been invoked before this one returned.
-        return gap if self._latest[gap] < _end(operation) else None
+        return gap if self._latest[gap] < returned_at(operation) else None
 
     def _fitting(self, call: int) -> Integers:
         """Gaps whose state allows the call, ascending."""
@@ -154,9 +156,3 @@ def _merged(base: Sequence[int], by_gap: Sequence[tuple[int, int]]) -> list[int]
             waiting += 1
         order += base[gap : gap + 1]
     return order
-
-
-def _end(operation: PairedOperation) -> int:
-    """Return time; the end of all times for an operation without answer."""
-    no_answer = operation.end is None or operation.type == "info"
-    return np.iinfo(np.int64).max if no_answer else (operation.end or 0)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from checker.linearizability.columns import NEVER
+from checker.linearizability.columns import NEVER, returned_at
 from checker.linearizability.parts import Part
 from checker.linearizability.zones import INITIAL, RegisterColumns, judge_zones
 from checker.models.model import Model, freeze
@@ -75,7 +75,7 @@ def register_columns(operations: Sequence[PairedOperation], model: Model) -> Reg
     table = [
         (
             o.start,
-            NEVER if o.end is None or o.type == "info" else o.end,
+            returned_at(o),
             processes.setdefault(o.process, len(processes)),
             o.f == write,
             number(o.argument if o.f == write else o.result),

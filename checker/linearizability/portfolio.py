@@ -13,14 +13,14 @@ Verdicts do not depend on numba. Must never call ``valid`` what only a relaxed q
 """
 
 from collections.abc import Container
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Final
 
 import msgspec
-import numpy as np
 
 from checker.linearizability.algorithms import EXACT, REACHABLE, REPEATED
-from checker.linearizability.columns import NEVER, PartColumns
+from checker.linearizability.columns import PartColumns, columns_of
 from checker.linearizability.outcome import Ending, Outcome
 from checker.linearizability.parts import Part
 from checker.linearizability.problem import Problem
@@ -86,7 +86,7 @@ class Portfolio:
     def _unreachable(self, first: Outcome) -> Outcome | None:
         """An outcome that names the operation whose answer nothing leads to, if there is one."""
         problem = self._problem
-        columns = self._columns()
+        columns = self._columns
         place = unreachable(columns, problem.transitions, len(problem.calls), self._budget)
         if place is None:
             return None
@@ -116,20 +116,12 @@ class Portfolio:
             compiled = CompiledModel(self._model, problem.calls, problem.transitions)
             try:
                 return CompiledSearch(
-                    self._columns(), compiled, self._budget, configurations_max, unlimited
+                    self._columns, compiled, self._budget, configurations_max, unlimited
                 ).run()
             except DoesNotFit:
                 pass
         return Search(problem, self._budget, configurations_max).run()
 
+    @cached_property
     def _columns(self) -> PartColumns:
-        operations = self._part.operations
-        return PartColumns(
-            starts=np.array([o.start for o in operations], dtype=np.int64),
-            ends=np.array(
-                [NEVER if o.end is None or o.type == "info" else o.end for o in operations],
-                dtype=np.int64,
-            ),
-            processes=np.array([o.process for o in operations], dtype=np.int64),
-            calls=np.array(self._problem.call_by_place, dtype=np.int64),
-        )
+        return columns_of(self._part.operations, self._problem.call_by_place)

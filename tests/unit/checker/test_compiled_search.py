@@ -28,8 +28,7 @@ def search_of(
     operations: list[PairedOperation], model: Model, *, unlimited: bool = False
 ) -> CompiledSearch:
     problem = Problem(operations, model)
-    numbers = {call: number for number, call in enumerate(problem.calls)}
-    columns = columns_of(operations, model, numbers)
+    columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(model, problem.calls, problem.transitions)
     places = range(len(operations)) if unlimited else ()
     return CompiledSearch(columns, compiled, Unlimited(), unlimited=places)
@@ -123,8 +122,7 @@ def test_a_part_that_is_too_wide_is_refused() -> None:
 def test_it_gives_up_after_as_many_configurations_as_allowed() -> None:
     operations = generate(HistoryOptions(2000, 10))
     problem = Problem(operations, MODELS["cas-register"])
-    numbers = {call: number for number, call in enumerate(problem.calls)}
-    columns = columns_of(operations, MODELS["cas-register"], numbers)
+    columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
     outcome = CompiledSearch(columns, compiled, Unlimited(), configurations_max=100).run()
     assert outcome.verdict is Verdict.UNKNOWN
@@ -139,8 +137,7 @@ class Spent:
 def test_it_asks_the_budget() -> None:
     operations = generate(HistoryOptions(3000, 20, info=0.1, violation=True))
     problem = Problem(operations, MODELS["cas-register"])
-    numbers = {call: number for number, call in enumerate(problem.calls)}
-    columns = columns_of(operations, MODELS["cas-register"], numbers)
+    columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
     outcome = CompiledSearch(columns, compiled, Spent()).run()
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "time budget of 1 s used up")
@@ -152,9 +149,8 @@ def test_states_that_others_numbered_have_rows_too() -> None:
     problem = Problem(history, model)
     for call in range(len(problem.calls)):
         problem.transitions.step(0, call)
-    numbers = {call: number for number, call in enumerate(problem.calls)}
     compiled = CompiledModel(model, problem.calls, problem.transitions)
-    columns = columns_of(history, model, numbers)
+    columns = columns_of(history, problem.call_by_place)
     assert len(problem.transitions.states) > 200
     # The last state is met first: a table that grows by one step would be too short.
     late = CompiledSearch(columns, compiled, Unlimited())

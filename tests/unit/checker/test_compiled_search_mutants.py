@@ -1,6 +1,5 @@
 """Each mutant of the compiled search, run by the interpreter, must be told apart."""
 
-import inspect
 from random import Random
 from types import ModuleType
 
@@ -15,6 +14,7 @@ from checker.models.registry import MODELS
 from checker.verdict import Verdict
 from contracts.budget import Unlimited
 from history.records import PairedOperation
+from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
@@ -80,22 +80,14 @@ MUTANTS = {
 
 def verdict_of(operations: list[PairedOperation]) -> Verdict:
     problem = Problem(operations, MODEL)
-    numbers = {call: number for number, call in enumerate(problem.calls)}
-    columns = columns_of(operations, MODEL, numbers)
+    columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(MODEL, problem.calls, problem.transitions)
     return CompiledSearch(columns, compiled, Unlimited(), configurations_max=5000).run().verdict
 
 
 def interpreted(found: str, put: str) -> ModuleType:
     """The module with one piece of its source replaced, not compiled."""
-    source = inspect.getsource(kernel_search)
-    assert source.count(found) == 1, f"{source.count(found)} places"
-    source = source.replace(found, put)
-    for decorator in ("@compiled\n", "@part_of_compiled\n"):
-        source = source.replace(decorator, "")
-    module = ModuleType("interpreted")
-    exec(compile(source, "interpreted", "exec"), module.__dict__)
-    return module
+    return mutated(kernel_search, found, put, ("@compiled\n", "@part_of_compiled\n"))
 
 
 def told_apart(monkeypatch: pytest.MonkeyPatch, module: ModuleType, histories: int) -> bool:

@@ -1,8 +1,6 @@
 """Positions prove validity, never the opposite, and never what brute force denies."""
 
-import inspect
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -18,6 +16,7 @@ from checker.verdict import Verdict
 from contracts.budget import Unlimited
 from history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, linearizable
+from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
@@ -62,18 +61,17 @@ def test_what_positions_prove_is_valid(model: str) -> None:
 
 MUTANTS = {
     "answers need not fit": ("if not legal or (", "if ("),
-    "time does not matter": ("_end(operation) <= latest_start", "_end(operation) < -1"),
+    "time does not matter": (
+        "returned_at(operation) <= latest_start",
+        "returned_at(operation) < -1",
+    ),
     "not everyone has a place": ("or not completed <= set(order)", ""),
 }
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_proof_that_is_none_is_told_apart(mutant: str) -> None:
-    found, put = MUTANTS[mutant]
-    source = inspect.getsource(guided)
-    assert source.count(found) == 1
-    module = ModuleType("mutant")
-    exec(compile(source.replace(found, put), "mutant", "exec"), module.__dict__)
+    module = mutated(guided, *MUTANTS[mutant])
     random = Random("orders")
     model = MODELS["cas-register"]
     wrong = 0

@@ -1,9 +1,7 @@
 """Zones decide what brute force decides, where they apply; each mutant of them does not."""
 
-import inspect
 import os
 from random import Random
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -18,6 +16,7 @@ from checker.verdict import Verdict
 from contracts.budget import Unlimited
 from history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
+from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import history_of_unique_values
 
@@ -126,11 +125,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_is_told_apart(mutant: str) -> None:
-    found, put = MUTANTS[mutant]
-    source = inspect.getsource(zones)
-    assert source.count(found) == 1
-    module = ModuleType("mutant")
-    exec(compile(source.replace(found, put), mutant, "exec"), module.__dict__)
+    module = mutated(zones, *MUTANTS[mutant])
     random = Random("mutants of zones")
     for _ in range(4000):
         operations = history_of_unique_values(random, twice=0.1)
