@@ -21,6 +21,8 @@ UV := .tools/uv/bin/uv
 PYTEST := $(BIN)/python -m pytest
 # Tests that need no engine, no Java and no browser, and that may share the cores.
 UNIT := not containers and not spark and not browser and not slow
+# Folders whose longer tests start processes of their own, and that may share the cores as well.
+SHARING := tests/spark tests/integration tests/bad_input tests/unit
 VENDOR := harness/report/vendor
 
 # The type checker comes whole in its wheel; it need not ask the network for newer versions.
@@ -108,14 +110,16 @@ tidy: setup
 unit: setup
 	@$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 
-# What needs no engine goes first and on all cores; the rest measures time, so it runs alone.
+# What needs no engine goes first and on all cores; containers and links measure time, so they run
+# alone. A file stays on one core: it has one Spark session, or one cluster.
 test: setup format lint types contracts tidy ## all that gates a change: containers, Spark and browser too
 	@bash docker/engine.sh
 	bash docker/chromium.sh
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
 	$(BIN)/python -m harness.images
 	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
-	$(PYTEST) -m "not ($(UNIT))" --durations=15
+	$(PYTEST) -q --numprocesses auto --dist loadfile -m "not ($(UNIT))" --durations=8 $(SHARING)
+	$(PYTEST) -m "not ($(UNIT))" --durations=15 $(addprefix --ignore=,$(SHARING))
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.
