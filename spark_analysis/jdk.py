@@ -66,7 +66,8 @@ def find_jdk(environment: Mapping[str, str], cache_folder: Path | None = None) -
     if home := environment.get("JAVA_HOME"):
         found = _probe(Path(home) / "bin" / "java", "JAVA_HOME", refused)
         if found is not None:
-            return found
+            # As given: its ``bin/java`` may be a launcher, as the one made here is.
+            return msgspec.structs.replace(found, home=Path(home))
     else:
         refused.append("JAVA_HOME is not set")
     if on_path := shutil.which("java", path=environment.get("PATH", "")):

@@ -1,8 +1,9 @@
-"""The one place that starts Spark: an embedded local session, bound to loopback.
+"""The one place that starts Spark: an embedded local session, or the driver of a cluster's.
 
 Starting takes 4 to 5 s on an idle machine, so callers start it after the final reads and share
-one session. Must never listen on another interface than loopback, never leave files outside its
-own temporary folder, and never change the environment of this process for longer than the start.
+one session. A local one must never listen on another interface than loopback; the driver of a
+cluster listens on the one address that leads to the master. Must never leave files outside its own
+temporary folder, and never change the environment of this process for longer than the start.
 """
 
 import contextlib
@@ -23,8 +24,11 @@ from pyspark.sql import SparkSession
 
 from contracts.errors import HarnessError
 from history.scratch_folders import scratch_folder
+from spark_analysis.cluster import address_towards, is_local, our_code
 from spark_analysis.jdk import find_jdk
 
+#: Names the Spark that jobs run on where nobody says otherwise.
+MASTER_VARIABLE: Final = "SPLITBRAIN_SPARK_MASTER"
 _LOOPBACK: Final = "127.0.0.1"
 _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
 #: How much of what the JVM said is searched for the reason of a failed start.
@@ -38,19 +42,21 @@ _JVM_END_TIMEOUT_S: Final = 30.0
 def spark_session(
     *,
     application: str = "splitbrain",
-    master: str = _DEFAULT_MASTER,
+    master: str | None = None,
     memory_mib: int = 1024,
     short: bool = True,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A local Spark session; at the end it is stopped, its JVM ended and its files removed.
+    """A Spark session; at the end it is stopped, its JVM ended and its files removed.
 
-    Where this process has a session already, that one is handed out and left running.
+    Where this process has a session already, that one is handed out and left running. The jobs are
+    the same on a cluster, whose workers need the packages of ``docker/spark/requirements.in`` and
+    get the project's own code from here. ``SPARK_CONF_DIR`` counts as with any Spark.
 
     Args:
         application: name shown in Spark's own logs.
-        master: Spark's master address.
-        memory_mib: heap of the JVM.
+        master: Spark's master address; None: that of ``SPLITBRAIN_SPARK_MASTER``, else local.
+        memory_mib: heap of the JVM, on a cluster of the driver's.
         short: for runs of seconds: compile quickly rather than well, collect garbage in one
             thread. False for large inputs.
         settings: further Spark settings by their own names.
@@ -61,12 +67,17 @@ def spark_session(
     if (running := SparkSession.getActiveSession()) is not None:
         yield running
         return
+    master = master or os.environ.get(MASTER_VARIABLE) or _DEFAULT_MASTER
     with scratch_folder("spark") as scratch:
-        everything = _settings(scratch, memory_mib, short=short) | dict(settings or {})
+        own_address = _LOOPBACK if is_local(master) else address_towards(master)
+        everything = _settings(scratch, memory_mib, own_address, short=short)
+        everything |= dict(settings or {})
         # The JVM runs before the session is whole: a failed or interrupted start ends it too.
         try:
-            session = _start(application, master, everything, scratch / "jvm.log")
+            session = _start(application, master, own_address, everything, scratch / "jvm.log")
             try:
+                if not is_local(master):
+                    session.sparkContext.addPyFile(str(our_code(scratch)))
                 yield session
             finally:
                 session.stop()
@@ -74,16 +85,22 @@ def spark_session(
             _end_jvm()
 
 
-def _settings(scratch: Path, memory_mib: int, *, short: bool) -> dict[str, str]:
+def _settings(
+    scratch: Path, memory_mib: int, own_address: str | None, *, short: bool
+) -> dict[str, str]:
     """Spark's settings; the two sets differ in speed only, never in results."""
     java_options = [f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}", "-Duser.timezone=UTC"]
     # Spark's own temporary files, native libraries included.
     java_options.append(f"-Djava.io.tmpdir={scratch}")
     if short:
         java_options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    return {
-        "spark.driver.bindAddress": _LOOPBACK,
-        "spark.driver.host": _LOOPBACK,
+    addresses = (
+        {}
+        if own_address is None
+        else {"spark.driver.bindAddress": own_address, "spark.driver.host": own_address}
+    )
+    return addresses | {
+        "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.driver.memory": f"{memory_mib}m",
         "spark.driver.extraJavaOptions": " ".join(java_options),
         "spark.local.dir": str(scratch),
@@ -101,19 +118,27 @@ def _settings(scratch: Path, memory_mib: int, *, short: bool) -> dict[str, str]:
 
 
 def _start(
-    application: str, master: str, settings: Mapping[str, str], jvm_log: Path
+    application: str,
+    master: str,
+    own_address: str | None,
+    settings: Mapping[str, str],
+    jvm_log: Path,
 ) -> SparkSession:
     jdk = find_jdk(os.environ)
     environment = {
         "JAVA_HOME": str(jdk.home),
-        "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         # Another Spark on this machine would not fit this pyspark.
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "SPARK_LOCAL_IP": _LOOPBACK,
-        # Silences the shell scripts' remark about the loopback address.
-        "SPARK_LOCAL_HOSTNAME": _LOOPBACK,
     }
+    if own_address is not None:
+        # The second silences the shell scripts' remark about the loopback address.
+        environment |= {"SPARK_LOCAL_IP": own_address, "SPARK_LOCAL_HOSTNAME": own_address}
+    if is_local(master):
+        environment["PYSPARK_PYTHON"] = sys.executable
+    else:
+        # A path of this machine need not be one of the workers'.
+        environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", "python3")
     builder = SparkSession.builder.master(master).appName(application)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -124,12 +149,18 @@ def _start(
         with _environment(environment), _standard_error_to(jvm_log), _ending_strays(others):
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
+        advice = (
+            "Set JAVA_HOME to another JDK of version 17 or later, or free memory, and run "
+            "splitbrain analyze again."
+            if is_local(master)
+            else f"Look whether a master of Spark {pyspark.__version__} answers there, or unset "
+            f"{MASTER_VARIABLE}."
+        )
         raise HarnessError(
             "start Spark",
-            f"Java {jdk.version} at {jdk.home}, found by {jdk.source}",
-            _last_words(jvm_log) or str(error).splitlines()[0],
-            "Set JAVA_HOME to another JDK of version 17 or later, or free memory, and run "
-            "splitbrain analyze again.",
+            f"{master}, Java {jdk.version} at {jdk.home}, found by {jdk.source}",
+            _last_words(jvm_log) or str(error).splitlines()[0].rstrip("."),
+            advice,
         ) from error
 
 

@@ -35,6 +35,18 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
     assert (found.home, found.version, found.source) == (first, 21, "JAVA_HOME")
 
 
+def test_java_home_is_taken_as_given_where_its_java_is_a_launcher_of_another(
+    tmp_path: Path,
+) -> None:
+    real = fake_java(tmp_path / "real", "25")
+    launcher = tmp_path / "home" / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(f'#!/bin/sh\nexec "{real}/bin/java" "$@"\n')
+    launcher.chmod(0o755)
+    found = find_jdk({"JAVA_HOME": str(tmp_path / "home"), "PATH": ""})
+    assert found.home == tmp_path / "home"
+
+
 def test_too_old_java_home_gives_way_to_path(tmp_path: Path) -> None:
     old = fake_java(tmp_path / "old", "1.8")
     good = fake_java(tmp_path / "good", "17")
