@@ -13,6 +13,7 @@ from checker.registry import history_checker, linearizability_model
 from checker.verdict import CheckResult, Verdict, merge
 from harness.bare_report import refuse_unwritable, with_report
 from harness.checking import Limits, check_all
+from harness.framed_child import FramedChild
 from harness.own_models import make_known
 from harness.results import RECORD_CHECKER, RESULTS_SCHEMA, Results, counted, exit_code
 from harness.timeline import acknowledged_epochs, outcome_counts
@@ -33,6 +34,7 @@ def judge_history(
     *,
     skip_broken: bool = False,
     report: Path | None = None,
+    warm: list[FramedChild] | None = None,
 ) -> Results:
     """Judge a bare history.
 
@@ -48,6 +50,7 @@ def judge_history(
         give_up: see ``harness.checking.check_all``.
         skip_broken: leave out and count what cannot be used.
         report: where to write the page, None for none.
+        warm: see ``harness.workers.run_parts``.
 
     Raises:
         HarnessError: the history cannot be read.
@@ -61,7 +64,7 @@ def judge_history(
         path, history_format, skip_broken=skip_broken, problem_with=_sense_of(name)
     )
     operations = tuple(loaded.operations)
-    checked = check_all([name], Evidence(operations=operations), limits, give_up)
+    checked = check_all([name], Evidence(operations=operations), limits, give_up, warm)
     provisional = merge(result.verdict for result in checked)
     verdict = provisional
     if loaded.broken_count:

@@ -7,11 +7,11 @@ shown. The page is drawn in a worker that can be killed: a defect in it must not
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness.atomic_file import write_atomically
-from harness.evidence_loader import RunRecord
 from harness.results import Results
 from harness.workers import Part, run_parts
 from history.records import PairedOperation
@@ -38,6 +38,9 @@ def refuse_unwritable(report: Path, history: Path) -> None:
 
 def with_report(results: Results, operations: Sequence[PairedOperation], report: Path) -> Results:
     """Write the page; the results with what went wrong, if anything did."""
+    # What knows runs is loaded where a page is drawn.
+    from harness.evidence_loader import RunRecord
+
     record = RunRecord(
         folder=RunFolder(Path(results.run_folder)),
         plan=None,
@@ -60,7 +63,7 @@ def with_report(results: Results, operations: Sequence[PairedOperation], report:
     return results.with_problem(f"{report} could not be made: its writer {outcome.failure}.")
 
 
-def write_page(payload: tuple[RunRecord, Results, Path], _budget: Budget) -> None:
+def write_page(payload: tuple[Any, Results, Path], _budget: Budget) -> None:
     """In a worker: draw the page and write it."""
     from harness.report.page import report_page
 

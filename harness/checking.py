@@ -18,10 +18,16 @@ from checker.verdict import CheckResult, Verdict, merge
 from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness import workers
+from harness.framed_child import FramedChild
 from harness.own_models import make_known
 from harness.packed_operations import Packed
 from harness.workers import PartOutcome
 
+#: Seconds that one part of one checker may take, and mebibytes of memory.
+TIME_BUDGET_S = 60.0
+MEMORY_BUDGET_MIB = 2048
+#: More workers than any machine has use for.
+JOBS_MAX = 256
 _PART_FUNCTION = "harness.checking:check_one_part"
 _WHOLE_FUNCTION = "harness.checking:check_whole"
 
@@ -68,6 +74,7 @@ def check_all(
     evidence: Evidence,
     limits: Limits,
     give_up: Callable[[], str | None] = lambda: None,
+    warm: list[FramedChild] | None = None,
 ) -> list[CheckResult]:
     """One result per checker, in the order of their names.
 
@@ -82,6 +89,7 @@ def check_all(
             time_budget_s=limits.time_budget_s,
             memory_budget_mib=limits.memory_budget_mib,
             give_up=give_up,
+            warm=warm,
         )
     )
     return [_conclude(job, [next(outcomes) for _ in job.parts]) for job in jobs]

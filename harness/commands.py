@@ -16,8 +16,6 @@ from rich.text import Text
 from checker.verdict import Verdict
 from contracts.errors import HarnessError, UsageError
 from harness import judge as judging
-from harness.bare_history import judge_history
-from harness.checking import Limits
 from harness.cleaning import salvage
 from harness.log_collection import DATA_FOLDER
 from harness.options import TestOptions, plan_test, prepare
@@ -37,12 +35,9 @@ from harness.simulation.replay_options import ReplayOptions
 from harness.standard_streams import write_bytes
 from harness.store import find_run
 from harness.summary import show
-from harness.waiting import JUDGING, During, Waiting, unseen
+from harness.waiting import During, Waiting, unseen
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
-
-#: Parts of a bare history at work at the same time.
-_JOBS = 2
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -164,50 +159,15 @@ def drop_data(folder: RunFolder, results: Results, *, keep: bool) -> None:
         shutil.rmtree(folder.node(node) / DATA_FOLDER, ignore_errors=True)
 
 
-class BareHistory(msgspec.Struct, frozen=True):
-    """How a history without a run is to be read and judged."""
-
-    model: str
-    #: None: guessed.
-    history_format: str | None = None
-    skip_broken: bool = False
-    #: Where to write the page, None for none.
-    report: Path | None = None
-
-
-def check(
-    path: Path,
-    bare: BareHistory | None,
-    console: Console,
-    *,
-    as_json: bool,
-    analyze: bool | None,
-) -> int:
-    """Judge a run folder, or a ``bare`` history; returns the exit code.
+def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) -> int:
+    """Judge a run folder and print the verdict; returns the exit code.
 
     Without a word in ``analyze`` the Spark analysis is run, but not of a simulated run.
     """
-    if not path.exists():
-        raise UsageError(f"there is no {path}", "Name a run folder or a history file")
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
     with judging_session(console) as session, session.judging():
-        if bare is None:
-            results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
-        else:
-            limits = Limits(judging.TIME_BUDGET_S, judging.MEMORY_BUDGET_MIB, _JOBS)
-            with during(JUDGING):
-                results = judge_history(
-                    path,
-                    bare.model,
-                    bare.history_format,
-                    limits,
-                    session.given_up,
-                    skip_broken=bare.skip_broken,
-                    report=bare.report,
-                )
-            if bare.report is not None and bare.report.is_file():
-                session.say(f"report written to {bare.report}")
+        results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
     if as_json:
         write_bytes(msgspec.json.encode(results) + b"\n")
     else:

@@ -8,10 +8,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, Protocol
 
 from harness.child_environment import child_environment
+from harness.forked_process import ForkedProcess
 from harness.frames import frame, taken_messages
 
 #: How long a child that has closed its answers gets to end, and so to say how.
@@ -19,38 +20,53 @@ _END_PATIENCE_S = 2.0
 _READ_BYTES = 1 << 20
 
 
+class ChildProcess(Protocol):
+    """What ``subprocess.Popen`` and ``harness.forked_process.ForkedProcess`` have in common."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it lives."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended."""
+        ...
+
+    def kill(self) -> None:
+        """End it whatever it does."""
+        ...
+
+
 class FramedChild:
-    """A fresh interpreter that runs a module; its printing goes to a file of its own.
+    """A process that is given its work in frames; its printing goes to a file of its own.
 
     Args:
-        module: what is run, as ``python -P -m MODULE``.
+        module: what a fresh interpreter runs, as ``python -P -m MODULE``.
         arguments: of its command line.
+        copied: what a copy of this process does instead; see ``harness.forked_process``.
 
     Raises:
         OSError: no process can be started.
     """
 
-    def __init__(self, module: str, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str] = (),
+        copied: Callable[[], None] | None = None,
+    ) -> None:
         # Closed with the child, which outlives any one block.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=child_environment(),
-                # Ctrl-C is for the parent; it decides what becomes of its children.
-                start_new_session=True,
-            )
+            if copied is None:
+                self._process, self._stdin, self.output = _fresh(module, arguments, self._errors)
+            else:
+                copy = ForkedProcess(copied, self._errors)
+                self._process, self._stdin, self.output = copy, copy.stdin, copy.stdout
         except OSError:
             self._errors.close()
             raise
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin = self._process.stdin
-        #: Readable when ``arrived`` has something to give.
-        self.output = self._process.stdout
         # A child that is stopped takes nothing and gives nothing; nobody must wait for it.
         os.set_blocking(self.output.fileno(), False)
         os.set_blocking(self._stdin.fileno(), False)
@@ -58,6 +74,11 @@ class FramedChild:
         self._buffer = bytearray()
         #: Whether it has closed its answers.
         self.is_gone = False
+
+    @property
+    def input(self) -> IO[bytes]:
+        """Writable when ``flush`` has something to do and can."""
+        return self._stdin
 
     @property
     def process_id(self) -> int:
@@ -81,7 +102,8 @@ class FramedChild:
             Exception: the message cannot be pickled.
             OSError: the child is gone.
         """
-        self._unsent = memoryview(bytes(self._unsent) + frame(message))
+        content = frame(message)
+        self._unsent = memoryview(bytes(self._unsent) + content if self._unsent else content)
         self.flush()
 
     def flush(self) -> None:
@@ -140,3 +162,20 @@ class FramedChild:
             return os.read(self.output.fileno(), _READ_BYTES)
         except BlockingIOError:
             return None
+
+
+def _fresh(
+    module: str, arguments: Sequence[str], errors: IO[bytes]
+) -> tuple[ChildProcess, IO[bytes], IO[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=child_environment(),
+        # Ctrl-C is for the parent; it decides what becomes of its children.
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process, process.stdin, process.stdout

@@ -20,7 +20,7 @@ from checker.verdict import CheckResult, Verdict, merge
 from harness import node_health, record_health
 from harness.analysis_process import AnalysisProcess
 from harness.ballast import Ballast
-from harness.checking import Limits, check_all
+from harness.checking import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits, check_all
 from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
 from harness.fault_coverage import coverage_of
@@ -43,10 +43,6 @@ from harness.waiting import ANALYSING, JUDGING, During, unseen
 from history.plan import Plan, reproduce_command
 from nemesis.plan_file import PLAN_FILE_ENDINGS
 
-#: Seconds that one part of one checker may take.
-TIME_BUDGET_S = 60.0
-#: Mebibytes of memory that one part of one checker may take.
-MEMORY_BUDGET_MIB = 2048
 _NS_PER_MS = 1_000_000
 #: Phases that say that a run came to its end in order.
 _LAST_PHASE = "torn-down"

@@ -4,6 +4,7 @@
 needs it, so that a wrong option is answered at once. Source: design, section 6.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -118,6 +119,7 @@ def check_command(
     history_format: Annotated[str | None, Parameter(name="--format")] = None,
     skip_broken: bool = False,
     report: Path | None = None,
+    jobs: Annotated[int | None, Whole] = None,
     json: bool = False,
     analyze: bool | None = None,
 ) -> int:
@@ -141,41 +143,61 @@ def check_command(
         provisional one of what is left stands beside it.
     report
         File to write a page to that shows what was found in a bare history.
+    jobs
+        Parts of a bare history judged at the same time; by default as many as there are
+        processors.
     json
         Print the results as JSON.
     analyze
         Run the Spark analysis of a run folder; by default unless the run is a simulated one.
     """
-    from checker.registry import history_checker
-    from harness.commands import BareHistory, check
-    from harness.own_models import make_known
     from history.formats import is_history_folder
 
-    make_known(model or _MODEL)
-    history_checker(model or _MODEL)
     is_run = path.is_dir() and not is_history_folder(path)
+    if not is_run:
+        # Nothing here multiplies matrices, and a process of one thread can be copied.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _require_model(model or _MODEL)
     given = {
         "--model": model,
         "--format": history_format,
         "--skip-broken": skip_broken,
         "--report": report,
+        "--jobs": jobs,
     }
-    option = next((name for name, value in given.items() if value), None)
-    if is_run and option is not None:
-        raise UsageError(
-            f"{option} is for bare histories, and {path} is a folder",
-            "Leave it out: a run folder is judged as its plan says",
-        )
-    bare = None
-    if not is_run:
-        bare = BareHistory(model or _MODEL, history_format, skip_broken=skip_broken, report=report)
+    option = next((name for name, value in given.items() if value not in (None, False)), None)
+    if is_run:
+        if option is not None:
+            raise UsageError(
+                f"{option} is for bare histories, and {path} is a folder",
+                "Leave it out: a run folder is judged as its plan says",
+            )
+        from harness.commands import check
+
+        return check(path, output(), as_json=json, analyze=analyze)
+    # Apart from the commands around runs, which take ten times as long to load.
+    from harness.bare_command import BareHistory, check_bare
+
+    bare = BareHistory(model or _MODEL, history_format, skip_broken, report, jobs)
     try:
-        return check(path, bare, output(), as_json=json, analyze=analyze)
+        return check_bare(path, bare, output(), as_json=json)
     except HistoryError as error:
-        if not is_run:
-            # A file that the user names is part of the request; a run folder is our own work.
-            error.exit_code = EXIT_BAD_USAGE
+        # A file that the user names is part of the request; a run folder is our own work.
+        error.exit_code = EXIT_BAD_USAGE
         raise
+
+
+def _require_model(model: str) -> None:
+    """Refuse a model that does not exist before anything is looked at.
+
+    Raises:
+        UsageError: there is none, or a user's own cannot be loaded.
+    """
+    from checker.registry import history_checker
+    from harness.own_models import make_known
+
+    make_known(model)
+    history_checker(model)
 
 
 @app.command(name="analyze")

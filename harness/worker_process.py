@@ -70,8 +70,12 @@ def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple
 
 
 def main() -> None:
+    """A fresh interpreter's life."""
+    work(float(sys.argv[1]), int(sys.argv[2]))
+
+
+def work(time_budget_s: float, memory_budget_mib: int) -> None:
     """Announce readiness, then answer each part with its result."""
-    time_budget_s, memory_budget_mib = float(sys.argv[1]), int(sys.argv[2])
     incoming, outgoing = take_over_pipes()
     bodies = bodies_from(incoming)
     write_frame(outgoing, ("ready", None))

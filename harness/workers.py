@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
+from harness.forked_process import can_fork
 from harness.framed_child import FramedChild
-from harness.worker_process import resident_mib
+from harness.worker_process import resident_mib, work
 
 _MODULE = "harness.worker_process"
 _GONE = "crashed before it began"
@@ -56,11 +57,15 @@ class PartOutcome(msgspec.Struct, frozen=True):
 class _Worker:
     """One child process and the part that it works on."""
 
-    def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
+    def __init__(
+        self, time_budget_s: float, memory_budget_mib: int, warm: FramedChild | None
+    ) -> None:
         self._time_budget_s = time_budget_s
         self._memory_budget_mib = memory_budget_mib
-        self._child = FramedChild(_MODULE, (str(time_budget_s), str(memory_budget_mib)))
+        arguments = (str(time_budget_s), str(memory_budget_mib))
+        self._child = FramedChild(_MODULE, arguments) if warm is None else warm
         self.output = self._child.output
+        self.input = self._child.input
         self._ready = False
         self._since = time.monotonic()
         self._memory_mib_max = 0.0
@@ -193,17 +198,27 @@ class _Pool:
                 while len(self._workers) < min(jobs, open_parts):
                     self._open()
                 self._feed()
-                for worker in list(self._workers):
-                    if worker.sending:
-                        self._settle(worker, worker.send(), discard=True)
+                self._watch_inputs()
                 for key, _ in self._selector.select(_POLL_INTERVAL_S):
-                    self._settle(key.data, key.data.receive(), discard=False)
+                    if key.fileobj is key.data.input:
+                        self._settle(key.data, key.data.send(), discard=True)
+                    else:
+                        self._settle(key.data, key.data.receive(), discard=False)
                 for worker in list(self._workers):
                     self._settle(worker, worker.overrun(), discard=True)
         finally:
             for worker in list(self._workers):
                 self._discard(worker)
             self._selector.close()
+
+    def _watch_inputs(self) -> None:
+        """Wake up as soon as a worker takes more of a part that is still being sent."""
+        for worker in self._workers:
+            watched = worker.input in self._selector.get_map()
+            if worker.sending and not watched:
+                self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
+            elif watched and not worker.sending:
+                self._selector.unregister(worker.input)
 
     def _feed(self) -> None:
         for worker in list(self._workers):
@@ -232,13 +247,39 @@ class _Pool:
         self._selector.register(worker.output, selectors.EVENT_READ, worker)
 
     def _discard(self, worker: _Worker) -> None:
-        self._selector.unregister(worker.output)
+        for stream in (worker.output, worker.input):
+            if stream in self._selector.get_map():
+                self._selector.unregister(stream)
         self._workers.remove(worker)
         worker.close()
 
 
 def _never() -> str | None:
     return None
+
+
+def warm_worker(
+    time_budget_s: float, memory_budget_mib: int, first: Callable[[], None]
+) -> FramedChild | None:
+    """A worker that need not load what this process has loaded; None where there can be none.
+
+    Args:
+        time_budget_s: as in ``run_parts``.
+        memory_budget_mib: as in ``run_parts``; what this process holds now is part of it.
+        first: what it does before anything else, while it has no part yet.
+    """
+    if not can_fork():
+        return None
+
+    def copied() -> None:
+        first()
+        work(time_budget_s, memory_budget_mib)
+
+    try:
+        return FramedChild(_MODULE, copied=copied)
+    except OSError:
+        # Whether workers can be had at all is told where the first part needs one.
+        return None
 
 
 def run_parts(
@@ -248,14 +289,22 @@ def run_parts(
     time_budget_s: float,
     memory_budget_mib: int,
     give_up: Callable[[], str | None] = _never,
+    warm: list[FramedChild] | None = None,
 ) -> list[PartOutcome]:
     """Run all parts, at most ``jobs`` at a time, the heaviest first.
+
+    ``warm`` workers (``warm_worker``) are used up first and taken out of the list.
 
     Returns one outcome per part, in the order of ``parts``. Every started process has ended when
     this returns or raises. Where workers cannot be had at all, or ``give_up`` gives a reason, what
     is still open fails with that reason and what is done is kept.
     """
-    pool = _Pool(parts, lambda: _Worker(time_budget_s, memory_budget_mib), give_up)
+    waiting = [] if warm is None else warm
+
+    def make_worker() -> _Worker:
+        return _Worker(time_budget_s, memory_budget_mib, waiting.pop() if waiting else None)
+
+    pool = _Pool(parts, make_worker, give_up)
     try:
         pool.run(max(1, jobs))
     # No process, no memory, no file descriptor, or a defect here: the verdict must survive it.

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from checker.explanation import NODES_MAX
 from checker.linearizability.algorithms import EXACT, GUIDED, ZONES
 from checker.linearizability.guided import order_by_positions
 from checker.linearizability.outcome import Outcome
@@ -18,7 +17,6 @@ from checker.linearizability.part_registers import without_order
 from checker.linearizability.parts import Part, PartResult, combine, split
 from checker.linearizability.portfolio import Portfolio
 from checker.linearizability.problem import Problem
-from checker.linearizability.violation import describe_violation
 from checker.models.model import Model
 from checker.models.registry import model_named
 from checker.verdict import CheckResult, Verdict
@@ -60,12 +58,18 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
         return _undecided(part, outcome.reason or "no reason given", figures)
     if outcome.verdict is Verdict.VALID:
         return _valid(part, decision.algorithm, figures)
+    # What explains loads the library of graphs: half a second that a valid part need not wait.
+    from checker.linearizability.violation import describe_violation
+
     violation = describe_violation(part, problem, outcome, model, budget)
     return _invalid(part, decision.algorithm, violation, figures)
 
 
 def _invalid_by_zones(part: Part, narrowed: Part, model: Model, budget: Budget) -> PartResult:
     """Explain what zones found by a search of the operations around it."""
+    from checker.explanation import NODES_MAX
+    from checker.linearizability.violation import describe_violation
+
     decision = Portfolio(narrowed, model, budget).decide()
     outcome = decision.outcome
     assert outcome.verdict is not Verdict.VALID, f"zones and search disagree on key {part.key}"

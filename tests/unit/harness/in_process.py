@@ -19,9 +19,10 @@ def run_parts_here(
     time_budget_s: float,
     memory_budget_mib: int,
     give_up: Callable[[], str | None] = lambda: None,
+    warm: object = None,
 ) -> list[PartOutcome]:
     """As ``harness.workers.run_parts``, without workers."""
-    del jobs, time_budget_s, memory_budget_mib
+    del jobs, time_budget_s, memory_budget_mib, warm
     outcomes: list[PartOutcome] = []
     for part in parts:
         reason = give_up()

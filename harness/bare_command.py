@@ -1,0 +1,111 @@
+"""What ``splitbrain check`` does with a bare history; the little that it needs is loaded alone.
+
+A small history is judged in the time that it takes to start: nothing of runs, systems and graphs
+is imported here.
+"""
+
+import importlib
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from checker.linearizability.portfolio import COMPILED
+from contracts.errors import UsageError
+from harness.bare_history import judge_history
+from harness.checking import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
+from harness.framed_child import FramedChild
+from harness.session import judging_session
+from harness.standard_streams import write_bytes
+from harness.summary import show
+from harness.waiting import JUDGING, Waiting, unseen
+from harness.workers import warm_worker
+
+#: Size of a history from which every worker is wanted, and compiled searches pay off.
+_LARGE_BYTES = 4 << 20
+
+
+class BareHistory(msgspec.Struct, frozen=True):
+    """How a history without a run is to be read and judged."""
+
+    model: str
+    #: None: guessed.
+    history_format: str | None = None
+    skip_broken: bool = False
+    #: Where to write the page, None for none.
+    report: Path | None = None
+    #: Parts at work at the same time; None: as many as there are processors for this process.
+    jobs: int | None = None
+
+
+def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool) -> int:
+    """Judge a bare history and print the verdict; returns the exit code.
+
+    Raises:
+        HarnessError: the history cannot be read.
+        UsageError: there is no such file or model, or an option makes no sense.
+    """
+    if not path.exists():
+        raise UsageError(f"there is no {path}", "Name a run folder or a history file")
+    if bare.jobs is not None and not 1 <= bare.jobs <= JOBS_MAX:
+        raise UsageError(
+            f"--jobs cannot be {bare.jobs}", f"Choose a number between 1 and {JOBS_MAX}"
+        )
+    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, bare.jobs or _processors())
+    # Nothing but the results may stand beside JSON.
+    during = unseen if as_json else Waiting(console).during
+    with (
+        _warm_workers(path, limits) as warm,
+        judging_session(console) as session,
+        session.judging(),
+    ):
+        with during(JUDGING):
+            results = judge_history(
+                path,
+                bare.model,
+                bare.history_format,
+                limits,
+                session.given_up,
+                skip_broken=bare.skip_broken,
+                report=bare.report,
+                warm=warm,
+            )
+        if bare.report is not None and bare.report.is_file():
+            session.say(f"report written to {bare.report}")
+    if as_json:
+        write_bytes(msgspec.json.encode(results) + b"\n")
+    else:
+        show(results, console)
+    return results.exit_code
+
+
+@contextmanager
+def _warm_workers(path: Path, limits: Limits) -> Generator[list[FramedChild]]:
+    """Workers that begin while the history is read; those that were not used end here."""
+    is_large = path.is_dir() or path.stat().st_size > _LARGE_BYTES
+    started = [
+        warm_worker(limits.time_budget_s, limits.memory_budget_mib, prepare)
+        for prepare in ([_load_compiled] * limits.jobs if is_large else [lambda: None])
+    ]
+    warm = [child for child in started if child is not None]
+    try:
+        yield warm
+    finally:
+        for child in warm:
+            child.close()
+
+
+def _load_compiled() -> None:
+    """Importing numba takes a second, which the reading of a large history takes too."""
+    if COMPILED:
+        importlib.import_module("checker.linearizability.compiled_search")
+
+
+def _processors() -> int:
+    """Processors that this process may use; not those of the whole machine, in a container."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(count, JOBS_MAX)
