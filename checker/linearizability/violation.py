@@ -11,7 +11,7 @@ import msgspec
 import networkx as nx
 
 from checker.explanation import NODES_MAX, Relation, build_graph, to_data, to_text
-from checker.linearizability.core import Core, Minimizer
+from checker.linearizability.core import AT_ANY_TIME_MAX, Core, find_core
 from checker.linearizability.outcome import PASS, Ending, Outcome, order_of
 from checker.linearizability.parts import Part
 from checker.linearizability.problem import Problem
@@ -24,12 +24,17 @@ from history.records import PairedOperation
 ORDER_SHOWN_MAX = 20
 #: Members of a core that the sentence names besides the operation without a place.
 MEMBERS_NAMED_MAX = 4
-#: What ``core`` claims.
-CORE_MEANING = (
-    "These contradict each other even if every other operation answered anything and took effect, "
-    "or did not, while it was open."
-)
-#: Final states and sources named.
+#: What ``core`` claims, by whether the others may happen at any time.
+CORE_MEANING = {
+    True: "These contradict each other even if every other operation answered anything and took "
+    "effect at any time, or never.",
+    False: "These contradict each other even if every other operation answered anything and took "
+    "effect, or did not, while it was open. Were the others possible at any time, no core of "
+    f"{AT_ANY_TIME_MAX} operations was found.",
+}
+#: Final states that the sentence names.
+STATES_NAMED_MAX = 3
+#: Final states and sources in the data.
 STATES_MAX = 8
 SOURCES_MAX = 8
 
@@ -42,9 +47,9 @@ def describe_violation(
     culprit = part.operations[problem.place_by_rank[rank]]
     # What was invoked after the culprit returned cannot have hindered it.
     before = [o for o in part.operations if culprit.end is None or o.start <= culprit.end]
-    core = Minimizer(before, culprit, model, budget).run()
     relations = Relations(problem, model)
     sources = relations.sources(culprit, before)
+    core = find_core(before, culprit, model, budget, sources)
     graph = _graph(core, culprit, before, relations, _spoilers(problem, outcome, culprit), model)
     ends = [(end, end.state) for end in outcome.dead_ends if end.state is not None]
     states = [problem.transitions.states[state] for _, state in ends]
@@ -62,10 +67,11 @@ def describe_violation(
             _order(part, problem, dead_end, state) for dead_end, state in ends[:STATES_MAX]
         ],
         "sources": [msgspec.to_builtins(source) for source in sources[:SOURCES_MAX]],
-        "core": [msgspec.to_builtins(member) for member in core.operations[:NODES_MAX]],
+        "core": [msgspec.to_builtins(member) for member in _nearest(core, culprit)],
         "core_size": len(core.operations),
         "core_minimal": core.minimal,
-        "core_meaning": CORE_MEANING,
+        "core_at_any_time": core.at_any_time,
+        "core_meaning": CORE_MEANING[core.at_any_time],
         "graph": to_data(graph),
         "text": to_text(graph),
     }
@@ -95,6 +101,13 @@ def _spoilers(problem: Problem, outcome: Outcome, culprit: PairedOperation) -> l
     return list(spoilers.values())
 
 
+def _nearest(core: Core, culprit: PairedOperation) -> list[PairedOperation]:
+    """Members to show, the culprit among them, by start."""
+    others = [member for member in core.operations if member.index != culprit.index]
+    latest = sorted(others, key=lambda member: -member.start)[: NODES_MAX - 1]
+    return sorted([*latest, culprit], key=lambda member: (member.start, member.index))
+
+
 def _graph(
     core: Core,
     culprit: PairedOperation,
@@ -110,9 +123,9 @@ def _graph(
     sources = relations.nearest_sources(
         culprit, relations.sources(culprit, before), core.operations
     )
-    nearest = sorted(core.operations, key=lambda operation: -operation.start)
-    shown = {o.index: o for o in (culprit, *nearest[: NODES_MAX - 1], *sources)}
-    related = relations.between(nearest[:NODES_MAX], before)
+    nearest = _nearest(core, culprit)
+    shown = {o.index: o for o in (culprit, *nearest, *sources)}
+    related = relations.between(nearest, before)
 
     def describe(operation: PairedOperation) -> str:
         return model.describe(call_of(operation, model))
@@ -141,7 +154,9 @@ def _sentence(
     )
     if states is None:
         return f"{sentence}: nothing that was invoked by then can lead to this answer."
-    leaves = " or ".join(text_of(state) for state in states[:STATES_MAX])
+    leaves = " or ".join(text_of(state) for state in states[:STATES_NAMED_MAX])
+    if len(states) > STATES_NAMED_MAX:
+        leaves += f" or one of {len(states) - STATES_NAMED_MAX} other states"
     sentence = f"{sentence}: every order of what came before leaves {leaves}"
     if not sources and model.step(model.initial, call_of(culprit, model))[0]:
         return f"{sentence}, and only the state before all operations allows this answer."
@@ -165,9 +180,14 @@ def _contradiction(
     if len(others) > MEMBERS_NAMED_MAX:
         named = f"{len(others):,} other operations"
     else:
-        named = ", ".join(
+        told = [
             f"{model.describe(call_of(member, model))} (index {member.index}, "
             f"process {member.process})"
             for member in others
-        )
-    return f" It contradicts {named}, whatever the rest answered."
+        ]
+        several = f"{', '.join(told[:-1])} and {told[-1]}, taken together"
+        named = told[0] if len(told) == 1 else several
+    whatever = "whatever the rest answered"
+    if core.at_any_time:
+        whatever += " and whenever it took effect"
+    return f" It contradicts {named}, {whatever}."

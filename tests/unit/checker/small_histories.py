@@ -38,6 +38,17 @@ def random_history(random: Random, model: str, size_max: int = 9) -> list[Paired
     return history
 
 
+def history_with_a_lie(
+    random: Random, model: str, size: int
+) -> tuple[list[PairedOperation], int | None]:
+    """A true history in which one answer was changed, and the index of its operation.
+
+    It may be valid nevertheless. None where no answer can be changed.
+    """
+    history = _answered(random, _skeleton(random, model, size), model)
+    return _with_another_answer(random, history, model)
+
+
 def history_of_unique_values(
     random: Random, size_max: int = 9, *, twice: float = 0.0
 ) -> list[PairedOperation]:
@@ -130,18 +141,25 @@ def _spoiled(
     """One answer changed, or one completed operation moved to another time."""
     if random.random() < SHARE_MOVED:
         return _moved(random, operations)
+    return _with_another_answer(random, operations, model)[0]
+
+
+def _with_another_answer(
+    random: Random, operations: list[PairedOperation], model: str
+) -> tuple[list[PairedOperation], int | None]:
+    """One answer changed, and the index of its operation; None where none can be."""
     others = {
         place: found
         for place, operation in enumerate(operations)
         if operation.type == "ok" and (found := OTHER_ANSWERS[model](random, operation)) is not None
     }
     if not others:
-        return operations
+        return operations, None
     place = random.choice(sorted(others))
     spoiled = list(operations)
     (result,) = others[place]
     spoiled[place] = msgspec.structs.replace(operations[place], result=result)
-    return spoiled
+    return spoiled, spoiled[place].index
 
 
 def _moved(random: Random, operations: list[PairedOperation]) -> list[PairedOperation]:

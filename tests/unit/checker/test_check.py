@@ -66,7 +66,7 @@ def test_an_answer_that_only_the_beginning_allows_is_told_so() -> None:
     assert "It contradicts write 1 (index 0" in result.reason
 
 
-def test_the_core_of_a_stale_read_among_many_operations_is_the_read_and_the_later_write() -> None:
+def test_the_core_of_a_stale_read_among_many_operations_is_the_read_and_the_two_writes() -> None:
     noise = [
         operation("read", None, None, start=-1000 + 3 * n, end=-999 + 3 * n, process=7)
         for n in range(300)
@@ -75,8 +75,12 @@ def test_the_core_of_a_stale_read_among_many_operations_is_the_read_and_the_late
     result = judged(*noise, *STALE_READ, *later)
     violation = result.violations[0]
     assert violation["core_minimal"]
-    assert [member["index"] for member in violation["core"]] == [3, 6]
-    assert "It contradicts write 2 (index 3, process 1)" in violation["sentence"]
+    assert violation["core_at_any_time"]
+    assert [member["index"] for member in violation["core"]] == [0, 3, 6]
+    assert violation["sentence"].endswith(
+        "It contradicts write 1 (index 0, process 1) and write 2 (index 3, process 1), taken "
+        "together, whatever the rest answered and whenever it took effect."
+    )
     assert {node["id"] for node in violation["graph"]["nodes"]} == {0, 3, 6}
 
 

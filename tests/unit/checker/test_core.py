@@ -11,7 +11,7 @@ import pytest
 from bench.histories import HistoryOptions, generate
 from checker.linearizability import relaxed as relaxed_module
 from checker.linearizability.check import check
-from checker.linearizability.core import Minimizer
+from checker.linearizability.core import core_while_open
 from checker.linearizability.problem import Problem
 from checker.linearizability.relaxed import CHECKPOINT_INTERVAL, RelaxedHistory
 from checker.linearizability.search import Search
@@ -141,7 +141,7 @@ def test_a_core_is_invalid_by_itself_and_valid_without_any_member(model: str) ->
         cores += 1
         last = history[problem.place_by_rank[outcome.dead_ends[0].rank]]
         before = [o for o in history if o.start <= (last.end or 0)]
-        core = Minimizer(before, last, MODELS[model], Unlimited()).run()
+        core = core_while_open(before, last, MODELS[model], Unlimited())
         assert core.minimal
         # What returned after the last one need not have happened by then.
         by_then = [
@@ -182,7 +182,7 @@ def test_a_core_near_the_end_of_a_long_history_is_the_same_as_without_the_beginn
     assert asked.contradict([count - 1, count - 2], CONFIGURATIONS_MAX) is True
     assert asked.configurations - before < 200
     assert asked.contradict([count - 1], CONFIGURATIONS_MAX) is False
-    core = Minimizer(history, history[-1], MODELS["register"], Unlimited()).run()
+    core = core_while_open(history, history[-1], MODELS["register"], Unlimited())
     assert [member.index for member in core.operations] == [3, 6]
 
 
