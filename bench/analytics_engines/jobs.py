@@ -1,0 +1,50 @@
+"""What an engine is to the bench: named jobs over a folder of tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+import pandas as pd
+
+#: Nanoseconds of a slot, and of before and after; as in ``spark_analysis.jobs.availability``.
+SLOT_NS: Final = 100_000_000
+CONTEXT_NS: Final = 5_000_000_000
+
+#: Job to the columns by which results are brought into one order, and those that are compared.
+COLUMNS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "pair": (("run_id", "type"), ("operations", "indexes", "latency_ns")),
+    "latency": (
+        ("run_id", "f", "second", "type"),
+        ("count", "p50_ms", "p95_ms", "p99_ms", "max_ms"),
+    ),
+    "throughput": (("run_id", "second"), ("ok", "fail", "info")),
+    "windows": (
+        ("run_id", "index"),
+        (
+            "availability_before",
+            "availability_during",
+            "availability_after",
+            "failover_ms",
+            "recovery_ms",
+            "new_epoch",
+        ),
+    ),
+    "lost": (("run_id", "index"), ("position_epoch", "position_offset", "holders")),
+    "phantom": (("run_id", "offset"), ("epoch", "reason")),
+}
+
+
+class Engine(Protocol):
+    """One engine with its tables open; every job reads the files anew."""
+
+    def run(self, job: str, output: Path) -> pd.DataFrame:
+        """The result of a job; ``pair`` writes the operations into ``output`` as Parquet as well.
+
+        Raises:
+            MemoryError: there was not enough.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        ...

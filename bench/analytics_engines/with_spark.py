@@ -1,0 +1,86 @@
+"""The product's own jobs, on the session that the product starts."""
+
+# pyright: standard
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pandas as pd
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sql
+
+from spark_analysis.jobs.availability import fault_windows
+from spark_analysis.jobs.commits import lost_commits, phantom_commits
+from spark_analysis.jobs.latency import latency_quantiles, throughput
+from spark_analysis.session import spark_session
+
+
+class Spark:
+    """One session."""
+
+    def __init__(self, folder: Path, memory_mib: int | None, threads: int) -> None:
+        self._folder = folder
+        self._stack = ExitStack()
+        self._session = self._stack.enter_context(
+            spark_session(master=f"local[{threads}]", memory_mib=memory_mib or 4096, short=False)
+        )
+
+    def run(self, job: str, output: Path) -> pd.DataFrame:
+        """See ``bench.analytics_engines.jobs.Engine``."""
+        try:
+            return self._result(job, output).toArrow().to_pandas()
+        except Py4JError as error:
+            if "OutOfMemoryError" in str(error):
+                raise MemoryError("the JVM's heap is full") from error
+            raise
+
+    def close(self) -> None:
+        """End the session and its JVM."""
+        self._stack.close()
+
+    def _table(self, name: str) -> DataFrame:
+        return self._session.read.parquet(str(self._folder / name))
+
+    def _result(self, job: str, output: Path) -> DataFrame:
+        operations = self._table("operations")
+        if job == "pair":
+            return self._pair(output)
+        if job == "latency":
+            return latency_quantiles(operations)
+        if job == "throughput":
+            return throughput(operations)
+        if job == "windows":
+            return fault_windows(operations, self._table("faults"))
+        if job == "lost":
+            return lost_commits(operations, self._table("committed"), self._table("logs"))
+        return phantom_commits(operations, self._table("committed"))
+
+    def _pair(self, output: Path) -> DataFrame:
+        """Not the product's: that pairs once per run at ingest, so that no job has to shuffle."""
+        order = Window.partitionBy("run_id", "process").orderBy("index")
+        answer = sql.lead(sql.struct("type", "time", "value")).over(order)
+        paired = (
+            self._table("events")
+            .withColumn("answer", answer)
+            .where(sql.col("type") == "invoke")
+            .select(
+                *("run_id", "index", "process", "f", "key"),
+                sql.col("value").alias("argument"),
+                sql.col("answer.value").alias("result"),
+                sql.coalesce("answer.type", sql.lit("info")).alias("type"),
+                sql.col("time").alias("start_ns"),
+                sql.col("answer.time").alias("end_ns"),
+            )
+        )
+        paired.write.mode("overwrite").parquet(str(output / "operations"))
+        latency = sql.col("end_ns") - sql.col("start_ns")
+        return (
+            self._session.read.parquet(str(output / "operations"))
+            .groupBy("run_id", "type")
+            .agg(
+                sql.count(sql.lit(1)).alias("operations"),
+                sql.sum("index").alias("indexes"),
+                sql.coalesce(sql.sum(latency), sql.lit(0)).alias("latency_ns"),
+            )
+        )
