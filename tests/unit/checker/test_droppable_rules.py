@@ -18,6 +18,7 @@ from checker.models.registry import MODELS
 from checker.verdict import Verdict
 from contracts.budget import Unlimited
 from tests.unit.checker.brute_force import linearizable
+from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
 #: As in ``test_search_against_brute_force``.
@@ -198,3 +199,40 @@ def test_a_rule_made_too_bold_is_told_apart(name: str, mutation: str, model: Mod
 
 def test_every_model_has_a_mutant_of_its_rule() -> None:
     assert {name for name, _, _ in RULES} == set(JUDGED)
+
+
+# --- what a rule must keep, one history each --------------------------------------------------
+
+KEPT = {
+    "a refused cas may be due to an open write": (
+        "cas-register",
+        op("write", 1, start=0, end=1),
+        op("write", 2, start=2),
+        op("cas", [1, 3], [1, 3, False], start=4, end=5),
+    ),
+    "an open cas passes on what it expects": (
+        "cas-register",
+        op("write", 1, start=0),
+        op("cas", [1, 2], start=2),
+        op("read", None, 2, start=4, end=5),
+    ),
+    "an open put empties what a get finds empty": (
+        "kv",
+        op("put", "a", start=0, end=1),
+        op("put", "", start=2),
+        op("get", None, "", start=4, end=5),
+    ),
+    "an open removal may be why an element is absent": (
+        "set",
+        op("add", 1, start=0, end=1),
+        op("remove", 1, start=2),
+        op("read", None, [], start=4, end=5),
+    ),
+}
+
+
+@pytest.mark.parametrize("story", KEPT)
+def test_what_explains_an_answer_is_kept(story: str) -> None:
+    name, *history = KEPT[story]
+    assert valid(history, JUDGED[name]) == (True, 0)
+    assert valid(history, with_rule(name, lambda open_calls, _: frozenset(open_calls)))[0] is False
