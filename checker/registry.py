@@ -89,8 +89,8 @@ PROMISES: Final[dict[str, str]] = {
     "queue-totals:duplicates-allowed": "The same for queues that deliver at least once.",
     "unique-ids": "No two `generate` answer the same id.",
     "sessions": "Each process reads what it read or wrote before, or something newer (monotonic "
-    "reads, read your writes): of growing sets, and of registers whose written values are all "
-    "distinct. Other keys are `unknown`.",
+    "reads, read your writes): of growing sets, and of registers whose changes have positions, or "
+    "whose written values are all distinct. Other keys are `unknown`.",
     "fencing": "No guarded `write` is accepted with a lower token than one accepted "
     "before it was invoked. Two believed holders of the lock, and a token that was given out "
     "twice, are observations.",

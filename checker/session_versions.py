@@ -16,13 +16,11 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from checker.evidence import cas_succeeded
 from checker.findings import Findings, of_key
-from checker.models.model import freeze, is_list_of, text_of
+from checker.models.model import freeze, text_of
+from checker.session_kinds import MONOTONIC_READS, NOTHING, READ_YOUR_WRITES, written_by
 from history.records import PairedOperation
 
-_MONOTONIC_READS = "monotonic-reads"
-_READ_YOUR_WRITES = "read-your-writes"
 _CAS = "cas"
 #: Words of one circle that are told.
 _TOLD_MAX = 6
@@ -49,9 +47,9 @@ def judge_versions(members: Sequence[PairedOperation], findings: Findings) -> st
         members: ``read``, ``write`` and ``cas`` of one key in the order of their index, not failed.
         findings: where violations go.
     """
-    written = Counter(value for o in members if (value := _written(o)) is not _NOTHING)
-    repeated = next((value for value, times in written.items() if times > 1), _NOTHING)
-    if repeated is not _NOTHING:
+    written = Counter(value for o in members if (value := written_by(o)) is not NOTHING)
+    repeated = next((value for value, times in written.items() if times > 1), NOTHING)
+    if repeated is not NOTHING:
         return f"the value {text_of(repeated)} was written more than once"
     if None in written:
         return "null was written, which is also what stands there before any write"
@@ -85,25 +83,6 @@ def _shortest_circle(
     return [best[-1], *best]
 
 
-class _Nothing:
-    """No value at all, as opposed to null."""
-
-
-_NOTHING = _Nothing()
-
-
-def _written(operation: PairedOperation) -> Hashable:
-    """The value that an operation writes, or may have written; ``_NOTHING`` for none."""
-    if operation.f == "write":
-        return freeze(operation.argument)
-    if operation.f == "cas" and is_list_of(operation.argument, 2):
-        expected, new = (freeze(value) for value in operation.argument)
-        happened = operation.type == "info" or cas_succeeded(operation.result)
-        if happened and expected != new:
-            return new
-    return _NOTHING
-
-
 def _order_of(members: Sequence[PairedOperation], findings: Findings) -> _Order:
     order: _Order = {}
     #: Process -> what it read last, or did since then: version, the operation, the guarantee.
@@ -119,9 +98,9 @@ def _order_of(members: Sequence[PairedOperation], findings: Findings) -> _Order:
                 if earlier != version:
                     word = _Word(guarantee, by, operation)
                     order.setdefault(earlier, {}).setdefault(version, word)
-            mine[:] = [(version, operation, _MONOTONIC_READS)]
-        elif (written := _written(operation)) is not _NOTHING:
-            mine.append((written, operation, _READ_YOUR_WRITES))
+            mine[:] = [(version, operation, MONOTONIC_READS)]
+        elif (written := written_by(operation)) is not NOTHING:
+            mine.append((written, operation, READ_YOUR_WRITES))
             if operation.f == "cas":
                 replaced = freeze(operation.argument[0])
                 word = _Word(_CAS, operation, operation)
@@ -144,7 +123,7 @@ def _edges_in_circles(order: _Order) -> list[tuple[Hashable, Hashable]]:
 
 def _note_circle(words: Sequence[_Word], versions: Sequence[Hashable], findings: Findings) -> None:
     guarantees = {word.guarantee for word in words}
-    kind = _READ_YOUR_WRITES if _READ_YOUR_WRITES in guarantees else _MONOTONIC_READS
+    kind = READ_YOUR_WRITES if READ_YOUR_WRITES in guarantees else MONOTONIC_READS
     told = [_told(word, *pair) for word, pair in zip(words, pairwise(versions), strict=True)]
     involved = {o.index: o for word in words[:_TOLD_MAX] for o in (word.first, word.second)}
     more = f". And {len(told) - _TOLD_MAX:,} more" if len(told) > _TOLD_MAX else ""
@@ -162,7 +141,7 @@ def _told(word: _Word, older: Hashable, newer: Hashable) -> str:
     first, second = word.first, word.second
     if word.guarantee == _CAS:
         return f"Index {first.index} replaced {text_of(older)} by {text_of(newer)}"
-    verb = "read" if word.guarantee == _MONOTONIC_READS else "wrote"
+    verb = "read" if word.guarantee == MONOTONIC_READS else "wrote"
     return (
         f"Process {first.process} {verb} {text_of(older)} (index {first.index}) and later read "
         f"{text_of(newer)} (index {second.index})"

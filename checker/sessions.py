@@ -7,8 +7,9 @@ Nothing is asked of what different processes see at one time, so a system that r
 can keep both. Kinds of objects are told apart by what their reads answer:
 
 - Sets that only grow (``add``; reads answer lists): every element that is due must be shown.
-- Registers (``write``, ``cas``) whose written values are all distinct: see
-  ``checker.session_versions``.
+- Registers (``write``, ``cas``) whose acknowledged changes all have a position (offset, revision):
+  see ``checker.session_positions``.
+- Registers whose written values are all distinct: see ``checker.session_versions``.
 
 Other keys cannot be judged, and where nothing is wrong the verdict is ``unknown`` then.
 Source: Terry et al. 1994, "Session guarantees for weakly consistent replicated data".
@@ -19,14 +20,13 @@ from typing import Any
 
 from checker.findings import Findings, by_key, of_key
 from checker.models.model import freeze, text_of
+from checker.session_kinds import MONOTONIC_READS, READ_YOUR_WRITES
+from checker.session_positions import has_positions, judge_positions
 from checker.session_versions import judge_versions
 from checker.set_sightings import elements_of
 from checker.verdict import CheckResult
 from contracts.budget import Budget
 from history.records import PairedOperation
-
-MONOTONIC_READS = "monotonic-reads"
-READ_YOUR_WRITES = "read-your-writes"
 
 
 def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
@@ -64,13 +64,24 @@ def _judge_key(members: Sequence[PairedOperation], findings: Findings) -> str | 
     answers = [o.result for o in members if o.f == "read" and o.type == "ok"]
     are_lists = all(isinstance(answer, (list, tuple, type(None))) for answer in answers)
     if kinds <= {"read", "write", "cas"} and not (kinds == {"read"} and are_lists):
-        return judge_versions(members, findings)
+        return _judge_register(members, findings)
     if kinds <= {"read", "add"}:
         if not are_lists:
             return "its adds are to no set, for reads answer no lists"
         _judge_set(members, findings)
         return None
     return f"sessions cannot tell what {', '.join(sorted(kinds - {'read'}))} leaves behind"
+
+
+def _judge_register(members: Sequence[PairedOperation], findings: Findings) -> str | None:
+    """By positions where there are; by distinct values where these tell of nothing wrong."""
+    if not has_positions(members):
+        return judge_versions(members, findings)
+    before = dict(findings.counts)
+    judge_positions(members, findings)
+    if findings.counts == before:
+        judge_versions(members, findings)
+    return None
 
 
 def _judge_set(members: Sequence[PairedOperation], findings: Findings) -> None:
