@@ -12,10 +12,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.linearizability.column_history import ColumnHistory
-from checker.linearizability.columns import NEVER
-from checker.models.compiled import CallColumns
+from checker.linearizability.column_history import ColumnParts, split_columns
+from checker.models.registry import model_named
+from history.columns import columns_of as operation_columns
 from history.records import Event, PairedOperation
+from history.value_shapes import wrong_shape
 
 #: Numbers of the kinds of operations, by model; the same as in ``bench/porcupine``.
 KINDS = {
@@ -51,26 +52,18 @@ class HistoryColumns(msgspec.Struct, frozen=True):
             fields["strings"] = list(self.values)
         return msgspec.json.encode(fields) + b"\n"
 
-    def to_kernel(self) -> ColumnHistory:
-        """The form that our kernels take; the columns are shared."""
-        columns = self.columns
-        ends = columns["return"]
-        _, processes = np.unique(columns["client"], return_inverse=True)
-        return ColumnHistory(
-            calls=CallColumns(
-                kinds=columns["kind"],
-                arguments=columns["argument"],
-                expected=columns["expected"],
-                results=columns["result"],
-                known=ends >= 0,
-                functions=KINDS[self.model],
-                values=self.values,
-            ),
-            parts=columns["key"],
-            processes=processes.astype(np.int64),
-            starts=columns["call"],
-            ends=np.where(ends < 0, NEVER, ends),
+    def to_kernel(self) -> ColumnParts:
+        """The form that our kernels take, split into parts.
+
+        Raises:
+            ValueError: an operation makes no sense to the model.
+        """
+        parts = split_columns(
+            operation_columns(self.to_operations()), model_named(self.model), wrong_shape
         )
+        if parts is None:
+            raise ValueError(f"{self.name} is no history of {self.model}")
+        return parts
 
     def to_operations(self) -> list[PairedOperation]:
         """The form that checkers of the project take."""
@@ -93,12 +86,11 @@ class HistoryColumns(msgspec.Struct, frozen=True):
     ) -> PairedOperation:
         f = KINDS[self.model][kind]
         asked: Any = self._value(argument)
-        answer: Any = self._value(result)
         if f == "cas":
             asked = [self._value(expected), asked]
-            answer = [*asked, bool(result)]
-        elif kind:
-            answer = asked
+            answer: Any = [*asked, bool(result)]
+        else:
+            answer = asked if kind else self._value(result)
         return PairedOperation(
             index=place,
             process=client,

@@ -27,7 +27,7 @@ import msgspec
 from bench.histories import HistoryOptions, generate
 from checker.linearizability.parts import Part
 from harness.packed_operations import Packed
-from history.columns import read_columns
+from history.column_reader import read_columns
 from history.edn import parse
 from history.importers import load
 from history.operations_table import write_operations

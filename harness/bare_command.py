@@ -16,8 +16,8 @@ from rich.console import Console
 from checker.linearizability.portfolio import COMPILED
 from contracts.errors import UsageError
 from harness.bare_history import judge_history
-from harness.checking import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from harness.framed_child import FramedChild
+from harness.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from harness.session import judging_session
 from harness.standard_streams import write_bytes
 from harness.summary import show

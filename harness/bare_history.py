@@ -7,19 +7,22 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from checker.evidence import Evidence
-from checker.models.registry import model_named
-from checker.registry import history_checker, linearizability_model
-from checker.verdict import CheckResult, Verdict, merge
+from checker.registry import history_checker
+from checker.verdict import CheckResult, Verdict
+from harness.bare_judging import judge_as_columns, judge_as_operations, sense_of
 from harness.bare_report import refuse_unwritable, with_report
-from harness.checking import Limits, check_all
 from harness.framed_child import FramedChild
+from harness.limits import Limits
 from harness.own_models import make_known
-from harness.results import RECORD_CHECKER, RESULTS_SCHEMA, Results, counted, exit_code
-from harness.timeline import acknowledged_epochs, outcome_counts
+from harness.results import (
+    RECORD_CHECKER,
+    RESULTS_SCHEMA,
+    Results,
+    counted,
+    exit_code,
+)
 from history import importers
 from history.importers import LoadedHistory
-from history.records import PairedOperation
 
 #: Broken lines told singly.
 _TOLD_MAX = 5
@@ -60,18 +63,21 @@ def judge_history(
     name = history_checker(model)
     if report is not None:
         refuse_unwritable(report, path)
-    loaded = importers.load(
-        path, history_format, skip_broken=skip_broken, problem_with=_sense_of(name)
-    )
-    operations = tuple(loaded.operations)
-    checked = check_all([name], Evidence(operations=operations), limits, give_up, warm)
-    provisional = merge(result.verdict for result in checked)
-    verdict = provisional
-    if loaded.broken_count:
-        checked.append(_left_out(loaded, provisional))
+    # The page shows operations, and what is left out is told line by line.
+    judged = None
+    if report is None and not skip_broken:
+        judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
+    if judged is None:
+        loaded = importers.load(
+            path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
+        )
+        judged = judge_as_operations(loaded, name, limits, give_up, warm)
+    checked = [judged.check]
+    provisional = verdict = judged.check.verdict
+    if judged.loaded is not None and judged.loaded.broken_count:
+        checked.append(_left_out(judged.loaded, provisional))
         verdict = Verdict.UNKNOWN
-    vacuous = () if operations else ("The history has no operation.",)
-    torn = "" if loaded.torn_bytes is None else f"{loaded.torn_bytes} bytes of a torn last line"
+    vacuous = () if judged.operations else ("The history has no operation.",)
     interrupted = give_up() is not None
     results = Results(
         schema=RESULTS_SCHEMA,
@@ -80,40 +86,36 @@ def judge_history(
         system="",
         workload=model,
         seed=None,
-        runtime=f"history of format {loaded.format}",
+        runtime=f"history of format {judged.format}",
         verdict=verdict,
         vacuous=vacuous,
         exit_code=exit_code(
             verdict, vacuous=bool(vacuous), harness_failed=False, interrupted=interrupted
         ),
         checkers=tuple(checked),
-        operations=outcome_counts(operations),
+        operations=judged.counts,
         faults=(),
         elections=None,
-        epochs=tuple(sorted(acknowledged_epochs(operations))),
+        epochs=judged.epochs,
         longest_unavailability_ms=None,
         run_folder=str(path),
         reproduce=_reproduce(path, model, history_format, skip_broken=skip_broken),
-        problems=(*loaded.notes, *((f"{torn} left out.",) if torn else ())),
+        problems=_problems(judged.loaded),
         interrupted=interrupted,
         bare_history=True,
-        provisional=provisional if loaded.broken_count else None,
+        provisional=provisional if len(checked) > 1 else None,
     )
-    return results if report is None else with_report(results, operations, report)
+    if report is None or judged.loaded is None:
+        return results
+    return with_report(results, judged.loaded.operations, report)
 
 
-def _sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
-    """What makes no sense to the model that judges; checkers of outcomes say so themselves."""
-    name = linearizability_model(checker)
-    if name is None:
-        return lambda _operation: None
-    model = model_named(name)
-
-    def problem_with(operation: PairedOperation) -> str | None:
-        # Operations that the model does not know are refused as such, with one that fits.
-        return model.problem_with(operation) if operation.f in model.functions else None
-
-    return problem_with
+def _problems(loaded: LoadedHistory | None) -> tuple[str, ...]:
+    if loaded is None:
+        return ()
+    if loaded.torn_bytes is None:
+        return loaded.notes
+    return (*loaded.notes, f"{loaded.torn_bytes} bytes of a torn last line left out.")
 
 
 def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:

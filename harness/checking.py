@@ -5,7 +5,6 @@ must never make one ``valid`` and never touch another. Source: design, section 3
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -19,28 +18,13 @@ from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness import workers
 from harness.framed_child import FramedChild
+from harness.limits import Limits, with_cost
 from harness.own_models import make_known
 from harness.packed_operations import Packed
 from harness.workers import PartOutcome
 
-#: Seconds that one part of one checker may take, and mebibytes of memory.
-TIME_BUDGET_S = 60.0
-MEMORY_BUDGET_MIB = 2048
-#: More workers than any machine has use for.
-JOBS_MAX = 256
 _PART_FUNCTION = "harness.checking:check_one_part"
 _WHOLE_FUNCTION = "harness.checking:check_whole"
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """What a judgement may use."""
-
-    #: Seconds that one part of one checker may take.
-    time_budget_s: float
-    #: Mebibytes of memory that one part of one checker may take.
-    memory_budget_mib: int
-    #: Parts at work at the same time.
-    jobs: int
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -133,11 +117,11 @@ def _conclude(job: _Job, outcomes: Sequence[PartOutcome]) -> CheckResult:
         # A defect in telling what was found must not turn a violation into anything less.
         except Exception as error:  # noqa: BLE001
             combined = _uncombined(job.name, results, error)
-        return _with_cost(combined, outcomes)
+        return with_cost(combined, outcomes)
     (outcome,) = outcomes
     if outcome.failure is not None:
         return _unknown(job.name, f"The checker {outcome.failure}.", outcomes)
-    return _with_cost(outcome.value, outcomes)
+    return with_cost(outcome.value, outcomes)
 
 
 def _undecided(part: Part, failure: str) -> PartResult:
@@ -160,13 +144,4 @@ def _uncombined(name: str, results: Sequence[PartResult], error: Exception) -> C
 
 
 def _unknown(name: str, reason: str, outcomes: Sequence[PartOutcome]) -> CheckResult:
-    return _with_cost(CheckResult(checker=name, verdict=Verdict.UNKNOWN, reason=reason), outcomes)
-
-
-def _with_cost(result: CheckResult, outcomes: Sequence[PartOutcome]) -> CheckResult:
-    """The result with what it took, so that people see where the time goes."""
-    cost: dict[str, Any] = {
-        "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),
-        "memory-mib-max": round(max((outcome.memory_mib_max for outcome in outcomes), default=0)),
-    }
-    return msgspec.structs.replace(result, figures={**result.figures, **cost})
+    return with_cost(CheckResult(checker=name, verdict=Verdict.UNKNOWN, reason=reason), outcomes)

@@ -20,12 +20,13 @@ from checker.verdict import CheckResult, Verdict, merge
 from harness import node_health, record_health
 from harness.analysis_process import AnalysisProcess
 from harness.ballast import Ballast
-from harness.checking import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits, check_all
+from harness.checking import check_all
 from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
 from harness.fault_coverage import coverage_of
 from harness.fault_results import fault_results
 from harness.judging_lock import exclusive
+from harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from harness.publishing import publish, write_verdict
 from harness.results import EXIT_UNKNOWN, RESULTS_SCHEMA, FaultResult, OutcomeCounts, Results
 from harness.simulation.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run

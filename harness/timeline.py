@@ -20,7 +20,7 @@ from history.records import PairedOperation
 #: Operation kinds that commit nothing.
 PURE_KINDS = frozenset({"read"})
 #: Error class of an operation that says none.
-_NO_ERROR = "unnamed-error"
+UNNAMED_ERROR = "unnamed-error"
 
 
 class Reign(msgspec.Struct, frozen=True, order=True):
@@ -43,7 +43,7 @@ def outcome_counts(operations: Iterable[PairedOperation]) -> dict[str, OutcomeCo
         counts[operation.type] += 1
         if operation.type != "ok":
             by_error = errors.setdefault((operation.f, operation.type), Counter())
-            by_error[operation.error or _NO_ERROR] += 1
+            by_error[operation.error or UNNAMED_ERROR] += 1
         elif operation.f == "cas" and not cas_succeeded(operation.result):
             counts["refused"] += 1
     return {

@@ -6,7 +6,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from history.columns import NEVER, OK, OUTCOMES, UNKNOWN, Codes, Integers, Numbering
+from history.columns import (
+    NEVER,
+    OK,
+    OUTCOMES,
+    UNKNOWN,
+    Codes,
+    Integers,
+    Numbering,
+    Positions,
+)
 from history.columns import OperationColumns as Columns
 from history.errors import HistoryError
 from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
@@ -14,7 +23,8 @@ from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_tab
 
 def read_table_columns(path: Path) -> Columns | None:
     """The columns of a table without fault; None for any other."""
-    kinds, keys, values, outcomes = Numbering(), Numbering(), Numbering(), Numbering()
+    kinds, keys, outcomes = Numbering(), Numbering(None), Numbering()
+    nodes, errors, values = Numbering(None), Numbering(None), Numbering(None)
     for outcome in OUTCOMES:
         outcomes.of(outcome)
     try:
@@ -30,11 +40,18 @@ def read_table_columns(path: Path) -> Columns | None:
             outcomes=outcome,
             kinds=_codes(table, "f", kinds),
             keys=_codes(table, "key", keys),
+            nodes=_codes(table, "node", nodes),
+            errors=_codes(table, "error", errors),
             arguments=_codes(table, "argument", values),
             results=np.where(outcome == OK, _codes(table, "result", values), np.int32(UNKNOWN)),
             kind_names=kinds.things,
             key_names=keys.things,
+            node_names=nodes.things,
+            error_names=errors.things,
             values=values.things,
+            flat=values.flat,
+            finals=_finals(table),
+            positions=_positions(table),
         )
     except (HistoryError, ValueError, RecursionError):
         return None
@@ -44,6 +61,22 @@ def _integers(table: Any, name: str, otherwise: int) -> Integers:
     if name not in table.column_names:
         return np.arange(len(table), dtype=np.int64)
     return np.asarray(pc.fill_null(table[name], otherwise), dtype=np.int64)
+
+
+def _positions(table: Any) -> Positions | None:
+    names = ("position_epoch", "position_offset")
+    if not set(names) <= set(table.column_names):
+        return None
+    known = np.asarray(pc.and_(*(pc.is_valid(table[name]) for name in names)))
+    if not known.any():
+        return None
+    return Positions(known, *(_integers(table, name, 0) for name in names))
+
+
+def _finals(table: Any) -> Any:
+    if "final" not in table.column_names:
+        return np.zeros(len(table), dtype=bool)
+    return np.asarray(pc.fill_null(table["final"], fill_value=False), dtype=bool)
 
 
 def _codes(table: Any, name: str, numbering: Numbering) -> Codes:

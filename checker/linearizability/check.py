@@ -10,13 +10,20 @@ from typing import Any
 
 import msgspec
 
-from checker.linearizability.algorithms import EXACT, GUIDED, ZONES
-from checker.linearizability.guided import order_by_positions
-from checker.linearizability.outcome import Outcome
-from checker.linearizability.part_registers import without_order
-from checker.linearizability.parts import Part, PartResult, combine, split
-from checker.linearizability.portfolio import Portfolio
-from checker.linearizability.problem import Problem
+from checker.linearizability.algorithms import GUIDED, ZONES
+from checker.linearizability.outcome import Ending
+from checker.linearizability.part_registers import narrowed
+from checker.linearizability.part_source import ObjectSource
+from checker.linearizability.parts import (
+    Part,
+    PartResult,
+    combine,
+    of_key,
+    split,
+    undecided_part,
+    valid_part,
+)
+from checker.linearizability.portfolio import SEARCHES, Decision, Portfolio
 from checker.models.model import Model
 from checker.models.registry import model_named
 from checker.verdict import CheckResult, Verdict
@@ -41,41 +48,50 @@ def check_part(part: Part, model_name: str, budget: Budget) -> PartResult:
         UsageError: there is no such model.
     """
     model = model_named(model_name)
-    reason = budget.exhausted()
-    if reason is not None:
-        return _undecided(part, reason, {})
-    narrowed = without_order(part, model)
-    if narrowed is False:
-        return _valid(part, ZONES, {})
-    if isinstance(narrowed, Part):
-        return _invalid_by_zones(part, narrowed, model, budget)
-    if order_by_positions(part.operations, model) is not None:
-        return _valid(part, GUIDED, {})
-    decision = Portfolio(part, model, budget).decide()
-    problem, outcome = decision.problem, decision.outcome
-    figures = _figures(problem, outcome)
+    source = ObjectSource(part, model)
+    decision = Portfolio(source, budget).decide()
+    outcome = decision.outcome
+    if decision.algorithm == ZONES and outcome.verdict is Verdict.INVALID:
+        columns = source.register
+        assert columns is not None, "zones judge registers alone"
+        return _invalid_by_zones(part, narrowed(part, columns, decision.values), model, budget)
     if outcome.verdict is Verdict.UNKNOWN:
-        return _undecided(part, outcome.reason or "no reason given", figures)
+        figures = _figures(source, decision) if outcome.configurations else {}
+        return undecided_part(part.key, len(part.operations), outcome.reason, figures)
+    figures = {} if decision.algorithm in (ZONES, GUIDED) else _figures(source, decision)
     if outcome.verdict is Verdict.VALID:
-        return _valid(part, decision.algorithm, figures)
-    # What explains loads the library of graphs: half a second that a valid part need not wait.
-    from checker.linearizability.violation import describe_violation
-
-    violation = describe_violation(part, problem, outcome, model, budget)
+        return valid_part(part.key, len(part.operations), decision.algorithm, figures)
+    violation = _described(part, source, decision, budget)
     return _invalid(part, decision.algorithm, violation, figures)
 
 
-def _invalid_by_zones(part: Part, narrowed: Part, model: Model, budget: Budget) -> PartResult:
-    """Explain what zones found by a search of the operations around it."""
-    from checker.explanation import NODES_MAX
+def _described(
+    part: Part, source: ObjectSource, decision: Decision, budget: Budget
+) -> dict[str, Any]:
+    # What explains loads the library of graphs: half a second that a valid part need not wait.
     from checker.linearizability.violation import describe_violation
 
-    decision = Portfolio(narrowed, model, budget).decide()
+    problem = source.repeated if decision.repeated else source.problem
+    outcome = decision.outcome
+    if decision.place is not None:
+        # The answer that nothing leads to is what is explained, however far a search came.
+        rank = problem.place_by_rank.index(decision.place)
+        furthest = tuple(end for end in outcome.dead_ends if end.rank == rank)
+        outcome = msgspec.structs.replace(outcome, dead_ends=furthest or (Ending(rank, None, ()),))
+    return describe_violation(part, problem, outcome, source.model, budget)
+
+
+def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) -> PartResult:
+    """Explain what zones found by a search of the operations around it."""
+    from checker.explanation import NODES_MAX
+
+    source = ObjectSource(around, model)
+    decision = Portfolio(source, budget).decide(SEARCHES)
     outcome = decision.outcome
     assert outcome.verdict is not Verdict.VALID, f"zones and search disagree on key {part.key}"
     if outcome.verdict is Verdict.UNKNOWN:
         sentence = (
-            f"{len(narrowed.operations):,} operations{_of(part)} have no order: their values "
+            f"{len(around.operations):,} operations{of_key(part.key)} have no order: their values "
             "contradict each other. There was no time left to tell more."
         )
         violation: dict[str, Any] = {
@@ -83,24 +99,13 @@ def _invalid_by_zones(part: Part, narrowed: Part, model: Model, budget: Budget) 
             "model": model.name,
             "key": part.key,
             "sentence": sentence,
-            "core": [msgspec.to_builtins(o) for o in narrowed.operations[:NODES_MAX]],
-            "core_size": len(narrowed.operations),
+            "core": [msgspec.to_builtins(o) for o in around.operations[:NODES_MAX]],
+            "core_size": len(around.operations),
             "core_minimal": False,
         }
     else:
-        violation = describe_violation(narrowed, decision.problem, outcome, model, budget)
-    return _invalid(part, ZONES, violation, _figures(decision.problem, outcome))
-
-
-def _valid(part: Part, algorithm: str, figures: dict[str, int]) -> PartResult:
-    return PartResult(
-        key=part.key,
-        verdict=Verdict.VALID,
-        algorithm=algorithm,
-        reason=_fitting(part),
-        operations=len(part.operations),
-        figures=figures,
-    )
+        violation = _described(around, source, decision, budget)
+    return _invalid(part, ZONES, violation, _figures(source, decision))
 
 
 def _invalid(
@@ -117,34 +122,13 @@ def _invalid(
     )
 
 
-def _undecided(part: Part, reason: str, figures: dict[str, int]) -> PartResult:
-    return PartResult(
-        key=part.key,
-        verdict=Verdict.UNKNOWN,
-        algorithm=EXACT,
-        reason=f"{len(part.operations):,} operations{_of(part)} are undecided: {reason}.",
-        operations=len(part.operations),
-        figures=figures,
-    )
-
-
-def _figures(problem: Problem, outcome: Outcome) -> dict[str, int]:
+def _figures(source: ObjectSource, decision: Decision) -> dict[str, int]:
+    problem = source.repeated if decision.repeated else source.problem
     return {
-        "configurations": outcome.configurations,
-        "remembered": outcome.remembered,
+        "configurations": decision.outcome.configurations,
+        "remembered": decision.outcome.remembered,
         "width": problem.width,
         "states": len(problem.transitions.states),
         "open": sum(len(group.starts) for group in problem.groups),
         "open-dropped": problem.open_dropped,
     }
-
-
-def _fitting(part: Part) -> str:
-    count = len(part.operations)
-    if count == 1:
-        return f"The only operation{_of(part)} fits."
-    return f"All {count:,} operations{_of(part)} fit one order."
-
-
-def _of(part: Part) -> str:
-    return "" if part.key is None else f" of key {part.key}"

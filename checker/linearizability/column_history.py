@@ -1,40 +1,65 @@
 """Judges a history given as columns, part by part, without making an object per operation.
 
 For verdicts alone; a part that has no order is explained from its operations by
-``checker.linearizability.check``. Needs no numba, and is slow without it.
+``checker.linearizability.check``. Both ask the same portfolio. Needs no numba.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from checker.linearizability.columns import NEVER, PartColumns
+from checker.linearizability.column_calls import (
+    NumberedCalls,
+    distinct,
+    is_split_by_key,
+    reads_columns,
+)
 from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.reachability import unreachable
-from checker.linearizability.transitions import Transitions
-from checker.linearizability.zones import RegisterColumns, judge_zones
-from checker.models.compiled import CallColumns, number_calls
+from checker.linearizability.part_source import ColumnSource
+from checker.linearizability.parts import Part
+from checker.linearizability.portfolio import QUICK_STEPS, STEPS, Portfolio
 from checker.models.model import Model
 from checker.verdict import Verdict
 from contracts.budget import Budget
+from history.columns import FAIL, OperationColumns
+from history.records import PairedOperation
 
-#: Configurations of the first try, and for each operation.
-_FIRST_TRY = 50_000
-_FIRST_TRY_PER_OPERATION = 4
+#: Operations of all parts from which the compiled search is asked first: loading it takes as long
+#: as the search in Python takes for so many.
+COMPILED_FROM: Final = 25_000
 
 
-class ColumnHistory(NamedTuple):
-    """``ok`` and ``info`` operations by invocation; equal columns have equal lengths."""
+class ColumnParts(NamedTuple):
+    """How a history falls into parts."""
 
-    calls: CallColumns
-    #: Number of each operation's part, from 0.
-    parts: Integers
-    #: Numbers of processes, from 0.
-    processes: Integers
-    starts: Integers
-    #: ``NEVER`` for an operation without answer.
-    ends: Integers
+    #: Without failed operations, each part's in the order of their start.
+    columns: OperationColumns
+    #: Names of the parts, those with most operations first.
+    keys: tuple[str | None, ...]
+    #: By part, where its operations begin among all; one more for the end.
+    bounds: Integers
+
+    def some(self, numbers: Sequence[int]) -> "ColumnParts":
+        """Those parts alone, in that order."""
+        sizes = [self.size(number) for number in numbers]
+        bounds = np.cumsum([0, *sizes])
+        if bounds[-1] == len(self.columns) and list(numbers) == sorted(numbers):
+            return self
+        places: Integers = np.concatenate(
+            [np.arange(*self.bounds[number : number + 2], dtype=np.int64) for number in numbers]
+        )
+        keys = tuple(self.keys[number] for number in numbers)
+        return ColumnParts(self.columns.taken(places), keys, bounds)
+
+    def size(self, number: int) -> int:
+        """Operations of a part."""
+        return int(self.bounds[number + 1] - self.bounds[number])
+
+    def part(self, number: int) -> Part:
+        """A part as operations."""
+        places = range(int(self.bounds[number]), int(self.bounds[number + 1]))
+        return Part(self.keys[number], tuple(self.columns.operation(place) for place in places))
 
 
 class PartVerdict(NamedTuple):
@@ -42,102 +67,109 @@ class PartVerdict(NamedTuple):
 
     part: int
     verdict: Verdict
-    #: Configurations looked at; 0 for zones.
+    algorithm: str
+    #: Why it is unknown.
+    reason: str | None
+    #: Configurations looked at; 0 without a search.
     configurations: int
 
 
-def judge_columns(history: ColumnHistory, model: Model, budget: Budget) -> Iterator[PartVerdict]:
-    """The verdict on each part, in the order of their numbers.
+def split_columns(
+    columns: OperationColumns,
+    model: Model,
+    problem_with: Callable[[PairedOperation], str | None],
+) -> ColumnParts | None:
+    """The parts of a history; None where operations have to be looked at one by one.
 
-    Raises:
-        DoesNotFit: a part is too wide for the compiled search, or has too many states or values.
+    That is where the model may look at more than the columns tell, and where an operation makes
+    no sense: who reads operations says which, and why.
+
+    Args:
+        columns: the history.
+        model: what it is judged by.
+        problem_with: what is wrong with the values of an operation, None for nothing.
     """
-    searches: _Searches | None = None
-    for part, places in _parts(history.parts):
-        columns = _register(history, model, places)
-        zones = None if columns is None else judge_zones(columns)
-        if zones is not None:
-            yield PartVerdict(part, Verdict.VALID if zones.valid else Verdict.INVALID, 0)
-            continue
-        if searches is None:
-            searches = _Searches(history, model, budget)
-        yield searches.judge(part, places)
+    if not reads_columns(model):
+        return None
+    kept = np.flatnonzero(columns.outcomes != FAIL)
+    kinds: list[int] = np.unique(columns.kinds[kept]).tolist()
+    met = {columns.kind_names[kind] for kind in kinds}
+    if not met <= model.functions or not len(kept):
+        return None
+    if not _makes_sense(columns, model, problem_with):
+        return None
+    keys = columns.keys[kept] if is_split_by_key(model) else np.zeros(len(kept), dtype=np.int32)
+    count = len(columns.key_names)
+    sizes = np.bincount(keys, minlength=count)
+    # Parts of equal size come as their keys first did.
+    first = np.full(count, len(keys))
+    np.minimum.at(first, keys, np.arange(len(keys)))
+    by_size = np.lexsort((first, -sizes))
+    rank = np.empty(count, dtype=np.int32)
+    rank[by_size] = np.arange(count)
+    order = kept[np.lexsort((columns.indexes[kept], columns.starts[kept], rank[keys]))]
+    present = int(np.count_nonzero(sizes))
+    named: list[int] = by_size[:present].tolist()
+    names = tuple(columns.key_names[key] if is_split_by_key(model) else None for key in named)
+    bounds = np.concatenate(([0], np.cumsum(sizes[by_size[:present]])))
+    in_order = len(order) == len(columns) and bool((order[1:] > order[:-1]).all())
+    return ColumnParts(columns if in_order else columns.taken(order), names, bounds)
 
 
-class _Searches:
-    """Searches parts whose calls are numbered together."""
+def _makes_sense(
+    columns: OperationColumns,
+    model: Model,
+    problem_with: Callable[[PairedOperation], str | None],
+) -> bool:
+    """Whether no operation that did not fail has values that make no sense."""
 
-    def __init__(self, history: ColumnHistory, model: Model, budget: Budget) -> None:
-        from checker.linearizability.compiled_search import CompiledModel, DoesNotFit
+    def is_odd(operation: PairedOperation) -> bool:
+        return bool(problem_with(operation) or model.problem_with(operation))
 
-        numbered = number_calls(history.calls, model)
-        if numbered is None:
-            raise DoesNotFit
-        self._numbers, calls = numbered
-        self._history = history
-        self._budget = budget
-        self._model = CompiledModel(model, calls, Transitions(model, calls))
-
-    def judge(self, part: int, places: Integers | slice) -> PartVerdict:
-        """In the order of ``checker.linearizability.portfolio``."""
-        from checker.linearizability.compiled_search import CompiledSearch
-
-        history, model = self._history, self._model
-        columns = PartColumns(
-            history.starts[places],
-            history.ends[places],
-            history.processes[places],
-            self._numbers[places],
-        )
-        limit = _FIRST_TRY + _FIRST_TRY_PER_OPERATION * len(columns.starts)
-        outcome = CompiledSearch(columns, model, self._budget, limit).run()
-        configurations = outcome.configurations
-        if outcome.verdict is Verdict.UNKNOWN and self._budget.exhausted() is None:
-            if self._refuted(columns):
-                return PartVerdict(part, Verdict.INVALID, configurations)
-            outcome = CompiledSearch(columns, model, self._budget).run()
-            configurations += outcome.configurations
-        return PartVerdict(part, outcome.verdict, configurations)
-
-    def _refuted(self, columns: PartColumns) -> bool:
-        from checker.linearizability.compiled_search import CompiledSearch
-
-        model = self._model
-        if not model.model.bounded_states:
-            return False
-        if unreachable(columns, model.transitions, len(model.calls), self._budget) is not None:
+    # Reads and writes of a register may have any values, and there are very many different ones
+    # where each value is written once: whoever takes the strangest takes all.
+    if model.register_functions is not None and set(columns.kind_names) <= {
+        *model.register_functions
+    }:
+        read, write = model.register_functions
+        thing = object()
+        if not is_odd(PairedOperation(0, 0, read, None, thing, thing, "ok", 0, 1)) and not is_odd(
+            PairedOperation(0, 0, write, None, thing, thing, "ok", 0, 1)
+        ):
             return True
-        if not (columns.ends == NEVER).any():
-            return False
-        every_place = range(len(columns.starts))
-        repeated = CompiledSearch(columns, model, self._budget, unlimited=every_place).run()
-        return repeated.verdict is Verdict.INVALID
-
-
-def _parts(parts: Integers) -> Iterator[tuple[int, Integers | slice]]:
-    """Number and places of each part, places ascending."""
-    if not len(parts) or not parts.any():
-        yield 0, slice(None)
-        return
-    order = np.argsort(parts, kind="stable")
-    bounds = np.searchsorted(parts[order], np.arange(int(parts.max()) + 2))
-    for part in range(len(bounds) - 1):
-        yield part, order[bounds[part] : bounds[part + 1]]
-
-
-def _register(
-    history: ColumnHistory, model: Model, places: Integers | slice
-) -> RegisterColumns | None:
-    """A part that only reads and writes a register, None for any other."""
-    calls = history.calls
-    if model.register_functions is None:
-        return None
-    read, write = (calls.functions.index(f) for f in model.register_functions)
-    kinds = calls.kinds[places]
-    is_write = kinds == write
-    if not (is_write | (kinds == read)).all():
-        return None
-    values = np.where(is_write, calls.arguments[places], calls.results[places])
-    return RegisterColumns(
-        history.starts[places], history.ends[places], history.processes[places], is_write, values
+    alike = distinct(columns, with_keys=True)
+    places = range(len(columns)) if alike is None else alike.places.tolist()
+    return not any(
+        is_odd(columns.operation(place)) for place in places if columns.outcomes[place] != FAIL
     )
+
+
+def judge_columns(
+    parts: ColumnParts,
+    model: Model,
+    budget: Budget,
+    *,
+    quick: bool = False,
+    compiled_first: bool | None = None,
+) -> Iterator[PartVerdict]:
+    """The verdict on each part, in their order.
+
+    Args:
+        parts: some or all parts of a history.
+        model: what they are judged by.
+        budget: what all of them may take; parts that it does not last for are ``unknown``.
+        quick: ask only the steps that never take long; what they leave open is ``unknown``.
+        compiled_first: ask the compiled search first; None: where there are enough operations.
+    """
+    numbered = NumberedCalls(parts.columns, model)
+    if compiled_first is None:
+        compiled_first = len(parts.columns) >= COMPILED_FROM
+    steps = QUICK_STEPS if quick else STEPS
+    for number in range(len(parts.keys)):
+        places = slice(int(parts.bounds[number]), int(parts.bounds[number + 1]))
+        source = ColumnSource(parts.columns, places, numbered, model)
+        decision = Portfolio(source, budget, compiled_first=compiled_first).decide(steps)
+        outcome = decision.outcome
+        yield PartVerdict(
+            number, outcome.verdict, decision.algorithm, outcome.reason, outcome.configurations
+        )

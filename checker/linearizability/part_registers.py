@@ -1,4 +1,4 @@
-"""Tells whether a part is reads and writes of one register, and judges it by zones if so.
+"""Tells whether a part is reads and writes of one register, and what a contradiction is about.
 
 A part without order is narrowed to the operations of the values around the contradiction, which is
 what is explained: taking away all operations of a value cannot make a contradiction of others.
@@ -11,7 +11,7 @@ import numpy as np
 
 from checker.linearizability.columns import NEVER, returned_at
 from checker.linearizability.parts import Part
-from checker.linearizability.zones import INITIAL, RegisterColumns, judge_zones
+from checker.linearizability.zones import INITIAL, RegisterColumns
 from checker.models.model import Model, freeze
 from history.records import PairedOperation
 
@@ -21,21 +21,17 @@ EXPLAINED_MAX: Final = 1_000
 _CONTEXT: Final = 100
 
 
-def without_order(part: Part, model: Model) -> Part | bool | None:
-    """Judge a part by zones.
+def narrowed(part: Part, columns: RegisterColumns, values: Sequence[int]) -> Part:
+    """A part that has no order, narrowed to what its contradiction is about.
 
-    Returns:
-        False where it has an order, a part of it that has none, or None where zones do not apply.
+    Args:
+        part: what zones found no order for.
+        columns: see ``register_columns``.
+        values: those that contradict each other.
     """
-    columns = register_columns(part.operations, model)
-    verdict = None if columns is None else judge_zones(columns)
-    if columns is None or verdict is None:
-        return None
-    if verdict.valid:
-        return False
     if len(part.operations) <= EXPLAINED_MAX:
         return part
-    members = np.isin(columns.values, verdict.values)
+    members = np.isin(columns.values, values)
     returned = columns.ends[members & (columns.ends != NEVER)]
     last = max(int(columns.starts[members].max()), int(returned.max(initial=0)))
     begin = int(np.searchsorted(columns.starts, int(columns.starts[members].min())))

@@ -45,6 +45,37 @@ class PartResult(msgspec.Struct, frozen=True):
     violation: dict[str, Any] | None = None
 
 
+def valid_part(
+    key: str | None, operations: int, algorithm: str, figures: dict[str, int]
+) -> PartResult:
+    """A part of so many operations that has an order."""
+    all_of = "The only operation" if operations == 1 else f"All {operations:,} operations"
+    fit = "fits" if operations == 1 else "fit one order"
+    return PartResult(
+        key=key,
+        verdict=Verdict.VALID,
+        algorithm=algorithm,
+        reason=f"{all_of}{of_key(key)} {fit}.",
+        operations=operations,
+        figures=figures,
+    )
+
+
+def undecided_part(
+    key: str | None, operations: int, reason: str | None, figures: dict[str, int]
+) -> PartResult:
+    """A part of so many operations that nobody knows an answer for, and why."""
+    why = reason or "no reason given"
+    return PartResult(
+        key=key,
+        verdict=Verdict.UNKNOWN,
+        algorithm=EXACT,
+        reason=f"{operations:,} operations{of_key(key)} are undecided: {why}.",
+        operations=operations,
+        figures=figures,
+    )
+
+
 def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
     """Parts of a history, those with most operations first.
 
@@ -133,6 +164,11 @@ def combine(results: Sequence[PartResult], model_name: str) -> CheckResult:
             for result in unknown[:PARTS_NAMED_MAX]
         ),
     )
+
+
+def of_key(key: str | None) -> str:
+    """What to say of a part's key after "operations"."""
+    return "" if key is None else f" of key {key}"
 
 
 def _parts(count: int) -> str:

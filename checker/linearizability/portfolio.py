@@ -1,32 +1,36 @@
 """Chooses how one part is judged, and says what decided and why that may be trusted.
 
-In the order in which most parts are decided soonest:
+``STEPS`` is the one list of algorithms, in the order in which most parts are decided soonest:
 
-1. The search in Python for a while: importing numba costs more than most parts do.
-2. Is there an answer that nothing can lead to (``reachability``)? Where states are bounded.
-3. Where operations are open: the search in which they may take effect any number of times. It
+1. Zones, where a register is only read and written: no search at all.
+2. The order of the positions that a system returned, where it returned any.
+3. A search for a while: in Python, since importing numba costs more than most parts do, or
+   compiled where there is enough to judge.
+4. Is there an answer that nothing can lead to (``reachability``)? Where states are bounded.
+5. Where operations are open: the search in which they may take effect any number of times. It
    cannot drown in the ways to use them, and if even that has no order, none exists. An order found
    that way proves nothing.
-4. The exact search as long as the budget lasts, compiled where numba is installed.
+6. The exact search as long as the budget lasts, compiled where numba is installed.
 
-Verdicts do not depend on numba. Must never call ``valid`` what only a relaxed question allowed.
+A step answers with a ``Decision`` or leaves the part to the next one. Verdicts do not depend on
+numba. Must never call ``valid`` what only a relaxed question allowed.
 """
 
-from collections.abc import Container
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from checker.linearizability.algorithms import EXACT, REACHABLE, REPEATED
-from checker.linearizability.columns import PartColumns, columns_of
-from checker.linearizability.outcome import Ending, Outcome
-from checker.linearizability.parts import Part
-from checker.linearizability.problem import Problem
+from checker.linearizability.algorithms import EXACT, GUIDED, REACHABLE, REPEATED, ZONES
+from checker.linearizability.columns import NEVER
+from checker.linearizability.guided import order_by_positions
+from checker.linearizability.outcome import Outcome
+from checker.linearizability.part_source import PartSource
 from checker.linearizability.reachability import unreachable
 from checker.linearizability.search import Search
-from checker.models.model import Model
+from checker.linearizability.zones import judge_zones
 from checker.verdict import Verdict
 from contracts.budget import Budget
 
@@ -34,6 +38,9 @@ from contracts.budget import Budget
 #: asked; most histories without violation need one per operation.
 FIRST_TRY_CONFIGURATIONS_MAX = 5_000
 FIRST_TRY_PER_OPERATION = 2
+#: The same for the compiled search, which looks at a hundred times as many in a second.
+COMPILED_FIRST_TRY_CONFIGURATIONS_MAX = 50_000
+COMPILED_FIRST_TRY_PER_OPERATION = 4
 #: Operations of a part beyond which the compiled search is asked at once.
 FIRST_TRY_OPERATIONS_MAX: Final = 50_000
 #: Whether the compiled search may be used.
@@ -46,82 +53,165 @@ class Decision(msgspec.Struct, frozen=True):
     #: One of ``checker.linearizability.algorithms``.
     algorithm: str
     outcome: Outcome
-    problem: Problem
+    #: Whether the open operations could be used any number of times, see ``PartSource.repeated``.
+    repeated: bool = False
+    #: For answers that nothing leads to: the place of one.
+    place: int | None = None
+    #: For zones without an order: the values that contradict each other.
+    values: tuple[int, ...] = ()
 
 
 class Portfolio:
-    """Judges one part; ``decide`` it once."""
+    """Judges one part; ``decide`` it once.
 
-    def __init__(self, part: Part, model: Model, budget: Budget) -> None:
-        self._part = part
-        self._model = model
-        self._budget = budget
-        self._problem = Problem(part.operations, model)
+    Args:
+        source: the part.
+        budget: asked before the first step, after each that may take long, and by them.
+        compiled_first: ask the compiled search first, where there is one.
+    """
 
-    def decide(self) -> Decision:
-        """Ask one after the other until one knows."""
-        problem = self._problem
-        first = self._first_try()
-        if first.verdict is not Verdict.UNKNOWN or self._budget.exhausted() is not None:
-            return Decision(EXACT, first, problem)
-        if self._model.bounded_states:
-            refuted = self._unreachable(first)
-            if refuted is not None:
-                return Decision(REACHABLE, refuted, problem)
-            if problem.groups:
-                everything = range(len(self._part.operations))
-                repeated = Problem(self._part.operations, self._model, unlimited=everything)
-                outcome = self._search(repeated, everything)
-                if outcome.verdict is Verdict.INVALID:
-                    return Decision(REPEATED, outcome, repeated)
-        return Decision(EXACT, self._search(problem), problem)
-
-    def _first_try(self) -> Outcome:
-        count = len(self._part.operations)
-        limit = FIRST_TRY_CONFIGURATIONS_MAX + FIRST_TRY_PER_OPERATION * count
-        if COMPILED and count > FIRST_TRY_OPERATIONS_MAX:
-            return self._search(self._problem, configurations_max=limit)
-        return Search(self._problem, self._budget, limit).run()
-
-    def _unreachable(self, first: Outcome) -> Outcome | None:
-        """An outcome that names the operation whose answer nothing leads to, if there is one."""
-        problem = self._problem
-        columns = self._columns
-        place = unreachable(columns, problem.transitions, len(problem.calls), self._budget)
-        if place is None:
-            return None
-        rank = problem.place_by_rank.index(place)
-        furthest = tuple(end for end in first.dead_ends if end.rank == rank)
-        return msgspec.structs.replace(
-            first,
-            verdict=Verdict.INVALID,
-            reason=None,
-            dead_ends=furthest or (Ending(rank, None, ()),),
-            exhausted=False,
+    def __init__(self, source: PartSource, budget: Budget, *, compiled_first: bool = False) -> None:
+        self.source = source
+        self.budget = budget
+        self.compiled_first = COMPILED and (
+            compiled_first or len(source) > FIRST_TRY_OPERATIONS_MAX
         )
+        #: What the first search found out before it gave up.
+        self.first: Outcome | None = None
 
-    def _search(
-        self,
-        problem: Problem,
-        unlimited: Container[int] = frozenset(),
-        configurations_max: int | None = None,
-    ) -> Outcome:
+    def decide(self, steps: Sequence["Step"] | None = None) -> Decision:
+        """Ask one step after the other until one knows; all of them if none are named."""
+        reason = self.budget.exhausted()
+        for step in STEPS if steps is None else steps:
+            if reason is not None:
+                break
+            decision = step(self)
+            if decision is not None:
+                return decision
+            if self.first is not None:
+                reason = self.budget.exhausted()
+        unknown = self.first or _outcome(Verdict.UNKNOWN)
+        return Decision(EXACT, msgspec.structs.replace(unknown, reason=reason or unknown.reason))
+
+    def searched(self, *, repeated: bool = False, configurations_max: int | None = None) -> Outcome:
+        """What a search finds: compiled where that can be, else in Python.
+
+        Args:
+            repeated: see ``PartSource.repeated``.
+            configurations_max: see ``Search``.
+        """
+        source = self.source
         if COMPILED:
-            from checker.linearizability.compiled_search import (
-                CompiledModel,
-                CompiledSearch,
-                DoesNotFit,
-            )
+            from checker.linearizability.compiled_search import CompiledSearch, DoesNotFit
 
-            compiled = CompiledModel(self._model, problem.calls, problem.transitions)
+            unlimited = range(len(source) if repeated else 0)
             try:
                 return CompiledSearch(
-                    self._columns, compiled, self._budget, configurations_max, unlimited
+                    source.columns, source.compiled, self.budget, configurations_max, unlimited
                 ).run()
             except DoesNotFit:
                 pass
-        return Search(problem, self._budget, configurations_max).run()
+        problem = source.repeated if repeated else source.problem
+        return Search(problem, self.budget, configurations_max).run()
 
-    @cached_property
-    def _columns(self) -> PartColumns:
-        return columns_of(self._part.operations, self._problem.call_by_place)
+
+#: What a portfolio asks; None leaves the part to the next one.
+Step = Callable[[Portfolio], Decision | None]
+
+
+def by_zones(portfolio: Portfolio) -> Decision | None:
+    """A register whose written values are all different."""
+    columns = portfolio.source.register
+    verdict = None if columns is None else judge_zones(columns)
+    if verdict is None:
+        return None
+    outcome = _outcome(Verdict.VALID if verdict.valid else Verdict.INVALID)
+    return Decision(ZONES, outcome, values=verdict.values)
+
+
+def by_positions(portfolio: Portfolio) -> Decision | None:
+    """An order that the system itself told."""
+    source = portfolio.source
+    if not source.has_positions or order_by_positions(source.operations, source.model) is None:
+        return None
+    return Decision(GUIDED, _outcome(Verdict.VALID))
+
+
+def by_first_try(portfolio: Portfolio) -> Decision | None:
+    """A search that gives up where it would take long."""
+    source = portfolio.source
+    if portfolio.compiled_first:
+        per_operation = COMPILED_FIRST_TRY_PER_OPERATION * len(source)
+        limit = COMPILED_FIRST_TRY_CONFIGURATIONS_MAX + per_operation
+        first = portfolio.searched(configurations_max=limit)
+    else:
+        limit = FIRST_TRY_CONFIGURATIONS_MAX + FIRST_TRY_PER_OPERATION * len(source)
+        first = Search(source.problem, portfolio.budget, limit).run()
+    portfolio.first = first
+    return None if first.verdict is Verdict.UNKNOWN else Decision(EXACT, first)
+
+
+def by_reachability(portfolio: Portfolio) -> Decision | None:
+    """An answer that no sequence of calls leads to."""
+    source = portfolio.source
+    if not source.model.bounded_states:
+        return None
+    place = unreachable(source.columns, source.transitions, len(source.calls), portfolio.budget)
+    if place is None:
+        return None
+    first = portfolio.first or _outcome(Verdict.UNKNOWN)
+    refuted = msgspec.structs.replace(first, verdict=Verdict.INVALID, reason=None, exhausted=False)
+    return Decision(REACHABLE, refuted, place=place)
+
+
+def by_repetition(portfolio: Portfolio) -> Decision | None:
+    """No order even if open operations take effect as often as they like."""
+    source = portfolio.source
+    if not source.model.bounded_states or not _has_open_that_matter(source):
+        return None
+    outcome = portfolio.searched(repeated=True)
+    if outcome.verdict is not Verdict.INVALID:
+        return None
+    return Decision(REPEATED, outcome, repeated=True)
+
+
+def by_search(portfolio: Portfolio) -> Decision:
+    """As long as the budget lasts."""
+    return Decision(EXACT, portfolio.searched())
+
+
+STEPS: Final[tuple[Step, ...]] = (
+    by_zones,
+    by_positions,
+    by_first_try,
+    by_reachability,
+    by_repetition,
+    by_search,
+)
+#: Those that look at one configuration after the other.
+SEARCHES: Final = STEPS[2:]
+#: Those that never take long.
+QUICK_STEPS: Final = STEPS[:3]
+
+
+def _has_open_that_matter(source: PartSource) -> bool:
+    """Whether an operation without answer can have enabled what was answered."""
+    columns, calls = source.columns, source.calls
+    is_open = columns.ends == NEVER
+    numbers: list[int] = np.unique(columns.calls[is_open]).tolist()
+    answered: list[int] = np.unique(columns.calls[~is_open]).tolist()
+    open_calls = {calls[number] for number in numbers}
+    known = {calls[number] for number in answered}
+    return bool(open_calls - source.model.droppable(open_calls, known))
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    """What a step found that looked at no configuration."""
+    return Outcome(
+        verdict=verdict,
+        reason=None,
+        configurations=0,
+        remembered=0,
+        decisions=None,
+        dead_ends=(),
+    )

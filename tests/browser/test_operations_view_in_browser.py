@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from harness.bare_history import judge_history
-from harness.checking import Limits
 from harness.judge import judge
+from harness.limits import Limits
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.synthetic_runs import write_run
 

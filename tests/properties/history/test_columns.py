@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.columns import OperationColumns, columns_of, read_columns
+from history.column_reader import read_columns
+from history.columns import OperationColumns, columns_of
 from history.errors import HistoryError
 from history.importers import load
 from history.operations_table import write_operations
@@ -19,16 +20,9 @@ from history.records import Event, PairedOperation
 from tests.properties.history.histories import histories
 from tests.properties.history.test_formats import written
 
-#: What columns leave out.
-LEFT_OUT: dict[str, Any] = {"node": None, "error": None, "position": None, "final": False}
-
 
 def shown(columns: OperationColumns) -> list[PairedOperation]:
-    return [columns.operation(place) for place in range(len(columns))]
-
-
-def without_words(operations: list[PairedOperation]) -> list[PairedOperation]:
-    return [msgspec.structs.replace(operation, **LEFT_OUT) for operation in operations]
+    return columns.operations()
 
 
 def lines(events: list[Event]) -> bytes:
@@ -41,7 +35,7 @@ def test_lines_become_the_columns_of_their_operations(events: list[Event], packe
     with written(gzip.compress(content) if packed else content) as path:
         columns = read_columns(path)
     assert columns is not None
-    assert shown(columns) == without_words(pair(events))
+    assert shown(columns) == pair(events)
 
 
 @given(histories())
@@ -50,7 +44,7 @@ def test_tables_become_the_columns_of_their_operations(events: list[Event]) -> N
         write_operations(path, pair(events))
         columns = read_columns(path)
     assert columns is not None
-    assert shown(columns) == without_words(pair(events))
+    assert shown(columns) == pair(events)
 
 
 @given(histories())
@@ -78,7 +72,7 @@ def test_what_is_not_whole_is_left_to_the_readers_that_tell_faults(
             assert columns is None
             return
     if columns is not None:
-        assert shown(columns) == without_words(operations)
+        assert shown(columns) == operations
 
 
 @pytest.mark.parametrize(
@@ -98,12 +92,25 @@ def test_what_is_not_plain_is_left_to_the_other_readers(tmp_path: Path, content:
     assert read_columns(path) is None
 
 
-def test_equal_values_have_one_code_and_lists_are_no_other_value(tmp_path: Path) -> None:
+def test_values_that_nobody_can_tell_apart_have_one_code() -> None:
     values: list[Any] = [[1, 2], [1, 2], "a", None, {"a": [1]}, {"a": [1]}, [1, 2, True]]
+    values += [1, True, 1.0, [1, 2, 1], 0, False, "[1, 2]"]
     operations = [
         PairedOperation(n, n, "write", None, value, value, "ok", n, n + 1)
         for n, value in enumerate(values)
     ]
     columns = columns_of(operations)
-    assert columns.arguments.tolist() == [0, 0, 1, 2, 3, 3, 4]
+    assert columns.arguments.tolist() == [1, 1, 2, 0, 3, 3, 4, *range(5, 12)]
     assert columns.results.tolist() == columns.arguments.tolist()
+    assert repr(columns.operations()) == repr(operations)
+    assert not columns.flat
+
+
+@given(histories(), st.data())
+def test_what_is_taken_is_the_same_operations(events: list[Event], data: st.DataObject) -> None:
+    columns = columns_of(pair(events))
+    places = data.draw(st.lists(st.integers(0, len(columns) - 1))) if len(columns) else []
+    taken = columns.taken(np.array(places, dtype=np.int64))
+    whole = shown(columns)
+    assert shown(taken) == [whole[place] for place in places]
+    assert len(taken.values) <= 1 + 2 * len(places)

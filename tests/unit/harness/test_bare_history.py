@@ -9,7 +9,7 @@ from rich.console import Console
 
 from contracts.errors import UsageError
 from harness.bare_history import judge_history
-from harness.checking import Limits
+from harness.limits import Limits
 from harness.results import leading_sentence
 from harness.summary import show, to_markdown
 

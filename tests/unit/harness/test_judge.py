@@ -17,6 +17,7 @@ from checker.evidence import Evidence
 from checker.verdict import Verdict
 from contracts.errors import UsageError
 from harness import analysis_process, checking, judge, results
+from harness.limits import Limits
 from harness.results import Results
 from harness.waiting import Waiting
 from history.plan import decode_plan, encode_plan
@@ -140,7 +141,7 @@ def test_one_crashed_part_leaves_the_other_parts_judged(
         return msgspec.structs.replace(job, parts=(broken, *job.parts[1:]))
 
     monkeypatch.setattr(checking, "_prepare", break_the_largest)
-    limits = checking.Limits(30, 1024, 2)
+    limits = Limits(30, 1024, 2)
     (found,) = checking.check_all(["linearizability:cas-register"], evidence, limits)
     assert found.figures["parts-unknown"] == 1
     assert found.verdict is Verdict.INVALID

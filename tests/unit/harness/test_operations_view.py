@@ -10,7 +10,7 @@ import pytest
 from checker.verdict import CheckResult, Verdict
 from contracts.errors import UsageError
 from harness.bare_history import judge_history
-from harness.checking import Limits
+from harness.limits import Limits
 from harness.report.chart_data import Band, ShownReign
 from harness.report.operations_view import (
     OPERATIONS_MAX,

@@ -9,9 +9,9 @@ from checker.verdict import CheckResult, Verdict
 from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.scenario import Moment, SimulatedFault
-from harness.checking import Limits
 from harness.evidence_loader import load_run
 from harness.judge import _judge_record
+from harness.limits import Limits
 from harness.manifest import damage, write_manifest
 from harness.report.message_timeline_section import why_no_timeline
 from harness.results import Results

@@ -1,0 +1,126 @@
+"""Operations that say the same to a model, told apart by the codes of their columns.
+
+A history of a million operations has few distinct ones where it has few values: the model is asked
+about each once, in the form of one operation that stands for all of them. Who asked, and when, is
+left out of account: only models that do not look at that may be asked, see ``reads_columns``.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from checker.linearizability.kernel_layout import Integers
+from checker.linearizability.transitions import Transitions
+from checker.models.model import Call, KeyedModel, Model, call_of
+from history.columns import OK, UNKNOWN, OperationColumns
+
+if TYPE_CHECKING:
+    from checker.linearizability.compiled_search import CompiledModel
+
+#: Questions that a model of one's own may answer by whatever an operation holds; ours do not.
+_HOOKS: Final = ("partition", "answer_of", "problem_with")
+_OURS: Final = "checker.models."
+#: Distinct combinations up to which they are told apart by a table instead of by sorting.
+_TABLE_MAX: Final = 1 << 22
+_NUMBERS_MAX: Final = 1 << 62
+
+
+class Distinct(NamedTuple):
+    """Operations that are alike."""
+
+    #: By operation, the number of those that it is like.
+    numbers: Integers
+    #: By number, the place of one of them.
+    places: Integers
+
+
+def reads_columns(model: Model) -> bool:
+    """Whether what a model says of an operation follows from its kind, key, values and outcome."""
+    return all(getattr(type(model), hook).__module__.startswith(_OURS) for hook in _HOOKS)
+
+
+def is_split_by_key(model: Model) -> bool:
+    """Whether a part is what was done to one key."""
+    return isinstance(model, KeyedModel)
+
+
+def distinct(columns: OperationColumns, *, with_keys: bool) -> Distinct | None:
+    """Operations that are alike in outcome, kind, argument and result, and in key if asked for.
+
+    None where there are more combinations than can be counted.
+    """
+    known = columns.outcomes == OK
+    fields = [
+        columns.outcomes,
+        columns.kinds,
+        columns.arguments,
+        np.where(known, columns.results, UNKNOWN),
+    ]
+    if with_keys:
+        fields.append(columns.keys)
+    packed = np.zeros(len(columns), dtype=np.int64)
+    total = 1
+    for field in fields:
+        size = int(field.max(initial=0)) + 2
+        total *= size
+        if total >= _NUMBERS_MAX:
+            return None
+        packed = packed * size + (field.astype(np.int64) + 1)
+    if total <= _TABLE_MAX:
+        place = np.full(total, -1, dtype=np.int64)
+        place[packed] = np.arange(len(packed))
+        met = place >= 0
+        return Distinct((np.cumsum(met) - 1)[packed], place[met])
+    _, places, numbers = np.unique(packed, return_index=True, return_inverse=True)
+    return Distinct(numbers.astype(np.int64), places)
+
+
+class NumberedCalls:
+    """Calls of a history by number; made when the first part is searched.
+
+    Args:
+        columns: the history, without failed operations.
+        model: see ``reads_columns``.
+    """
+
+    def __init__(self, columns: OperationColumns, model: Model) -> None:
+        self._columns = columns
+        self._model = model
+
+    @property
+    def numbers(self) -> Integers:
+        """By operation, the number of its call."""
+        return self._numbered[0]
+
+    @property
+    def calls(self) -> list[Call]:
+        """By number."""
+        return self._numbered[1]
+
+    @cached_property
+    def transitions(self) -> Transitions:
+        """The model's steps by number."""
+        return Transitions(self._model, self.calls)
+
+    @cached_property
+    def compiled(self) -> "CompiledModel":
+        """The same as arrays."""
+        from checker.linearizability.compiled_search import CompiledModel
+
+        return CompiledModel(self._model, self.calls, self.transitions)
+
+    @cached_property
+    def _numbered(self) -> tuple[Integers, list[Call]]:
+        columns, model = self._columns, self._model
+        alike = distinct(columns, with_keys=not is_split_by_key(model))
+        if alike is None:
+            places = np.arange(len(columns))
+            alike = Distinct(places, places)
+        numbers: dict[Call, int] = {}
+        # What differs as JSON may be one value to the model.
+        table = [
+            numbers.setdefault(call_of(columns.operation(place), model), len(numbers))
+            for place in alike.places.tolist()
+        ]
+        return np.array(table, dtype=np.int64)[alike.numbers], list(numbers)

@@ -1,0 +1,217 @@
+"""One part of a history, in whatever form a step of the portfolio wants it.
+
+A part comes as operations, to be explained too, or as columns of a long history, for a verdict
+alone. Either form is made of the other only when a step asks for it. Must never judge.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from checker.linearizability.column_calls import NumberedCalls
+from checker.linearizability.columns import NEVER, PartColumns
+from checker.linearizability.columns import columns_of as part_columns_of
+from checker.linearizability.kernel_layout import Integers
+from checker.linearizability.part_registers import register_columns
+from checker.linearizability.parts import Part
+from checker.linearizability.problem import Problem
+from checker.linearizability.transitions import Transitions
+from checker.linearizability.zones import INITIAL, RegisterColumns
+from checker.models.model import Call, Model, freeze
+from history.columns import NOTHING, OK, OperationColumns
+from history.records import PairedOperation
+
+if TYPE_CHECKING:
+    from checker.linearizability.compiled_search import CompiledModel
+
+
+class ObjectSource:
+    """A part that is there as operations."""
+
+    def __init__(self, part: Part, model: Model) -> None:
+        self.model = model
+        self.operations = part.operations
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the system told where it placed an operation."""
+        return any(operation.position is not None for operation in self.operations)
+
+    @property
+    def register(self) -> RegisterColumns | None:
+        """Reads and writes of one register; None for any other part."""
+        return register_columns(self.operations, self.model)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What the search in Python works on."""
+        return Problem(self.operations, self.model)
+
+    @cached_property
+    def repeated(self) -> Problem:
+        """The same where open operations may take effect any number of times."""
+        return _repeated(self.problem, self.model)
+
+    @cached_property
+    def columns(self) -> PartColumns:
+        """What the compiled search works on."""
+        return part_columns_of(self.operations, self.problem.call_by_place)
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that ``columns`` numbers."""
+        return self.problem.calls
+
+    @property
+    def transitions(self) -> Transitions:
+        """Steps by the numbers of ``columns``."""
+        return self.problem.transitions
+
+    @cached_property
+    def compiled(self) -> "CompiledModel":
+        """The same as arrays."""
+        from checker.linearizability.compiled_search import CompiledModel
+
+        return CompiledModel(self.model, self.calls, self.transitions)
+
+
+class ColumnSource:
+    """A part of a history that is there as columns.
+
+    Args:
+        history: the columns of all parts.
+        places: the part's operations, by start, equal ones by index; none of them failed.
+        numbered: the calls of the whole history, shared by its parts.
+        model: what the part is judged by.
+    """
+
+    def __init__(
+        self,
+        history: OperationColumns,
+        places: Integers | slice,
+        numbered: NumberedCalls,
+        model: Model,
+    ) -> None:
+        self.model = model
+        self._history = history
+        self._places = places
+        self._numbered = numbered
+
+    def __len__(self) -> int:
+        return len(self._history.starts[self._places])
+
+    @cached_property
+    def operations(self) -> Sequence[PairedOperation]:
+        """Made of the columns."""
+        places = np.arange(len(self._history))[self._places]
+        return [self._history.operation(place) for place in places.tolist()]
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the system told where it placed an operation."""
+        positions = self._history.positions
+        return positions is not None and bool(positions.known[self._places].any())
+
+    @property
+    def register(self) -> RegisterColumns | None:
+        """Reads and writes of one register; None for any other part."""
+        if self.model.register_functions is None:
+            return None
+        history, places = self._history, self._places
+        read, write = (
+            history.kind_names.index(f) if f in history.kind_names else -1
+            for f in self.model.register_functions
+        )
+        kinds = history.kinds[places]
+        is_write = kinds == write
+        if not (is_write | (kinds == read)).all():
+            return None
+        codes = np.where(is_write, history.arguments[places], history.results[places])
+        return RegisterColumns(
+            history.starts[places],
+            self._ends,
+            _numbered_from_0(history.processes[places]),
+            is_write,
+            self._values(codes.astype(np.int64)),
+        )
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What the search in Python works on."""
+        return Problem(self.operations, self.model)
+
+    @cached_property
+    def repeated(self) -> Problem:
+        """The same where open operations may take effect any number of times."""
+        return _repeated(self.problem, self.model)
+
+    @cached_property
+    def columns(self) -> PartColumns:
+        """What the compiled search works on."""
+        history, places = self._history, self._places
+        return PartColumns(
+            history.starts[places],
+            self._ends,
+            history.processes[places],
+            self._numbered.numbers[places],
+        )
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that ``columns`` numbers."""
+        return self._numbered.calls
+
+    @property
+    def transitions(self) -> Transitions:
+        """Steps by the numbers of ``columns``."""
+        return self._numbered.transitions
+
+    @property
+    def compiled(self) -> "CompiledModel":
+        """The same as arrays."""
+        return self._numbered.compiled
+
+    @property
+    def _ends(self) -> Integers:
+        history, places = self._history, self._places
+        return np.where(history.outcomes[places] == OK, history.ends[places], NEVER)
+
+    def _values(self, codes: Integers) -> Integers:
+        """Values as the zone method numbers them; those of reads without answer mean nothing."""
+        history = self._history
+        nothing = freeze(self.model.initial)
+        if history.flat and nothing is None:
+            # Values that are equal have one code, and None has the first.
+            return np.where(codes == NOTHING, INITIAL, codes - 1)
+        numbers: dict[object, int] = {nothing: INITIAL}
+        table = [
+            # The models take no value for the initial one.
+            numbers.setdefault(nothing if frozen is None else frozen, len(numbers) - 1)
+            for frozen in map(freeze, history.values)
+        ]
+        return np.array(table, dtype=np.int64)[codes]
+
+
+#: What the steps of the portfolio ask: ``ok`` and ``info`` operations by start.
+PartSource: TypeAlias = ObjectSource | ColumnSource
+
+
+def _repeated(problem: Problem, model: Model) -> Problem:
+    operations = problem.operations
+    repeated = Problem(operations, model, unlimited=range(len(operations)))
+    # Calls have the same numbers; so shall states, whichever search meets them.
+    repeated.transitions = problem.transitions
+    return repeated
+
+
+def _numbered_from_0(processes: Integers) -> Integers:
+    """Numbers of processes that may be any; those of few stay as they are."""
+    low, high = int(processes.min(initial=0)), int(processes.max(initial=0))
+    if low >= 0 and high <= len(processes):
+        return processes
+    return np.unique(processes, return_inverse=True)[1].astype(np.int64)

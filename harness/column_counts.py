@@ -1,0 +1,60 @@
+"""The figures of ``harness.timeline`` for a history that is there as columns."""
+
+from collections import Counter
+
+import numpy as np
+
+from checker.evidence import cas_succeeded
+from harness.results import OutcomeCounts
+from harness.timeline import UNNAMED_ERROR
+from history.columns import OK, OUTCOMES, OperationColumns
+
+
+def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
+    """Operation kind to how many ended how; see ``harness.timeline.outcome_counts``."""
+    counted: dict[str, Counter[str]] = {}
+    errors: dict[tuple[str, str], Counter[str]] = {}
+    packed = columns.kinds.astype(np.int64) * len(OUTCOMES) + columns.outcomes
+    packed = packed * len(columns.error_names) + columns.errors
+    codes, first, counts = np.unique(packed, return_index=True, return_counts=True)
+    # In the order in which they were first met, which decides between equal counts.
+    for at in np.argsort(first).tolist():
+        rest, error = divmod(int(codes[at]), len(columns.error_names))
+        kind, outcome = divmod(rest, len(OUTCOMES))
+        f, count = columns.kind_names[kind], int(counts[at])
+        counted.setdefault(f, Counter())[OUTCOMES[outcome]] += count
+        if outcome != OK:
+            by_error = errors.setdefault((f, OUTCOMES[outcome]), Counter())
+            by_error[columns.error_names[error] or UNNAMED_ERROR] += count
+    if "cas" in counted:
+        counted["cas"]["refused"] = _refused(columns)
+    return {
+        kind: OutcomeCounts(
+            ok=outcomes["ok"],
+            fail=outcomes["fail"],
+            info=outcomes["info"],
+            refused=outcomes["refused"],
+            fail_by_error=dict(errors.get((kind, "fail"), Counter()).most_common()),
+            info_by_error=dict(errors.get((kind, "info"), Counter()).most_common()),
+        )
+        for kind, outcomes in sorted(counted.items())
+    }
+
+
+def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
+    """Epochs in which the system placed acknowledged operations, where it says so, ascending."""
+    positions = columns.positions
+    if positions is None:
+        return ()
+    epochs: list[int] = np.unique(
+        positions.epochs[positions.known & (columns.outcomes == OK)]
+    ).tolist()
+    return tuple(epochs)
+
+
+def _refused(columns: OperationColumns) -> int:
+    """Compare-and-sets that saw another value."""
+    cas = columns.kinds == columns.kind_names.index("cas")
+    results = np.bincount(columns.results[cas & (columns.outcomes == OK)])
+    met: list[int] = np.flatnonzero(results).tolist()
+    return sum(int(results[code]) for code in met if not cas_succeeded(columns.values[code]))
