@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from checker.registry import history_checker
+from checker.registry import history_checker, linearizability_model
 from checker.verdict import CheckResult, Verdict
 from harness.bare_judging import judge_as_columns, judge_as_operations, sense_of
 from harness.bare_report import refuse_unwritable, with_report
@@ -42,7 +42,9 @@ def judge_history(
     """Judge a bare history.
 
     Where broken lines are left out, nothing is proven: the verdict is ``unknown``, and the
-    provisional one, of what is left, stands beside it.
+    provisional one, of what is left, stands beside it. So it is where the file ends in the middle
+    of a line, but for operations that have no order: a beginning without one has none whatever
+    came after it.
 
     Args:
         path: the history's file.
@@ -77,6 +79,10 @@ def judge_history(
     if judged.loaded is not None and judged.loaded.broken_count:
         checked.append(_left_out(judged.loaded, provisional))
         verdict = Verdict.UNKNOWN
+    elif judged.loaded is not None and judged.loaded.torn_bytes is not None:
+        checked.append(_torn(judged.loaded.torn_bytes, provisional))
+        is_proof = provisional is Verdict.INVALID and linearizability_model(name) is not None
+        verdict = provisional if is_proof else Verdict.UNKNOWN
     vacuous = () if judged.operations else ("The history has no operation.",)
     interrupted = give_up() is not None
     results = Results(
@@ -100,22 +106,27 @@ def judge_history(
         longest_unavailability_ms=None,
         run_folder=str(path),
         reproduce=_reproduce(path, model, history_format, skip_broken=skip_broken),
-        problems=_problems(judged.loaded),
+        problems=() if judged.loaded is None else judged.loaded.notes,
         interrupted=interrupted,
         bare_history=True,
-        provisional=provisional if len(checked) > 1 else None,
+        provisional=None if len(checked) == 1 or verdict is Verdict.INVALID else provisional,
     )
     if report is None or judged.loaded is None:
         return results
     return with_report(results, judged.loaded.operations, report)
 
 
-def _problems(loaded: LoadedHistory | None) -> tuple[str, ...]:
-    if loaded is None:
-        return ()
-    if loaded.torn_bytes is None:
-        return loaded.notes
-    return (*loaded.notes, f"{loaded.torn_bytes} bytes of a torn last line left out.")
+def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
+    """What it means that the file ends in the middle of a line."""
+    return CheckResult(
+        checker=RECORD_CHECKER,
+        verdict=Verdict.UNKNOWN,
+        reason=(
+            f"The file ends in the middle of a line: {torn_bytes} bytes were left out, and "
+            f"whatever came after them is missing too. What is there is {provisional.value}."
+        ),
+        figures={"torn-bytes": torn_bytes},
+    )
 
 
 def _left_out(loaded: LoadedHistory, provisional: Verdict) -> CheckResult:

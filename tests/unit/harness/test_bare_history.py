@@ -125,3 +125,33 @@ def test_where_lines_are_left_out_the_verdict_is_unknown_and_a_provisional_one_i
         f"1 broken line or event was left out, so nothing is proven; what is left is {provisional}."
     )
     assert found.reproduce.endswith("--skip-broken")
+
+
+@pytest.mark.parametrize(
+    ("model", "read", "verdict", "provisional"),
+    [
+        ("cas-register", 1, "unknown", "valid"),
+        ("cas-register", 2, "invalid", None),
+        ("sessions", 1, "unknown", "valid"),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1 << 60])
+def test_a_file_that_ends_in_the_middle_of_a_line_proves_violations_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    read: int,
+    verdict: str,
+    provisional: str | None,
+    size: int,
+) -> None:
+    monkeypatch.setattr("harness.bare_judging.COLUMNS_FROM_BYTES", size)
+    history = bare_history(tmp_path / "h.jsonl", read)
+    history.write_text(history.read_text() + '{"process": 1, "ty')
+    for skip_broken in (False, True):
+        found = judge_history(history, model, None, LIMITS, skip_broken=skip_broken)
+        assert (found.verdict.value, found.provisional) == (verdict, provisional)
+        assert found.exit_code == (1 if verdict == "invalid" else 2)
+        record = found.checkers[-1]
+        assert (record.checker, record.figures) == ("record", {"torn-bytes": 18})
+        assert "The file ends in the middle of a line: 18 bytes were left out" in record.reason
