@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from history.records import PairedOperation
+from history.records import EventType, PairedOperation
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -24,6 +24,8 @@ NEVER: Final = np.iinfo(np.int64).max
 UNKNOWN: Final = -1
 #: Outcomes by their number in a column.
 OUTCOMES: Final = ("ok", "fail", "info")
+#: Types of events by their number in a column.
+EVENT_TYPES: Final[tuple[EventType, ...]] = (*OUTCOMES, "invoke")
 OK, FAIL, INFO = range(len(OUTCOMES))
 INVOKE: Final = len(OUTCOMES)
 NUMBER_BY_TYPE: Final = {"ok": OK, "fail": FAIL, "info": INFO, "invoke": INVOKE}
@@ -163,6 +165,12 @@ class Numbering:
         if _PLAIN.issuperset(map(type, things)):
             return [number(thing, len(numbers)) for thing in things]
         return [self.of(thing) for thing in things]
+
+    def codes_of_texts(self, texts: Iterable[bytes]) -> list[int]:
+        """The number of each."""
+        numbers = self._numbers
+        number = numbers.setdefault
+        return [number(text, len(numbers)) for text in texts]
 
     def of(self, thing: Any) -> int:
         """The number of one thing."""

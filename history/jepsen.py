@@ -49,7 +49,7 @@ def edn_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
     Raises:
         HistoryError: see ``log_operations``.
     """
-    return _operations(file, broken, _edn_operation)
+    return _operations(file, broken, edn_operation)
 
 
 def kv_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
@@ -95,11 +95,16 @@ def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
         type=type_,
         f=match["f"],
         value=value,
-        error=None if error is None else _error_name(error),
+        error=None if error is None else error_name(error),
     )
 
 
-def _edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
+def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
+    """The operation of one line; None for blanks, comments and other processes than clients.
+
+    Raises:
+        EdnError: the line is broken.
+    """
     if line.number == 1:
         text = text.removeprefix("[")  # a history kept as one vector, one operation a line
     text = text.removesuffix("]") if text.endswith("}]") else text
@@ -126,13 +131,13 @@ def _edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
         f=operation["f"],
         value=operation.get("value"),
         key=operation.get("key"),
-        error=None if error is None else _error_name(error),
+        error=None if error is None else error_name(error),
         time=None if operation.get("time") is None else _whole_number(operation["time"], "time"),
     )
 
 
 def _kv_operation(line: NumberedLine, text: str) -> RawOperation | None:
-    operation = _edn_operation(line, text)
+    operation = edn_operation(line, text)
     if operation is None:
         return None
     if operation.f not in KV_FUNCTIONS:
@@ -159,8 +164,8 @@ def _whole_number(value: object, name: str) -> int:
     return value
 
 
-def _error_name(error: object) -> str:
-    """Jepsen's errors are keywords, or vectors that begin with one."""
+def error_name(error: object) -> str:
+    """The name of an error: Jepsen's errors are keywords, or vectors that begin with one."""
     if isinstance(error, list) and error:
         return str(cast("list[object]", error)[0])
     return str(cast("object", error))

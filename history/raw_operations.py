@@ -21,7 +21,7 @@ _REFUSALS = frozenset(
     {"precondition-failed", "did-not-succeed", "value-mismatch", "cas-failed", "not-equal"}
 )
 #: Names in the files of others for what we call by another.
-_FUNCTIONS = {"compare-and-set": "cas"}
+FUNCTIONS = {"compare-and-set": "cas"}
 #: Parts of ``[key value]`` and of ``[expected new]``.
 _PAIR = 2
 
@@ -48,7 +48,7 @@ def has_independent_keys(raw: Sequence[RawOperation]) -> bool:
     """
     found = False
     for operation in raw:
-        f = _FUNCTIONS.get(operation.f, operation.f)
+        f = FUNCTIONS.get(operation.f, operation.f)
         if operation.type != "invoke" or f not in ("read", "cas"):
             continue
         if operation.key is not None:
@@ -75,7 +75,7 @@ def to_events(raw: Iterable[RawOperation], broken: BrokenLines) -> Iterator[Even
             problem = "only some of the operations have a time"
             broken.add(operation.line, operation.byte_offset, problem)
             continue
-        f = _FUNCTIONS.get(operation.f, operation.f)
+        f = FUNCTIONS.get(operation.f, operation.f)
         outcome, key, value = operation.type, operation.key, operation.value
         if independent:
             pair = _pair(value)
@@ -92,7 +92,7 @@ def to_events(raw: Iterable[RawOperation], broken: BrokenLines) -> Iterator[Even
             argument[operation.process] = (key, value)
         elif f == "cas":
             asked = argument.get(operation.process, (None, None))[1]
-            outcome, value = _judge_cas(operation, value, asked)
+            outcome, value = judge_cas(operation, value, asked)
         yield Event(
             index=index,
             time=index if operation.time is None else operation.time,
@@ -112,7 +112,7 @@ def _pair(value: object) -> list[Any] | None:
     return several if len(several) == _PAIR else None
 
 
-def _judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventType, Any]:
+def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventType, Any]:
     """Outcome and ``[expected, new, succeeded]`` of a completed compare-and-set."""
     pair = _pair(argument)
     if pair is None:

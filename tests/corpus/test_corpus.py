@@ -12,6 +12,7 @@ from checker.models.register import CasRegister
 from checker.models.registry import MODELS as MODELS_BY_NAME
 from checker.verdict import Verdict
 from contracts.budget import Unlimited
+from history.column_reader import read_columns
 from history.formats import FORMATS
 from history.importers import load
 
@@ -123,3 +124,14 @@ def test_a_wrong_model_is_told_apart(
         for name, expected in OWN_VERDICTS.items()
         if expected["model"] == "cas-register"
     )
+
+
+def test_columns_of_the_histories_are_their_operations() -> None:
+    read = 0
+    for case in cases():
+        path: Any = case.values[0]
+        columns = read_columns(path)
+        if columns is not None:
+            read += 1
+            assert columns.operations() == load(path).operations, path
+    assert read > len([path for path in RECORDED_VERDICTS if path.endswith(".txt")])

@@ -1,0 +1,125 @@
+"""Columns of events, and the operations that they are; see ``history.columns``.
+
+Must never guess.
+"""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from history.columns import (
+    INFO,
+    INVOKE,
+    NEVER,
+    NEVER_COMPLETED,
+    NOTHING,
+    OK,
+    UNKNOWN,
+    Codes,
+    Integers,
+    Numbering,
+    OperationColumns,
+    Positions,
+)
+
+
+class EventColumns(msgspec.Struct, frozen=True):
+    """Events in the order of their file; equal columns have equal lengths."""
+
+    index: Integers
+    #: Nanoseconds.
+    time: Integers
+    process: Integers
+    #: ``INVOKE``, or a place in ``history.columns.OUTCOMES``.
+    type: NDArray[np.int8]
+    #: Numbers of ``kinds``, ``keys``, ``values``, ``nodes`` and ``errors``.
+    kind: Codes
+    key: Codes
+    value: Codes
+    node: Codes
+    error: Codes
+    final: NDArray[np.bool_]
+    kinds: Numbering
+    keys: Numbering
+    nodes: Numbering
+    errors: Numbering
+    values: Numbering
+    positions: Positions | None = None
+
+
+def paired_columns(events: EventColumns) -> OperationColumns | None:
+    """Operations of events; None where they break the rules of a history."""
+    index, time, process = events.index, events.time, events.process
+    type_, kind, key, value = events.type, events.kind, events.key, events.value
+    node, error, final = events.node, events.error, events.final
+    if len(index) == 0 or index[0] < 0 or np.any(index[1:] <= index[:-1]):
+        return None
+    # Each process's events beside each other, in their order.
+    order = np.argsort(process, kind="stable")
+    same = process[order][1:] == process[order][:-1]
+    earlier, later = order[:-1], order[1:]
+    invoked = type_ == INVOKE
+    follows = np.zeros(len(index), dtype=bool)
+    follows[later] = same
+    # Before an invocation stands nothing, or an answer that leaves the process alive.
+    unfit = invoked[later] & same & ((type_[earlier] == INVOKE) | (type_[earlier] == INFO))
+    # Before a completion stands its invocation.
+    completes = ~invoked[later] & same & invoked[earlier]
+    if np.any(unfit) or np.count_nonzero(completes) != np.count_nonzero(~invoked):
+        return None
+    asked, answered = earlier[completes], later[completes]
+    other = (key[answered] != key[asked]) & (key[answered] != NOTHING)
+    if np.any((kind[answered] != kind[asked]) | other | (time[answered] < time[asked])):
+        return None
+    outcomes = np.full(len(index), INFO, dtype=np.int8)
+    ends = np.full(len(index), NEVER, dtype=np.int64)
+    results = np.full(len(index), UNKNOWN, dtype=np.int32)
+    outcomes[asked] = type_[answered]
+    errors = np.full(len(index), events.errors.of(NEVER_COMPLETED), dtype=np.int32)
+    errors[asked] = error[answered]
+    # Who answered is who was asked, unless the answer says otherwise.
+    nodes, finals = node.copy(), final.copy()
+    nodes[asked] = np.where(node[answered] == NOTHING, node[asked], node[answered])
+    finals[asked] |= final[answered]
+    known = type_[answered] != INFO
+    ends[asked[known]] = time[answered[known]]
+    succeeded = type_[answered] == OK
+    results[asked[succeeded]] = value[answered[succeeded]]
+    return OperationColumns(
+        indexes=index[invoked],
+        processes=process[invoked],
+        starts=time[invoked],
+        ends=ends[invoked],
+        outcomes=outcomes[invoked],
+        kinds=kind[invoked],
+        keys=key[invoked],
+        nodes=nodes[invoked],
+        errors=errors[invoked],
+        arguments=value[invoked],
+        results=results[invoked],
+        kind_names=events.kinds.things,
+        key_names=events.keys.things,
+        node_names=events.nodes.things,
+        error_names=events.errors.things,
+        values=events.values.things,
+        flat=events.values.flat,
+        finals=finals[invoked],
+        positions=_placed(events.positions, asked, answered, invoked),
+    )
+
+
+def _placed(
+    events: Positions | None, asked: Any, answered: Any, invoked: NDArray[np.bool_]
+) -> Positions | None:
+    """An operation's position is that of its completion."""
+    if events is None or not events.known[answered].any():
+        return None
+
+    def moved(column: NDArray[Any]) -> NDArray[Any]:
+        whole = np.zeros_like(column)
+        whole[asked] = column[answered]
+        return whole[invoked]
+
+    return Positions(moved(events.known), moved(events.epochs), moved(events.offsets))
