@@ -174,9 +174,16 @@ CASES: Final[tuple[Case, ...]] = (
         "1,000 keys, 10 clients, 1,000,000 ops",
         "faster on one core",
         _O(1_000_000, 10, keys=1_000),
+        end_to_end=True,
         long=True,
     ),
-    Case("keys-100k", "100 keys, 10 clients, 100,000 ops", "", _O(100_000, 10, keys=100)),
+    Case(
+        "keys-100k",
+        "100 keys, 10 clients, 100,000 ops",
+        "",
+        _O(100_000, 10, keys=100),
+        end_to_end=True,
+    ),
 )
 
 

@@ -19,6 +19,7 @@ from bench.own_register import OwnRegister
 from checker.linearizability.check import check_part
 from checker.linearizability.column_history import judge_columns
 from checker.linearizability.parts import split
+from checker.linearizability.portfolio import COMPILED
 from checker.models.registry import add_own, model_named
 from checker.verdict import merge
 
@@ -63,9 +64,10 @@ def judge(history: HistoryColumns, model: str, options: argparse.Namespace) -> d
 
 
 def _from_columns(history: Any, model: str, budget: CpuBudget) -> dict[str, Any]:
-    parts = list(judge_columns(history, model_named(model), budget))
+    parts = list(judge_columns(history, model_named(model), budget, compiled_first=COMPILED))
     return {
         "verdict": merge(part.verdict for part in parts),
+        "algorithms": sorted({part.algorithm for part in parts}),
         "configurations": sum(part.configurations for part in parts),
     }
 

@@ -3,7 +3,9 @@
 Generates the histories of issue 7's table (``bench.checker_cases``), gives the same columns to
 Porcupine and to ours, one after the other in one run, and prints for each row the CPU seconds of
 the kernels (median and greatest of the seeds), the peak of memory, the share decided within the
-row's limit of CPU seconds, and from JSON lines to the verdict in columns of its own.
+row's limit of CPU seconds, and in the last column the wall seconds that ``splitbrain check`` takes
+from JSON lines to the verdict: with one worker, with two where there are several keys, and in
+brackets what it takes for a history of one operation.
 
 Options: ``--rows corpus,cas-10-10k`` chooses rows, ``--seeds N`` and ``--limit-s S`` bound each of
 them (``--seeds 3 --limit-s 5`` takes two to three minutes), ``--no-peer`` leaves Porcupine out,
@@ -31,7 +33,7 @@ from history.records import PairedOperation
 
 _MEMORY_MIB_MAX = 8192
 _HEAD = ("row", "who", "cpu median", "cpu max", "cpu sum", "MiB", "decided", "end to end")
-_LINE = "{:<20}{:<11}{:>11}{:>9}{:>9}{:>7}{:>9}{:>16}"
+_LINE = "{:<20}{:<11}{:>11}{:>9}{:>9}{:>7}{:>9}{:>20}"
 
 
 def ask_ours(
@@ -70,15 +72,30 @@ def ask_peer(
     ]
 
 
-def end_to_end(folder: Path, operations: Sequence[PairedOperation], model: str) -> dict[str, Any]:
-    """What ``splitbrain check`` costs from JSON lines to the verdict, start-up included."""
-    path = folder / "history.jsonl"
-    write_events(operations, path)
+def end_to_end(
+    folder: Path, operations: Sequence[PairedOperation], model: str, jobs: Sequence[int]
+) -> dict[str, Any]:
+    """What ``splitbrain check`` costs from JSON lines to the verdict.
+
+    Start-up is included, and told apart by what a history of one operation costs.
+    """
+    whole, least = folder / "history.jsonl", folder / "least.jsonl"
+    write_events(operations, whole)
+    write_events(operations[:1], least)
+    found: dict[str, Any] = {"start_up": _command(least, model, 1)}
+    for count in jobs:
+        found[f"jobs_{count}"] = _command(whole, model, count)
+    return found
+
+
+def _command(path: Path, model: str, jobs: int) -> dict[str, Any]:
     program = shutil.which("splitbrain") or str(Path(sys.executable).with_name("splitbrain"))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     done = subprocess.run(
-        [program, "check", str(path), "--model", model], stdout=subprocess.DEVNULL, check=False
+        [program, "check", str(path), "--model", model, "--jobs", str(jobs)],
+        stdout=subprocess.DEVNULL,
+        check=False,
     )
     wall_s = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -126,7 +143,8 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
         for history, model, operations in histories(case, options.seeds or case.seeds):
             prepared.append(columns_of(history, operations, model))
             if case.end_to_end and "end_to_end" not in row and not options.kernel_only:
-                row["end_to_end"] = end_to_end(folder, operations, case.own_model or model)
+                jobs = (1, 2) if case.options.keys > 1 else (1,)
+                row["end_to_end"] = end_to_end(folder, operations, case.own_model or model, jobs)
         if not prepared:
             return row | {"missing": "no recorded histories; set SPLITBRAIN_CORPUS"}
         row["ours"] = summarise(case, ask_ours(folder, prepared, case, limit_s), limit_s, expected)
@@ -152,11 +170,17 @@ def show(row: dict[str, Any]) -> None:
                 f"{cells['cpu_s_sum']:.2f}",
                 cells["peak_mib"],
                 f"{cells['decided']}/{cells['histories']}",
-                f"{whole['wall_s']} s wall" if whole else "",
+                _whole(whole) if whole else "",
             )
             + (f"  WRONG: {cells['wrong']}" if cells["wrong"] else ""),
             flush=True,
         )
+
+
+def _whole(found: dict[str, Any]) -> str:
+    """Wall seconds with one worker and with more, and of starting up."""
+    seconds = [str(cells["wall_s"]) for name, cells in found.items() if name != "start_up"]
+    return f"{' / '.join(seconds)} ({found['start_up']['wall_s']})"
 
 
 def main() -> int:

@@ -441,6 +441,15 @@ HISTORIES = Chapter(
         ),
         Cause(
             *(
+                "check-jobs-zero",
+                "a history judged by nobody",
+                f"{CHECK} --jobs 0",
+                "--jobs cannot be 0. Choose a number between 1 and 256",
+            ),
+            arrange=lines(INVOKE, OK),
+        ),
+        Cause(
+            *(
                 "unknown-format",
                 "no such format",
                 f"{CHECK} --format xml",
