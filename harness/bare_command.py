@@ -25,7 +25,7 @@ from harness.waiting import JUDGING, Waiting, unseen
 from harness.workers import warm_worker
 
 #: Size of a history from which every worker is wanted, and compiled searches pay off.
-_LARGE_BYTES = 4 << 20
+_LARGE_BYTES = 8 << 20
 
 
 class BareHistory(msgspec.Struct, frozen=True):
@@ -86,9 +86,12 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
 def _warm_workers(path: Path, limits: Limits) -> Generator[list[FramedChild]]:
     """Workers that begin while the history is read; those that were not used end here."""
     is_large = path.is_dir() or path.stat().st_size > _LARGE_BYTES
+    # One of them loads what is compiled, on the processor that does not read: not every history
+    # needs it. It is taken first, for the largest part.
+    idle = limits.jobs - 1 if is_large else 0
     started = [
         warm_worker(limits.time_budget_s, limits.memory_budget_mib, prepare)
-        for prepare in ([_load_compiled] * limits.jobs if is_large else [lambda: None])
+        for prepare in (*[_nothing] * idle, _load_compiled if is_large else _nothing)
     ]
     warm = [child for child in started if child is not None]
     try:
@@ -102,6 +105,10 @@ def _load_compiled() -> None:
     """Importing numba takes a second, which the reading of a large history takes too."""
     if COMPILED:
         importlib.import_module("checker.linearizability.compiled_search")
+
+
+def _nothing() -> None:
+    """What is loaded already is enough."""
 
 
 def _processors() -> int:

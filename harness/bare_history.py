@@ -7,9 +7,14 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from checker.registry import history_checker, linearizability_model
+from checker.registry import history_checker
 from checker.verdict import CheckResult, Verdict
-from harness.bare_judging import judge_as_columns, judge_as_operations, sense_of
+from harness.bare_judging import (
+    JudgedHistory,
+    judge_as_columns,
+    judge_as_operations,
+    sense_of,
+)
 from harness.bare_report import refuse_unwritable, with_report
 from harness.framed_child import FramedChild
 from harness.limits import Limits
@@ -74,15 +79,11 @@ def judge_history(
             path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
         )
         judged = judge_as_operations(loaded, name, limits, give_up, warm)
-    checked = [judged.check]
-    provisional = verdict = judged.check.verdict
-    if judged.loaded is not None and judged.loaded.broken_count:
-        checked.append(_left_out(judged.loaded, provisional))
-        verdict = Verdict.UNKNOWN
-    elif judged.loaded is not None and judged.loaded.torn_bytes is not None:
-        checked.append(_torn(judged.loaded.torn_bytes, provisional))
-        is_proof = provisional is Verdict.INVALID and linearizability_model(name) is not None
-        verdict = provisional if is_proof else Verdict.UNKNOWN
+    record = _record(judged)
+    provisional = judged.check.verdict
+    # A beginning without an order has none whatever came after it.
+    is_proof = provisional is Verdict.INVALID and judged.proves_violations
+    verdict = provisional if record is None or is_proof else Verdict.UNKNOWN
     vacuous = () if judged.operations else ("The history has no operation.",)
     interrupted = give_up() is not None
     results = Results(
@@ -98,7 +99,7 @@ def judge_history(
         exit_code=exit_code(
             verdict, vacuous=bool(vacuous), harness_failed=False, interrupted=interrupted
         ),
-        checkers=tuple(checked),
+        checkers=(judged.check,) if record is None else (judged.check, record),
         operations=judged.counts,
         faults=(),
         elections=None,
@@ -109,11 +110,21 @@ def judge_history(
         problems=() if judged.loaded is None else judged.loaded.notes,
         interrupted=interrupted,
         bare_history=True,
-        provisional=None if len(checked) == 1 or verdict is Verdict.INVALID else provisional,
+        provisional=None if record is None or is_proof else provisional,
     )
     if report is None or judged.loaded is None:
         return results
     return with_report(results, judged.loaded.operations, report)
+
+
+def _record(judged: JudgedHistory) -> CheckResult | None:
+    """What is wrong with the file itself; None for nothing."""
+    loaded = judged.loaded
+    if loaded is None:
+        return None
+    if loaded.broken_count:
+        return _left_out(loaded, judged.check.verdict)
+    return None if loaded.torn_bytes is None else _torn(loaded.torn_bytes, judged.check.verdict)
 
 
 def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:

@@ -45,6 +45,12 @@ class JudgedHistory(msgspec.Struct, frozen=True):
     #: None where it was read into columns: then there was nothing wrong with its file.
     loaded: LoadedHistory | None = None
 
+    @property
+    def proves_violations(self) -> bool:
+        """Whether what is invalid stays so, whatever the file lacks at its end."""
+        nothing_within = self.loaded is None or not self.loaded.broken_count
+        return nothing_within and linearizability_model(self.check.checker) is not None
+
 
 def judge_as_columns(
     path: Path,

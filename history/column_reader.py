@@ -73,11 +73,11 @@ class _Events:
                 np.array([line.time for line in lines], dtype=np.int64),
                 np.array([line.process for line in lines], dtype=np.int64),
                 np.array([NUMBER_BY_TYPE[line.type] for line in lines], dtype=np.int8),
-                np.array(self.kinds.codes([line.f for line in lines]), dtype=np.int32),
-                np.array(self.keys.codes([line.key for line in lines]), dtype=np.int32),
-                np.array(self.values.codes([line.value for line in lines]), dtype=np.int32),
-                np.array(self.nodes.codes([line.node for line in lines]), dtype=np.int32),
-                np.array(self.errors.codes([line.error for line in lines]), dtype=np.int32),
+                self.kinds.codes([line.f for line in lines]),
+                self.keys.codes([line.key for line in lines]),
+                self.values.codes([line.value for line in lines]),
+                self.nodes.codes([line.node for line in lines]),
+                self.errors.codes([line.error for line in lines]),
                 np.array([line.final for line in lines], dtype=bool),
             )
         )

@@ -6,7 +6,9 @@ only if nobody can tell them apart: ``1``, ``1.0`` and ``true`` have three. Noth
 ``history.column_reader`` reads files straight into columns.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -154,31 +156,38 @@ class Numbering:
     """
 
     def __init__(self, *first: Hashable) -> None:
-        self._numbers: dict[Hashable, int] = {thing: place for place, thing in enumerate(first)}
+        # What is asked for first gets the next number, without a call into Python.
+        self._numbers: defaultdict[Hashable, int] = defaultdict(count(len(first)).__next__)
+        self._numbers.update({thing: place for place, thing in enumerate(first)})
         #: Number to the thing itself, where something hashable stands for it.
         self._originals: dict[int, Any] = {}
 
-    def codes(self, things: Sequence[Any]) -> list[int]:
+    def codes(self, things: Sequence[Any]) -> Codes:
         """The number of each."""
-        numbers = self._numbers
-        number = numbers.setdefault
+        if things and things.count(None) == len(things):
+            return np.full(len(things), self.of(None), dtype=np.int32)
         if _PLAIN.issuperset(map(type, things)):
-            return [number(thing, len(numbers)) for thing in things]
-        return [self.of(thing) for thing in things]
+            return self.codes_of_texts(things)
+        known = len(self._numbers)
+        codes = self.codes_of_texts(
+            [thing if type(thing) in _PLAIN else (repr(thing),) for thing in things]
+        )
+        if len(self._numbers) > known:
+            for place in np.flatnonzero(codes >= known).tolist():
+                if type(things[place]) not in _PLAIN:
+                    self._originals.setdefault(int(codes[place]), things[place])
+        return codes
 
-    def codes_of_texts(self, texts: Iterable[bytes]) -> list[int]:
-        """The number of each."""
-        numbers = self._numbers
-        number = numbers.setdefault
-        return [number(text, len(numbers)) for text in texts]
+    def codes_of_texts(self, texts: Sequence[Hashable]) -> Codes:
+        """The number of each, for things of one type that hash."""
+        return np.fromiter(map(self._numbers.__getitem__, texts), dtype=np.int32, count=len(texts))
 
     def of(self, thing: Any) -> int:
         """The number of one thing."""
-        numbers = self._numbers
         if type(thing) in _PLAIN:
-            return numbers.setdefault(thing, len(numbers))
-        # Its text tells it from everything else, from 1 where it is true.
-        number = numbers.setdefault((repr(thing),), len(numbers))
+            return self._numbers[thing]
+        # Its text tells it from everything else: from 1 where it is true.
+        number = self._numbers[(repr(thing),)]
         if number not in self._originals:
             self._originals[number] = thing
         return number
@@ -207,11 +216,11 @@ def columns_of(operations: Sequence[PairedOperation]) -> OperationColumns:
         starts=_column(np.int64, (o.start for o in operations)),
         ends=_column(np.int64, (NEVER if o.end is None else o.end for o in operations)),
         outcomes=_column(np.int8, (NUMBER_BY_TYPE[o.type] for o in operations)),
-        kinds=_column(np.int32, kinds.codes([o.f for o in operations])),
-        keys=_column(np.int32, keys.codes([o.key for o in operations])),
-        nodes=_column(np.int32, nodes.codes([o.node for o in operations])),
-        errors=_column(np.int32, errors.codes([o.error for o in operations])),
-        arguments=_column(np.int32, values.codes([o.argument for o in operations])),
+        kinds=kinds.codes([o.f for o in operations]),
+        keys=keys.codes([o.key for o in operations]),
+        nodes=nodes.codes([o.node for o in operations]),
+        errors=errors.codes([o.error for o in operations]),
+        arguments=values.codes([o.argument for o in operations]),
         results=_column(
             np.int32, (values.of(o.result) if o.type == "ok" else UNKNOWN for o in operations)
         ),

@@ -106,10 +106,10 @@ def _events(path: Path, *, is_kv: bool) -> EventColumns | None:
             return None
         for name, column in zip(groups, zip(*rows, strict=True), strict=True):
             if name == b"time":
-                times.append(np.array(column, dtype=np.bytes_).astype(np.int64))
+                times.append(np.fromiter(map(int, column), dtype=np.int64, count=len(column)))
                 continue
             codes = texts.setdefault(name, Numbering()).codes_of_texts(column)
-            columns.setdefault(name, []).append(np.array(codes, dtype=np.int32))
+            columns.setdefault(name, []).append(codes)
     if not columns:
         return None
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
@@ -200,6 +200,9 @@ def _function(text: bytes) -> str:
 def _value(text: bytes) -> Any:
     if text.isdigit():
         return int(text)
+    if text.startswith(b'"'):
+        # The pattern lets no escape through.
+        return text[1:-1].decode("utf-8")
     return None if text in (b"", b"nil") else parse(text.decode("utf-8"), _DEPTH_MAX)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checker.linearizability.column_calls import (
     NumberedCalls,
@@ -107,13 +108,22 @@ def split_columns(
     by_size = np.lexsort((first, -sizes))
     rank = np.empty(count, dtype=np.int32)
     rank[by_size] = np.arange(count)
-    order = kept[np.lexsort((columns.indexes[kept], columns.starts[kept], rank[keys]))]
+    order = kept[_by_part(rank[keys], columns.starts[kept], columns.indexes[kept])]
     present = int(np.count_nonzero(sizes))
     named: list[int] = by_size[:present].tolist()
     names = tuple(columns.key_names[key] if is_split_by_key(model) else None for key in named)
     bounds = np.concatenate(([0], np.cumsum(sizes[by_size[:present]])))
     in_order = len(order) == len(columns) and bool((order[1:] > order[:-1]).all())
     return ColumnParts(columns if in_order else columns.taken(order), names, bounds)
+
+
+def _by_part(parts: NDArray[np.int32], starts: Integers, indexes: Integers) -> Integers:
+    """The order of parts, in each by start, equal ones by index."""
+    if (starts[1:] >= starts[:-1]).all() and (indexes[1:] > indexes[:-1]).all():
+        # Numbers of 16 bits are sorted five times as fast.
+        few = int(parts.max(initial=0)) <= np.iinfo(np.uint16).max
+        return np.argsort(parts.astype(np.uint16) if few else parts, kind="stable")
+    return np.lexsort((indexes, starts, parts))
 
 
 def _makes_sense(
@@ -137,7 +147,8 @@ def _makes_sense(
             PairedOperation(0, 0, write, None, thing, thing, "ok", 0, 1)
         ):
             return True
-    alike = distinct(columns, with_keys=True)
+    # A value makes sense in every key or in none.
+    alike = distinct(columns, with_keys=False)
     places = range(len(columns)) if alike is None else alike.places.tolist()
     return not any(
         is_odd(columns.operation(place)) for place in places if columns.outcomes[place] != FAIL

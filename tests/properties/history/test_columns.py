@@ -83,7 +83,7 @@ def test_what_is_not_whole_is_left_to_the_readers_that_tell_faults(
         b'{"index": 0, "time": 1, "process": 0, "type": "invoke", "f": "read"}\n\n',
         b'{"index": 0, "time": 1, "process": 0, "type": "invoke", "f": "read"},{}\n',
         b'{"index": 18446744073709551615, "time": 1, "process": 0, "type": "ok", "f": "read"}\n',
-        b"{:process 0, :type :invoke, :f :read}\n",
+        b"{:process 0 :type :invoke :f :read}\n",
     ],
 )
 def test_what_is_not_plain_is_left_to_the_other_readers(tmp_path: Path, content: bytes) -> None:
