@@ -130,8 +130,12 @@ class _Replay:
         """Candidates that are not done and wait for no other."""
         if self._rank == len(self._problem.ends):
             return
-        done = frozenset(self._done)
-        for candidate in self._problem.candidates[self._rank]:
+        candidates = self._problem.candidates[self._rank]
+        # Of these alone: a copy of all that is done would cost the square of a long part.
+        done = self._done.intersection(
+            [rank for one in candidates for rank in (one.rank, one.predecessor)]
+        )
+        for candidate in candidates:
             waits = candidate.predecessor >= self._rank and candidate.predecessor not in done
             if candidate.rank not in done and candidate.place != but and not waits:
                 yield candidate

@@ -154,20 +154,21 @@ def _sentence(
     )
     if states is None:
         return f"{sentence}: nothing that was invoked by then can lead to this answer."
-    leaves = " or ".join(text_of(state) for state in states[:STATES_NAMED_MAX])
-    if len(states) > STATES_NAMED_MAX:
-        leaves += f" or one of {len(states) - STATES_NAMED_MAX} other states"
+    named = states if len(states) <= STATES_NAMED_MAX + 1 else states[:STATES_NAMED_MAX]
+    leaves = " or ".join(text_of(state) for state in named)
+    if len(named) < len(states):
+        leaves += f" or one of {len(states) - len(named)} other states"
     sentence = f"{sentence}: every order of what came before leaves {leaves}"
     if not sources and model.step(model.initial, call_of(culprit, model))[0]:
         return f"{sentence}, and only the state before all operations allows this answer."
     if not sources:
         return f"{sentence}, and no operation invoked by then can lead to this answer."
-    named = ", ".join(
+    told = ", ".join(
         f"{model.describe(call_of(source, model))} (index {source.index}, process {source.process})"
         for source in sources[:3]
     )
     more = f" and {len(sources) - 3:,} more" if len(sources) > 3 else ""
-    return f"{sentence}; the answer could come from {named}{more}."
+    return f"{sentence}; the answer could come from {told}{more}."
 
 
 def _contradiction(

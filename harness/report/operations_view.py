@@ -1,5 +1,7 @@
 """What the page's operations view draws: bars per process around a violation. Pure.
 
+Where nothing contradicts, it draws the stretch in which most was going on at once.
+
 Unlike the still picture beside it, which squeezes time so that a few labels can be read, the view
 has the real axis, faults and leaders as bands, and a zoom. Bounded at any length of the history: at
 most ``OPERATIONS_MAX`` operations, nearest to the violation first, of at most ``ROWS_MAX``
@@ -12,6 +14,7 @@ import msgspec
 
 from checker.verdict import CheckResult
 from harness.plain_text import printable
+from harness.report.busiest_stretch import busiest
 from harness.report.chart_data import Band, ShownReign
 from harness.report.operations_picture import choose, label_of
 from harness.report.violations import core_operations
@@ -36,6 +39,8 @@ class ViewData(msgspec.Struct, frozen=True):
 
     #: What it is called in the choice of views.
     title: str
+    #: Object that it is about; None where the history has one only.
+    key: str | None
     #: Times are seconds; or, where the history has none, numbers of events.
     timed: bool
     #: First and last moment drawn, and those of the operations that contradict each other.
@@ -65,6 +70,8 @@ class OperationsView(msgspec.Struct, frozen=True):
     """The section of the page: the views to choose from."""
 
     views: list[ViewData]
+    #: Whether nothing contradicts: the one view shows where most was going on at once.
+    busiest: bool = False
 
 
 def operations_view(
@@ -73,15 +80,24 @@ def operations_view(
     faults: Sequence[Band],
     reigns: Sequence[ShownReign],
 ) -> OperationsView | None:
-    """The views of the first violations that name operations; None where there is none."""
+    """The views of the first violations that name operations, else of the busiest stretch.
+
+    None where nothing was answered.
+    """
     views: list[ViewData] = []
     for result in checkers:
         for violation in result.violations:
             core = core_operations(violation)[:CORE_MAX]
             if core and len(views) < VIEWS_MAX:
                 title = f"{result.checker}: {violation.get('kind', 'violation')}"
-                views.append(_view(title, core, operations, faults, reigns))
-    return OperationsView(views) if views else None
+                views.append(_view(title, core, core[:1], operations, faults, reigns))
+    if views:
+        return OperationsView(views)
+    around = busiest(operations)[:CORE_MAX]
+    if not around:
+        return None
+    view = _view("busiest", around, (), operations, faults, reigns)
+    return OperationsView([view], busiest=True)
 
 
 def is_timed(operations: Sequence[PairedOperation]) -> bool:
@@ -92,10 +108,12 @@ def is_timed(operations: Sequence[PairedOperation]) -> bool:
 def _view(
     title: str,
     core: Sequence[PairedOperation],
+    culprit: Sequence[PairedOperation],
     operations: Sequence[PairedOperation],
     faults: Sequence[Band],
     reigns: Sequence[ShownReign],
 ) -> ViewData:
+    """The view around some operations, which are outlined if there is a culprit among them."""
     key = core[0].key
     nearest = choose(operations, core, key, OPERATIONS_MAX)
     rows = _rows(core, nearest)
@@ -104,10 +122,12 @@ def _view(
     unit = _NS_PER_S if timed else 1.0
     begin = min(operation.start for operation in shown) / unit
     end = max(_finish(operation) for operation in shown) / unit
-    contradicting = {operation.index for operation in core}
+    contradicting = {operation.index for operation in core} if culprit else set[int]()
+    no_place = {operation.index for operation in culprit}
     of_key = sum(operation.key == key and operation.type != "fail" for operation in operations)
     return ViewData(
         title=printable(title if key is None else f"{title} of key {key}"),
+        key=None if key is None else printable(key),
         timed=timed,
         span=(begin, end),
         focus=(
@@ -121,7 +141,7 @@ def _view(
         label=[label_of(operation) for operation in shown],
         index=[operation.index for operation in shown],
         role=[
-            2 if operation.index == core[0].index else int(operation.index in contradicting)
+            2 if operation.index in no_place else int(operation.index in contradicting)
             for operation in shown
         ],
         outcome=[operation.type for operation in shown],

@@ -59,6 +59,9 @@ _FROM_OUTSIDE = (
     "second. A leader that is cut off and still believes to lead is not shown."
 )
 
+#: A hostile history's checker may have figures of any length.
+_FIGURE_CHARACTERS_MAX = 1_000
+
 
 class _Assets(msgspec.Struct, frozen=True):
     """Scripts and styles of the page, in the order in which they stand in it."""
@@ -160,11 +163,16 @@ def _environment() -> jinja2.Environment:
     filters = {
         "seconds": _seconds,
         "printable": printable,
-        "figure": value_text,
+        "figure": _figure,
         "contradicting": contradicting,
     }
     environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
     return environment
+
+
+def _figure(value: object) -> str:
+    """A figure of a checker; sentences are shown whole, for they say why a verdict is trusted."""
+    return value_text(value, _FIGURE_CHARACTERS_MAX)
 
 
 def _assets(

@@ -63,8 +63,30 @@ def shown(
     return view
 
 
-def test_without_a_violation_there_is_no_view() -> None:
-    assert operations_view([operation(0, 0, 0)], [], (), ()) is None
+def test_without_an_answered_operation_there_is_no_view() -> None:
+    assert operations_view([], [], (), ()) is None
+    assert operations_view([operation(0, 0, 0, type="info", end=None)], [], (), ()) is None
+
+
+def test_without_a_violation_the_view_begins_where_most_was_going_on() -> None:
+    quiet = [operation(2 * n, 0, 10 * n) for n in range(3_000)]
+    crowd = [operation(10_000 + n, 1 + n, 20_000 + n, key="r") for n in range(4)]
+    spread = [operation(20_000 + n, 50 + n, 25_000 + n, key=f"other {n}") for n in range(5)]
+    never = [operation(30_000 + n, 90 + n, n, type="info", end=None) for n in range(9)]
+    fault = Band(0, "partition", "partition", 20.0, 20.1, verified=True, row=0)
+    reign = ShownReign("n1", 3, 0.0, 30.0, clash=False)
+    view = operations_view([*quiet, *spread, *crowd, *never], [], [fault], [reign])
+    assert view is not None
+    assert view.busiest
+    (only,) = view.views
+    # The four of the crowd and the quiet one that was open beside them.
+    assert only.focus == (20.0, 20.008)
+    assert only.key == "r"
+    assert set(only.role) == {0}
+    assert only.faults
+    assert only.leaders
+    assert len(only.row) == OPERATIONS_MAX
+    assert only.left_out == 3_000 + 4 + 9 - OPERATIONS_MAX
 
 
 @pytest.mark.parametrize("processes", [10, 50_000])
@@ -145,12 +167,13 @@ def test_a_page_of_a_bare_history_is_written_where_asked(tmp_path: Path) -> None
         assert absent not in page
 
 
-def test_a_valid_bare_history_has_a_page_without_a_view(tmp_path: Path) -> None:
+def test_a_valid_bare_history_has_a_page_with_its_busiest_stretch(tmp_path: Path) -> None:
     history = bare_history(tmp_path / "h.jsonl", "a", "a")
     judge_history(history, "register", None, LIMITS, report=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "VALID" in page
-    assert "operations-view" not in page
+    assert "Operations where most was going on" in page
+    assert "contradict" not in page[page.index("<body") : page.index("<script")]
 
 
 @pytest.mark.parametrize("report", ["none/page.html", ".", "h.jsonl"])
