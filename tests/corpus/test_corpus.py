@@ -15,24 +15,20 @@ from contracts.budget import Unlimited
 from history.column_reader import read_columns
 from history.formats import FORMATS
 from history.importers import load
+from tests.corpus.recorded_histories import (
+    BESIDE,
+    COUNT_MIN,
+    folder,
+    lacking,
+    recorded_verdicts,
+)
 
 OWN = Path(__file__).parent / "histories"
-RECORDED = Path(
-    os.environ.get("SPLITBRAIN_CORPUS") or Path(__file__).parents[3] / "shared" / "data"
-)
+RECORDED = folder(os.environ)
 OWN_VERDICTS: dict[str, dict[str, str]] = json.loads((OWN / "verdicts.json").read_text())
 
 
-def recorded_verdicts() -> dict[str, dict[str, Any]]:
-    """File to its verdict; nothing where the recorded histories are not at hand."""
-    found: dict[str, dict[str, Any]] = {}
-    for verdicts in sorted(RECORDED.glob("*/verdicts.json")):
-        for name, verdict in json.loads(verdicts.read_text()).items():
-            found[f"{verdicts.parent.name}/{name}"] = verdict
-    return found
-
-
-RECORDED_VERDICTS = recorded_verdicts()
+RECORDED_VERDICTS = recorded_verdicts(RECORDED)
 #: The recorded corpus calls its models by other names.
 MODELS = {"etcd-register": "cas-register", "kv-append (partition by key)": "kv"}
 
@@ -87,10 +83,33 @@ def test_a_history_gets_its_verdict(path: Path, model: str, valid: bool, count: 
 
 
 def test_the_recorded_histories_are_at_hand_in_ci() -> None:
-    if os.environ.get("CI") == "true":
-        assert len(RECORDED_VERDICTS) >= 56, (
-            f"no recorded histories in {RECORDED}: set SPLITBRAIN_CORPUS to their folder"
-        )
+    assert lacking(os.environ) is None
+
+
+def test_their_absence_is_a_failure_in_ci_alone(tmp_path: Path) -> None:
+    named = {"SPLITBRAIN_CORPUS": str(tmp_path / "none")}
+    assert lacking(named) is None
+    problem = lacking({**named, "CI": "true"})
+    assert problem is not None
+    assert str(tmp_path / "none") in problem
+    assert recorded_verdicts(tmp_path / "none") == {}
+
+
+def test_a_folder_with_few_of_them_is_a_failure_in_ci_too(tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    verdicts = {f"{n}.log": {"linearizable": True} for n in range(COUNT_MIN - 1)}
+    (tmp_path / "some" / "verdicts.json").write_text(json.dumps(verdicts))
+    environment = {"SPLITBRAIN_CORPUS": str(tmp_path), "CI": "true"}
+    assert len(recorded_verdicts(tmp_path)) == COUNT_MIN - 1
+    assert lacking(environment) is not None
+
+
+def test_the_folder_is_the_one_named_else_the_one_beside_the_checkout(tmp_path: Path) -> None:
+    assert folder({"SPLITBRAIN_CORPUS": str(tmp_path)}) == tmp_path
+    for unnamed in ({}, {"SPLITBRAIN_CORPUS": ""}):
+        assert folder(unnamed) == BESIDE
+    assert BESIDE.parts[-2:] == ("shared", "data")
+    assert BESIDE.parents[1] == Path(__file__).parents[3]
 
 
 # --- mutants: a checker with a wrong model gets some of our verdicts wrong --------------------
