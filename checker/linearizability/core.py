@@ -54,6 +54,8 @@ class Core(msgspec.Struct, frozen=True):
     minimal: bool
     #: Whether the others may happen at any time; False: only while they were open.
     at_any_time: bool = False
+    #: Fewer that contradict each other while the others keep their intervals, if there are.
+    fewer_while_open: tuple[PairedOperation, ...] = ()
 
 
 class Questions(Protocol):
@@ -86,7 +88,11 @@ def find_core(
     while_open = core_while_open(operations, last, model, budget)
     preferred = [*(while_open.operations if while_open.minimal else ()), *sources]
     at_any_time = core_at_any_time(operations, last, model, budget, preferred)
-    return while_open if at_any_time is None else at_any_time
+    if at_any_time is None:
+        return while_open
+    if not while_open.minimal or len(while_open.operations) >= len(at_any_time.operations):
+        return at_any_time
+    return msgspec.structs.replace(at_any_time, fewer_while_open=while_open.operations)
 
 
 def core_while_open(

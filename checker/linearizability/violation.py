@@ -71,6 +71,7 @@ def describe_violation(
         "core_size": len(core.operations),
         "core_minimal": core.minimal,
         "core_at_any_time": core.at_any_time,
+        "core_while_open": [member.index for member in core.fewer_while_open[:NODES_MAX]],
         "core_meaning": CORE_MEANING[core.at_any_time],
         "graph": to_data(graph),
         "text": to_text(graph),
@@ -178,17 +179,23 @@ def _contradiction(
     others = [member for member in core.operations if member.index != culprit.index]
     if not others or (len(core.operations) == len(before) and not core.minimal):
         return ""
-    if len(others) > MEMBERS_NAMED_MAX:
-        named = f"{len(others):,} other operations"
-    else:
-        told = [
-            f"{model.describe(call_of(member, model))} (index {member.index}, "
-            f"process {member.process})"
-            for member in others
-        ]
-        several = f"{', '.join(told[:-1])} and {told[-1]}, taken together"
-        named = told[0] if len(told) == 1 else several
+    named = _named(others, model)
     whatever = "whatever the rest answered"
     if core.at_any_time:
         whatever += " and whenever it took effect"
-    return f" It contradicts {named}, {whatever}."
+    told = f" It contradicts {named}, {whatever}."
+    fewer = [one for one in core.fewer_while_open if one.index != culprit.index]
+    if len(others) <= MEMBERS_NAMED_MAX or not fewer or len(fewer) > MEMBERS_NAMED_MAX:
+        return told
+    return f"{told} While the rest keeps its times, it contradicts {_named(fewer, model)} alone."
+
+
+def _named(members: Sequence[PairedOperation], model: Model) -> str:
+    """Members by what they did, or how many they are."""
+    if len(members) > MEMBERS_NAMED_MAX:
+        return f"{len(members):,} other operations"
+    told = [
+        f"{model.describe(call_of(member, model))} (index {member.index}, process {member.process})"
+        for member in members
+    ]
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}, taken together"

@@ -1,6 +1,7 @@
 """Parts, budgets, verdicts and evidence of the linearizability checker as a whole."""
 
 import pickle
+import time
 from typing import Any
 
 import msgspec
@@ -9,8 +10,10 @@ import pytest
 from bench.histories import HistoryOptions, generate
 from checker.linearizability import portfolio
 from checker.linearizability.check import check, check_part
+from checker.linearizability.outcome import order_of
 from checker.linearizability.parts import PartResult, combine, split
-from checker.linearizability.search import POLL_INTERVAL
+from checker.linearizability.problem import Problem
+from checker.linearizability.search import POLL_INTERVAL, Search
 from checker.models.registry import model_named
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Unlimited
@@ -245,3 +248,19 @@ def test_one_part_is_not_spoken_of_and_several_are_explained() -> None:
         "All 2,729 operations of 2 parts can be put in one order each; "
         "a part is what is done to one key."
     )
+
+
+def test_a_longest_order_is_told_in_linear_time() -> None:
+    """Four times as long takes no more than ten times as long; squared it would be sixteen."""
+
+    def seconds(count: int) -> float:
+        history = generate(HistoryOptions(count, 10, mix="register"))
+        problem = Problem(history, model_named("cas-register"))
+        outcome = Search(problem, Unlimited()).run()
+        assert outcome.decisions is not None
+        began = time.process_time()
+        assert len(order_of(problem, outcome.decisions)) == count
+        return time.process_time() - began
+
+    short = min(seconds(10_000) for _ in range(3))
+    assert min(seconds(40_000) for _ in range(2)) < 10 * short

@@ -8,6 +8,7 @@ import pytest
 
 from checker.linearizability import at_any_time as at_any_time_module
 from checker.linearizability.at_any_time import AnyTimeHistory
+from checker.linearizability.check import check
 from checker.linearizability.core import (
     AT_ANY_TIME_MAX,
     core_at_any_time,
@@ -142,3 +143,19 @@ def test_where_values_repeat_the_others_keep_their_intervals() -> None:
     assert few.at_any_time
     assert few.minimal
     assert few.operations == tuple(history[-4:])
+
+
+def test_a_long_core_is_told_beside_the_short_one_that_needs_the_times_of_the_rest() -> None:
+    count = 6
+    old = [operation("write", 1, start=4 * n, end=4 * n + 1) for n in range(count)]
+    new = operation("write", 2, start=4 * count, end=4 * count + 1)
+    stale = operation("read", None, 1, start=4 * count + 2, end=4 * count + 3)
+    (violation,) = check([*old, new, stale], "register", Unlimited()).violations
+    assert violation["core_at_any_time"]
+    assert violation["core_size"] == count + 2
+    assert violation["core_while_open"] == [new.index, stale.index]
+    assert violation["sentence"].endswith(
+        f"It contradicts {count + 1} other operations, whatever the rest answered and whenever it "
+        f"took effect. While the rest keeps its times, it contradicts write 2 (index {new.index}, "
+        f"process {new.process}) alone."
+    )

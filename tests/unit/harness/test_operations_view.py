@@ -1,5 +1,6 @@
 """The operations view is bounded, holds all that contradicts, and says what it leaves out."""
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from checker.linearizability.algorithms import PRECONDITIONS, ZONES
 from checker.verdict import CheckResult, Verdict
 from contracts.errors import UsageError
 from harness.bare_history import judge_history
@@ -173,6 +175,8 @@ def test_a_valid_bare_history_has_a_page_with_its_busiest_stretch(tmp_path: Path
     page = (tmp_path / "page.html").read_text()
     assert "VALID" in page
     assert "Operations where most was going on" in page
+    # Why the verdict may be trusted is said in whole, and nothing where there is nothing to say.
+    assert f"{ZONES}: {PRECONDITIONS[ZONES]}" in html.unescape(page)
     assert "contradict" not in page[page.index("<body") : page.index("<script")]
 
 
