@@ -1,0 +1,209 @@
+"""Fingerprints of failures: one short name for the same failure met again. Pure.
+
+A fingerprint is a digest of the checker, of the kind of its most telling violation, and of that
+violation's *shape*. Of operations that have no order that is the circle in which they contradict
+each other: their kinds, how each ended, which was over before which and which must come before
+which. It knows no id, key, value, time or node name: two runs that fail alike have one fingerprint,
+and it stays the same when any of these is renamed or shifted.
+
+What it cannot know: one defect may show itself in several shapes (a stale read after a write or
+after another read), and two defects in the same one. It names what was *seen*, never the cause.
+A change of what goes into the shape raises ``VERSION``, which is part of every fingerprint.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, permutations, product
+from typing import Any, cast
+
+import msgspec
+
+from checker.evidence import cas_succeeded
+from checker.verdict import CheckResult, Verdict
+
+#: Version of the shapes, as digits behind the ``f`` of every fingerprint.
+VERSION = 1
+#: A circle of more operations is known by the kinds of its core alone.
+CIRCLE_MAX = 6
+_DIGEST_DIGITS = 12
+#: Edges of an explanation's graph that an order must obey, and how a shape draws them.
+_SIGNS = {"real-time": "<", "must-precede": "^", "reads-from": "~"}
+#: ``ValueError: what``, ``nodes.storage.errors.Torn``.
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?::|$)")
+_FRAME = re.compile(r"\bin ([A-Za-z_<][\w.<>]*)\s*$", re.MULTILINE)
+
+_Found = Mapping[str, Any]
+
+
+class Fingerprint(msgspec.Struct, frozen=True, order=True):
+    """What a failure looks like."""
+
+    checker: str
+    #: Of the violation: ``not-linearizable``, ``lost``, ``INV-12``.
+    kind: str
+    #: In words, for people; canonical: equal shapes are equal texts.
+    shape: str
+
+    @property
+    def text(self) -> str:
+        """``f1-`` and twelve hex digits: what a quarantine names."""
+        content = "\0".join((str(VERSION), self.checker, self.kind, self.shape))
+        digest = hashlib.blake2b(content.encode(errors="replace"), digest_size=16).hexdigest()
+        return f"f{VERSION}-{digest[:_DIGEST_DIGITS]}"
+
+    @property
+    def sentence(self) -> str:
+        """All that it stands for, on one line."""
+        shape = f": {self.shape}" if self.shape else ""
+        return f"{self.checker}, {self.kind}{shape}"
+
+
+def is_fingerprint(text: str) -> bool:
+    """Whether the text has the form of a fingerprint, of this version or another."""
+    return re.fullmatch(rf"f\d+-[0-9a-f]{{{_DIGEST_DIGITS}}}", text) is not None
+
+
+def fingerprint_of(result: CheckResult) -> Fingerprint | None:
+    """The fingerprint of what a checker found; None where it found no violation.
+
+    Of several violations of the most telling kind the smallest shape counts, so that the order in
+    which keys were judged does not matter. A result without any violation described is known by
+    its checker alone.
+    """
+    if result.verdict is not Verdict.INVALID:
+        return None
+    if not result.violations:
+        return Fingerprint(result.checker, "undescribed", "")
+    kind = str(result.violations[0].get("kind", "undescribed"))
+    shapes = (_shape(found) for found in result.violations if str(found.get("kind")) == kind)
+    return Fingerprint(result.checker, kind, min(shapes, key=_simplicity, default=""))
+
+
+def _simplicity(shape: str) -> tuple[int, str]:
+    return len(shape), shape
+
+
+def _shape(found: _Found) -> str:
+    """What one violation looks like, without a name or a number of its own."""
+    core = _objects(found.get("core"))
+    if core:
+        return _core_shape(core, found.get("graph"))
+    if "text" in found and found.get("kind") == "traceback":
+        return _traceback_shape(str(found["text"]))
+    records = found.get("records")
+    if isinstance(records, dict):
+        return _records_shape(_objects([*cast("dict[str, Any]", records).values()]))
+    leaders = found.get("leaders")
+    if isinstance(leaders, list):
+        return f"{_several(len(cast('list[Any]', leaders)))} led"
+    operations = [*_objects([found.get("operation")]), *_objects(found.get("operations"))]
+    return _counted(map(_label, operations))
+
+
+def _objects(value: Any) -> list[_Found]:
+    """The JSON objects of a list; an older or a foreign record may hold anything."""
+    members = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("_Found", member) for member in members if isinstance(member, dict)]
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+# --- operations -----------------------------------------------------------------------------
+
+
+def _label(operation: _Found) -> str:
+    """``write:ok``, ``cas:refused``; the kind alone where nothing tells how it ended."""
+    kind = operation.get("f")
+    if kind is None:
+        # As ``describe_operation`` tells it: its kind is the first word.
+        return str(operation.get("text", "")).partition(" ")[0]
+    outcome = operation.get("type")
+    if outcome is None:
+        return str(kind)
+    if kind == "cas" and outcome == "ok" and not cas_succeeded(operation.get("result")):
+        outcome = "refused"
+    return f"{kind}:{outcome}"
+
+
+def _counted(labels: Iterator[str]) -> str:
+    """``2 read:ok, many write:info``, sorted."""
+    counts = Counter(labels)
+    return ", ".join(f"{_several(counts[label])} {label}" for label in sorted(counts))
+
+
+def _several(count: int) -> str:
+    """One and two are told apart; how many more there are is chance."""
+    return str(count) if count <= 2 else "many"
+
+
+def _core_shape(core: Sequence[_Found], graph: Any) -> str:
+    """The operations that contradict each other in a circle; without one the kinds of all.
+
+    The rest of a core is what the circle needs to be one: how much of that there is is chance.
+    """
+    drawing: _Found = cast("_Found", graph) if isinstance(graph, dict) else {}
+    known = {_whole(node.get("id")): _node_label(node) for node in _objects(drawing.get("nodes"))}
+    known |= {_whole(operation.get("index")): _label(operation) for operation in core}
+    marked = {
+        (source, target, _SIGNS[kind])
+        for edge in _objects(drawing.get("edges"))
+        if edge.get("contradiction") is True
+        and (kind := str(edge.get("key"))) in _SIGNS
+        and (source := _whole(edge.get("source"))) in known
+        and (target := _whole(edge.get("target"))) in known
+    }
+    names = sorted({name for source, target, _ in marked for name in (source, target)}, key=str)
+    if not names or len(names) > CIRCLE_MAX:
+        return ", ".join(sorted(set(map(_label, core))))
+    places = {name: place for place, name in enumerate(names)}
+    labels = [known[name] for name in names]
+    drawn = {(places[source], places[target], sign) for source, target, sign in marked}
+    return min(_drawn(labels, drawn, order) for order in _orders(labels))
+
+
+def _node_label(node: _Found) -> str:
+    """Of an operation outside the core: the graph knows no more than its words and its end."""
+    kind = str(node.get("text", "")).partition(" ")[0]
+    return f"{kind}:{'info' if node.get('end') is None else 'ok'}"
+
+
+def _orders(labels: Sequence[str]) -> Iterator[tuple[int, ...]]:
+    """Every order of the places in which the labels ascend."""
+    groups = [
+        [place for place, label in enumerate(labels) if label == wanted]
+        for wanted in sorted(set(labels))
+    ]
+    for choice in product(*(permutations(group) for group in groups)):
+        yield tuple(chain.from_iterable(choice))
+
+
+def _drawn(labels: Sequence[str], edges: set[tuple[int, int, str]], order: Sequence[int]) -> str:
+    """``read:ok, write:ok; a^b b<a``: ``<`` was over before, ``^`` must come before."""
+    letters = {place: chr(ord("a") + number) for number, place in enumerate(order)}
+    nodes = ", ".join(labels[place] for place in order)
+    drawn = sorted(f"{letters[first]}{kind}{letters[second]}" for first, second, kind in edges)
+    return f"{nodes}; {' '.join(drawn)}" if drawn else nodes
+
+
+# --- logs, leaders, nodes -------------------------------------------------------------------
+
+
+def _records_shape(records: Sequence[_Found]) -> str:
+    """Two committed records at one offset: what they are, and whether one epoch wrote both."""
+    epochs = {str(record.get("epoch")) for record in records}
+    kinds = sorted(str(record.get("f") or "control") for record in records)
+    return f"{' and '.join(kinds)} of {'one epoch' if len(epochs) == 1 else 'two epochs'}"
+
+
+def _traceback_shape(text: str) -> str:
+    """The exception and the function that it left last; no line, no message."""
+    lines = text.rstrip().splitlines()
+    exception = _EXCEPTION.match(lines[-1].strip()) if lines else None
+    frames = _FRAME.findall(text)
+    words = [exception[1]] if exception else []
+    words += [f"in {frames[-1]}"] if frames else []
+    return " ".join(words)
