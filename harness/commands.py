@@ -6,7 +6,7 @@ run is judged in the same way.
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -204,10 +204,24 @@ def _left_out(folder: RunFolder) -> str:
     )
 
 
-def analyze(run: Path, console: Console) -> int:
-    """Run the Spark analysis of a run folder again and judge it."""
-    folder = find_run(run)
+def analyze(runs: Sequence[Path], console: Console) -> int:
+    """Run the Spark analysis of run folders again and judge them; returns the worst exit code.
 
+    Raises:
+        UsageError: one of them is no run folder; nothing was done then.
+    """
+    # All are looked at before the first is worked on, which takes a while.
+    folders = [find_run(run) for run in runs]
+    codes: list[int] = []
+    for folder in folders:
+        results = _analyze(folder, console)
+        codes.append(results.exit_code)
+        if results.interrupted:
+            break
+    return _worst(codes)
+
+
+def _analyze(folder: RunFolder, console: Console) -> Results:
     def forget() -> None:
         shutil.rmtree(folder.operations, ignore_errors=True)
         shutil.rmtree(folder.analysis, ignore_errors=True)
@@ -222,7 +236,7 @@ def analyze(run: Path, console: Console) -> int:
             told=session.told,
         )
     show(results, console)
-    return results.exit_code
+    return results
 
 
 def replay(
@@ -274,7 +288,12 @@ def replay(
             break
     for line in replay_lines(recorded, verdicts, times):
         console.print(Text(line), soft_wrap=True)
-    return next(code for code in (1, 3, 2, 0) if code in codes)
+    return _worst(codes)
+
+
+def _worst(codes: Iterable[int]) -> int:
+    """A violation, then a failed harness, then unknown, then valid."""
+    return min(codes, key=(1, 3, 2, 0).index)
 
 
 def _require(name: str, names: Iterable[str], what: str) -> None:

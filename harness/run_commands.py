@@ -1,6 +1,6 @@
 """The commands that make and judge runs, as they stand on the command line.
 
-``test``, ``check``, ``analyze`` and ``replay``. Everything heavy is imported by the command that
+``test``, ``check`` and ``replay``. Everything heavy is imported by the command that
 needs it, so that a wrong option is answered at once. Source: design, section 6.
 """
 
@@ -198,20 +198,6 @@ def _require_model(model: str) -> None:
 
     make_known(model)
     history_checker(model)
-
-
-@app.command(name="analyze")
-def analyze_command(run: Path) -> int:
-    """Run the Spark analysis of a run folder again, and judge it with the new figures.
-
-    Parameters
-    ----------
-    run
-        Run folder, or runs/latest.
-    """
-    from harness.commands import analyze
-
-    return analyze(run, output())
 
 
 @app.command(name="replay")

@@ -18,6 +18,7 @@ import msgspec
 from contracts.errors import HarnessError
 from history.plan import decode_plan
 from history.run_folder import RunFolder
+from spark_analysis.damage import Damage
 from spark_analysis.run_rows import (
     Row,
     committed_rows,
@@ -52,6 +53,12 @@ class Ingested(msgspec.Struct, frozen=True):
     sources: tuple[Source, ...]
     #: What could not be read, one sentence each; empty for a run that ended in order.
     damage: tuple[str, ...]
+
+
+def refused_rows(table: Table, count: int) -> str:
+    """The sentence for rows that fit no column."""
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    return f"{rows} of {table.name} left out: a number beyond 64 bits, or text that is no Unicode."
 
 
 def table_folder(folder: RunFolder, table: Table) -> Path:
@@ -97,13 +104,15 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
 
 def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> Ingested:
     run_id, nodes = _identity(folder)
-    damage: list[str] = []
+    damage = Damage()
     rows: dict[str, int] = {}
 
     def fill(table: Table, content: Iterable[Row]) -> None:
         with replace_table(table, table_folder(folder, table), batch_rows=batch_rows) as writer:
             for row in content:
                 writer.add((run_id, *row))
+            if refused := writer.end_of_run():
+                damage.add("values-refused", refused_rows(table, refused))
         rows[table.name] = writer.row_count
 
     fill(OPERATIONS, operation_rows(folder, damage))
@@ -118,7 +127,7 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
         tables={table.name: table.version for table in INGESTED_TABLES},
         rows=rows,
         sources=sources,
-        damage=tuple(damage),
+        damage=damage.sentences,
     )
 
 

@@ -1,8 +1,8 @@
 """Reads the files of a run folder as rows of the ingested tables, one row at a time.
 
-Each function takes ``damage``, a list to which it appends one sentence for whatever it leaves out:
-a torn last line of the history, broken lines, a log dump that stops before its end. A missing file
-gives no rows. Must never hold a whole file, faults apart, of which a run has a few.
+Each function takes ``damage`` and tells it whatever it leaves out: a torn last line of the history,
+broken lines, a log dump that stops before its end, a file that cannot be read. A missing file gives
+no rows. Must never hold a whole file, faults apart, of which a run has a few.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,12 @@ from contracts.committed import CommittedRecord
 from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
-from history.errors import HistoryError
+from history.errors import HistoryError, PairingError
 from history.pairing import pair
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
 from history.run_folder import RunFolder
+from spark_analysis.damage import Damage
 
 #: Values in the order of the table's columns, the run id apart.
 Row = tuple[Any, ...]
@@ -37,19 +38,37 @@ class _LogHeader(msgspec.Struct, frozen=True):
     end_offset: int
 
 
-def operation_rows(folder: RunFolder, damage: list[str]) -> Iterator[Row]:
+class _MetricLine(msgspec.Struct, frozen=True):
+    """One line of ``metrics.jsonl``, as ``harness.metrics`` writes it."""
+
+    time: int
+    node: str
+    status: str
+    cpu_seconds_total: float | None = None
+    memory_bytes: int | None = None
+    system: dict[str, float] | None = None
+
+
+def operation_rows(folder: RunFolder, damage: Damage) -> Iterator[Row]:
     """Rows of ``operations``, in the order of completion, those never completed last."""
     yield from map(_operation_row, _operations(folder, damage))
 
 
-def _operations(folder: RunFolder, damage: list[str]) -> Iterator[PairedOperation]:
+def _operations(folder: RunFolder, damage: Damage) -> Iterator[PairedOperation]:
+    name = folder.history.name
     if not folder.history.exists():
-        damage.append(f"{folder.history.name} is missing.")
+        damage.add("no-history", f"{name} is missing.")
         return
     reader = HistoryReader(folder.history)
     in_flight: dict[int, Event] = {}
+    # As many as there were operations without an answer, each of which took a client's patience.
+    retired: set[int] = set()
+    last_index = -1
     try:
         for event in reader:
+            if event.index <= last_index or event.process in retired:
+                raise PairingError(_why(event, last_index), event.index)
+            last_index = event.index
             invocation = in_flight.get(event.process)
             if event.type == "invoke" and invocation is None:
                 in_flight[event.process] = event
@@ -57,12 +76,21 @@ def _operations(folder: RunFolder, damage: list[str]) -> Iterator[PairedOperatio
             # Two events at most: pairing refuses what breaks the rules of a history.
             yield from pair((event,) if invocation is None else (invocation, event))
             del in_flight[event.process]
+            if event.type == "info":
+                retired.add(event.process)
     except HistoryError as error:
-        damage.append(f"{folder.history.name} is taken up to a broken place only: {error}")
+        why = str(error).rstrip(".")
+        damage.add("history-broken", f"{name} is taken up to a broken place only: {why}.")
     if reader.torn_bytes is not None:
-        damage.append(f"The last line of {folder.history.name} is torn.")
+        damage.add("history-torn", f"The last line of {name} is torn.")
     for invocation in in_flight.values():
         yield from pair((invocation,))
+
+
+def _why(event: Event, last_index: int) -> str:
+    if event.index <= last_index:
+        return f"index {event.index} does not come after index {last_index}"
+    return f"process {event.process} goes on with {event.f} after info retired it"
 
 
 def _operation_row(operation: PairedOperation) -> Row:
@@ -72,8 +100,8 @@ def _operation_row(operation: PairedOperation) -> Row:
         operation.process,
         operation.f,
         operation.key,
-        _json(operation.argument),
-        _json(operation.result) if operation.type == "ok" else None,
+        json_text(operation.argument),
+        json_text(operation.result) if operation.type == "ok" else None,
         operation.type,
         operation.start,
         operation.end,
@@ -85,10 +113,10 @@ def _operation_row(operation: PairedOperation) -> Row:
     )
 
 
-def fault_rows(folder: RunFolder, damage: list[str]) -> list[Row]:
+def fault_rows(folder: RunFolder, damage: Damage) -> list[Row]:
     """Rows of ``faults``: the phases of each fault side by side, in the order of the schedule."""
     by_index: dict[int, dict[str, FaultEvent]] = {}
-    for event in _json_lines(folder.faults, FaultEvent, damage):
+    for event in json_lines(folder.faults, FaultEvent, damage):
         # The first time that a phase was reached counts.
         by_index.setdefault(event.index, {}).setdefault(event.phase, event)
     return [_fault_row(index, phases) for index, phases in sorted(by_index.items())]
@@ -110,13 +138,16 @@ def _fault_row(index: int, phases: dict[str, FaultEvent]) -> Row:
         *times,
         "verified" in phases,
         "not-applicable" not in phases,
+        [f"{link.source}>{link.destination}" for link in event.links],
+        next((phase.evidence for phase in phases.values() if phase.evidence is not None), None),
+        "removed" in phases,
     )
 
 
-def state_event_rows(folder: RunFolder, nodes: list[str], damage: list[str]) -> Iterator[Row]:
+def state_event_rows(folder: RunFolder, nodes: list[str], damage: Damage) -> Iterator[Row]:
     """Rows of ``state_events``, node by node, in the order in which they arrived."""
     for node in nodes:
-        for event in _json_lines(folder.state_events(NodeName(node)), StateEvent, damage):
+        for event in json_lines(folder.state_events(NodeName(node)), StateEvent, damage):
             yield (
                 event.node,
                 event.incarnation,
@@ -129,16 +160,17 @@ def state_event_rows(folder: RunFolder, nodes: list[str], damage: list[str]) -> 
                 event.base_offset,
                 event.reason,
                 event.time,
+                json_text(event.detail) if event.detail else None,
             )
 
 
 def committed_rows(
-    folder: RunFolder, nodes: list[str], logs: list[Row], damage: list[str]
+    folder: RunFolder, nodes: list[str], logs: list[Row], damage: Damage
 ) -> Iterator[Row]:
     """Rows of ``committed``; appends one row of ``logs`` per node to ``logs``."""
     for node in nodes:
         path = folder.committed_log(NodeName(node))
-        lines = _json_lines(path, msgspec.Raw, damage)
+        lines = json_lines(path, msgspec.Raw, damage)
         header = _log_header(next(lines, None))
         if header is None:
             logs.append((node, None, None))
@@ -148,7 +180,10 @@ def committed_rows(
             try:
                 record = _RECORDS.decode(line)
             except msgspec.DecodeError as error:
-                damage.append(f"nodes/{node}/{path.name} holds a line that is no record ({error}).")
+                damage.add(
+                    "lines-broken",
+                    f"nodes/{node}/{path.name} holds a line that is no record ({error}).",
+                )
                 continue
             end = record.offset + 1
             yield (
@@ -157,14 +192,15 @@ def committed_rows(
                 record.epoch,
                 record.f,
                 record.key,
-                _json(record.value),
+                json_text(record.value),
                 record.digest,
             )
         if end < header.end_offset:
             # A torn dump must not pass for a short log: nothing can be said of this node.
-            damage.append(
+            damage.add(
+                "log-cut",
                 f"nodes/{node}/{path.name} stops at offset {end}, before its end "
-                f"{header.end_offset}, and is left out."
+                f"{header.end_offset}, and is left out.",
             )
             logs.append((node, None, None))
         else:
@@ -180,23 +216,42 @@ def _log_header(line: msgspec.Raw | None) -> _LogHeader | None:
         return None
 
 
-def _json_lines(path: Path, kind: type[_Line], damage: list[str]) -> Iterator[_Line]:
+def metric_rows(folder: RunFolder, damage: Damage) -> Iterator[Row]:
+    """Rows of ``metrics``, in the order in which they were sampled."""
+    for line in json_lines(folder.metrics, _MetricLine, damage):
+        yield (
+            line.node,
+            line.time,
+            line.status,
+            line.cpu_seconds_total,
+            line.memory_bytes,
+            None if line.system is None else list(line.system.items()),
+        )
+
+
+def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]:
     """The whole lines of a file, none where it is missing; a torn last line is left out."""
     decoder = msgspec.json.Decoder(kind)
     broken = 0
+    name = path.name if path.parent.parent.name != "nodes" else f"{path.parent.name}/{path.name}"
     try:
         with path.open("rb") as file:
             for line in file:
                 try:
                     yield decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     # A line without its line feed is what a killed harness leaves.
                     broken += line.endswith(b"\n") and bool(line.strip())
     except FileNotFoundError:
         return
+    except OSError as error:
+        damage.add("file-unreadable", f"{name} cannot be read to its end ({error.strerror}).")
     if broken:
-        damage.append(f"{broken} lines of {path.parent.name}/{path.name} are broken and left out.")
+        lines = "1 line" if broken == 1 else f"{broken:,} lines"
+        verb = "is" if broken == 1 else "are"
+        damage.add("lines-broken", f"{lines} of {name} {verb} broken and left out.")
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """JSON with sorted keys: equal values are equal texts."""
     return _VALUES.encode(value).decode()

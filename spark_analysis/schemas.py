@@ -3,34 +3,25 @@
 All times are nanoseconds since the run's start where a name ends in ``_ns``, and milliseconds as a
 double where it ends in ``_ms``. Values of operations are JSON with sorted keys, so that equal
 values are equal strings. Every table begins with ``run_id``: the jobs work on one run or on many.
-A change of a table raises its version; Parquet files carry name and version in their metadata.
-Must never be inferred from data.
+A change of a table raises its version; Parquet files carry name and version in their metadata, and
+``spark_analysis.lake.upgrades`` maps what older versions wrote. Must never be inferred from data,
+nor need Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
 """
 
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sql
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 #: Key of a Parquet file's metadata that holds ``name/version``.
 SCHEMA_METADATA_KEY: Final = b"splitbrain.schema"
 
-_LONG: Final = LongType()
-_DOUBLE: Final = DoubleType()
-_STRING: Final = StringType()
-_BOOLEAN: Final = BooleanType()
-_STRINGS: Final = ArrayType(StringType())
+_LONG: Final = pa.int64()
+_DOUBLE: Final = pa.float64()
+_STRING: Final = pa.string()
+_BOOLEAN: Final = pa.bool_()
+_STRINGS: Final = pa.list_(pa.string())
+_TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+_FIGURES: Final = pa.map_(pa.string(), pa.float64())
 
 
 class Table(NamedTuple):
@@ -38,26 +29,29 @@ class Table(NamedTuple):
 
     name: str
     version: int
-    schema: StructType
+    #: With name and version in its metadata.
+    schema: pa.Schema
 
 
-def _required(name: str, kind: DataType) -> StructField:
-    return StructField(name, kind, nullable=False)
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
 
 
-def _optional(name: str, kind: DataType) -> StructField:
-    return StructField(name, kind, nullable=True)
+def _optional(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=True)
 
 
-def _table(name: str, version: int, *fields: StructField) -> Table:
-    return Table(name, version, StructType([_required("run_id", _STRING), *fields]))
+def declare(name: str, version: int, *fields: pa.Field) -> Table:
+    """A table of these columns behind ``run_id``."""
+    metadata = {SCHEMA_METADATA_KEY: f"{name}/{version}".encode()}
+    return Table(name, version, pa.schema([_required("run_id", _STRING), *fields], metadata))
 
 
 # --- made at ingest -------------------------------------------------------------------------
 
 #: Invocation and completion paired (``history.records.PairedOperation``), in the order of
 #: completion, operations without an answer last.
-OPERATIONS: Final = _table(
+OPERATIONS: Final = declare(
     "operations",
     1,
     _required("index", _LONG),
@@ -77,9 +71,9 @@ OPERATIONS: Final = _table(
 )
 
 #: One row per fault of ``faults.jsonl``; a time is null where the phase was not reached.
-FAULTS: Final = _table(
+FAULTS: Final = declare(
     "faults",
-    1,
+    2,
     _required("index", _LONG),
     _required("kind", _STRING),
     _required("target", _STRING),  # symbolic
@@ -92,12 +86,16 @@ FAULTS: Final = _table(
     _optional("resumed_ns", _LONG),
     _required("verified", _BOOLEAN),  # seen from outside to have bitten
     _required("applicable", _BOOLEAN),  # its target existed
+    # since version 2
+    _required("links", _STRINGS),  # cut, as source>destination
+    _optional("evidence", _STRING),  # what was seen of it, in words
+    _required("healed", _BOOLEAN),  # seen from outside to be gone
 )
 
 #: What the nodes said of themselves; ordered within a node by incarnation and sequence.
-STATE_EVENTS: Final = _table(
+STATE_EVENTS: Final = declare(
     "state_events",
-    1,
+    2,
     _required("node", _STRING),
     _required("incarnation", _LONG),
     _required("sequence", _LONG),
@@ -109,10 +107,12 @@ STATE_EVENTS: Final = _table(
     _optional("base_offset", _LONG),
     _optional("reason", _STRING),
     _optional("time_ns", _LONG),  # null: never stamped by the harness
+    # since version 2
+    _optional("detail", _STRING),  # JSON, null where there is none
 )
 
 #: Records of each node's committed log.
-COMMITTED: Final = _table(
+COMMITTED: Final = declare(
     "committed",
     1,
     _required("node", _STRING),
@@ -125,7 +125,7 @@ COMMITTED: Final = _table(
 )
 
 #: One row per node of the run; offsets are null where the node's log was not dumped.
-LOGS: Final = _table(
+LOGS: Final = declare(
     "logs",
     1,
     _required("node", _STRING),
@@ -133,11 +133,69 @@ LOGS: Final = _table(
     _optional("end_offset", _LONG),  # one past the last
 )
 
+#: What each node used, and the system's own figures, once a second.
+METRICS: Final = declare(
+    "metrics",
+    1,
+    _required("node", _STRING),
+    _required("time_ns", _LONG),
+    _required("status", _STRING),  # running, paused, exited, ...
+    _optional("cpu_seconds_total", _DOUBLE),
+    _optional("memory_bytes", _LONG),
+    _optional("figures", _FIGURES),  # the system's own; null: the node did not answer
+)
+
+#: One row per checker of ``results.json``.
+VERDICTS: Final = declare(
+    "verdicts",
+    1,
+    _required("checker", _STRING),
+    _required("verdict", _STRING),  # valid, invalid, unknown
+    _required("reason", _STRING),
+    _required("figures", _STRING),  # JSON
+    _required("violation_count", _LONG),  # that are told; a checker tells the first of many
+    _required("violations", _STRING),  # JSON, most telling first
+    _required("observation_count", _LONG),
+    _required("observations", _STRING),  # JSON
+)
+
+#: One row per run; what stands in neither plan nor results is null.
+RUNS: Final = declare(
+    "runs",
+    1,
+    _required("name", _STRING),  # of the run folder; run_id is unique, this need not be
+    _optional("test", _STRING),
+    _optional("system_version", _STRING),
+    _optional("runtime", _STRING),
+    _optional("workload", _STRING),
+    _optional("nemesis", _STRING),
+    _required("bugs", _STRINGS),  # planted
+    _required("nodes", _STRINGS),
+    _optional("seed", _LONG),
+    _optional("planned_faults", _LONG),
+    _optional("time_limit_s", _DOUBLE),
+    _optional("concurrency", _LONG),
+    _optional("rate", _DOUBLE),  # operations a second
+    _optional("started_at", _TIMESTAMP),
+    _optional("tool_version", _STRING),
+    _optional("tool_commit", _STRING),
+    _optional("replay_of", _STRING),
+    _required("outcome", _STRING),  # valid, invalid, unknown, vacuous, failed, none (not judged)
+    _optional("verdict", _STRING),
+    _required("vacuous", _STRINGS),  # why it proves nothing
+    _optional("exit_code", _LONG),
+    _required("problems", _STRINGS),  # around the verdict
+    _required("state", _STRING),  # whole, pruned, partial, damaged, open; see ``damage``
+    _required("damage_kinds", _STRINGS),  # sorted
+    _required("damage", _STRINGS),  # a sentence each
+    _required("operations", _LONG),  # rows of this run in that table
+)
+
 # --- results of the jobs --------------------------------------------------------------------
 
 #: By kind, second of the invocation and outcome; quantiles are exact, linear between neighbours,
 #: null where no operation of the group has a completion time.
-LATENCY: Final = _table(
+LATENCY: Final = declare(
     "latency",
     1,
     _required("f", _STRING),
@@ -151,7 +209,7 @@ LATENCY: Final = _table(
 )
 
 #: By second of the completion, of the invocation for operations that are open.
-THROUGHPUT: Final = _table(
+THROUGHPUT: Final = declare(
     "throughput",
     1,
     _required("second", _LONG),
@@ -161,7 +219,7 @@ THROUGHPUT: Final = _table(
 )
 
 #: One row per fault that was injected; see ``jobs.availability`` for every definition.
-WINDOWS: Final = _table(
+WINDOWS: Final = declare(
     "windows",
     1,
     _required("index", _LONG),
@@ -183,7 +241,7 @@ WINDOWS: Final = _table(
 )
 
 #: Longest time without an acknowledged write, one row per run that tried to write.
-UNAVAILABILITY: Final = _table(
+UNAVAILABILITY: Final = declare(
     "unavailability",
     1,
     _required("start_ns", _LONG),
@@ -192,7 +250,7 @@ UNAVAILABILITY: Final = _table(
 )
 
 #: Acknowledged writes that no majority of the nodes can hold.
-LOST: Final = _table(
+LOST: Final = declare(
     "lost",
     1,
     _required("index", _LONG),
@@ -209,7 +267,7 @@ LOST: Final = _table(
 )
 
 #: Committed records that the history does not explain.
-PHANTOM: Final = _table(
+PHANTOM: Final = declare(
     "phantom",
     1,
     _required("epoch", _LONG),
@@ -222,7 +280,7 @@ PHANTOM: Final = _table(
 )
 
 #: One row per reign: a node in the role of leader in one epoch.
-LEADERS: Final = _table(
+LEADERS: Final = declare(
     "leaders",
     1,
     _required("node", _STRING),
@@ -232,7 +290,7 @@ LEADERS: Final = _table(
 )
 
 #: Two reigns of different nodes: in one epoch always, in two epochs where they overlap in time.
-LEADER_OVERLAPS: Final = _table(
+LEADER_OVERLAPS: Final = declare(
     "leader_overlaps",
     1,
     _required("epoch_a", _LONG),
@@ -243,37 +301,3 @@ LEADER_OVERLAPS: Final = _table(
     _required("end_ns", _LONG),
     _required("same_epoch", _BOOLEAN),
 )
-
-
-def conform(frame: DataFrame, table: Table) -> DataFrame:
-    """The frame's columns in the declared order and types; a missing column is Spark's error."""
-    return frame.select(
-        *(sql.col(f"`{field.name}`").cast(field.dataType) for field in table.schema)
-    )
-
-
-def arrow_schema(table: Table) -> pa.Schema:
-    """The table's schema for pyarrow, with name and version in its metadata."""
-    fields = [
-        pa.field(field.name, _arrow_type(field.dataType), nullable=field.nullable)
-        for field in table.schema
-    ]
-    return pa.schema(
-        fields, metadata={SCHEMA_METADATA_KEY: f"{table.name}/{table.version}".encode()}
-    )
-
-
-def _arrow_type(kind: DataType) -> pa.DataType:
-    match kind:
-        case LongType():
-            return pa.int64()
-        case DoubleType():
-            return pa.float64()
-        case StringType():
-            return pa.string()
-        case BooleanType():
-            return pa.bool_()
-        case ArrayType():
-            return pa.list_(_arrow_type(kind.elementType))
-        case _:
-            raise TypeError(f"no Arrow type is declared for Spark's {kind.simpleString()}")

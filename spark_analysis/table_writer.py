@@ -2,7 +2,7 @@
 
 A table is a folder with one Parquet file. The new file is written beside the old one under a name
 that Spark ignores, synced and renamed over it: a reader, and a crash at any moment, meet the old
-table or the new one. Must never hold more than one batch of rows.
+table or the new one. Must never hold more than two batches of rows.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_analysis.schemas import Table, arrow_schema
+from spark_analysis.schemas import Table
 
 #: Rows held in memory, and rows of a Parquet row group: enough to compress well, a few MB.
 BATCH_ROWS: Final = 50_000
@@ -23,14 +23,26 @@ PART_FILE: Final = "part-00000.parquet"
 
 
 class TableWriter:
-    """Collects rows and writes them batch by batch; made by ``replace_table``."""
+    """Collects rows, those of one run after those of another, and writes them in row groups.
 
-    def __init__(self, table: Table, file: Path, batch_rows: int) -> None:
-        self._schema = arrow_schema(table)
+    Rows wait as Arrow columns, an eighth of their size as Python objects, so that many small runs
+    share a row group.
+
+    Args:
+        table: what is written.
+        file: where to; it is written anew.
+        batch_rows: rows that wait at most, and about those of a row group.
+    """
+
+    def __init__(self, table: Table, file: Path, batch_rows: int = BATCH_ROWS) -> None:
+        self._schema = table.schema
         self._file = pq.ParquetWriter(file, self._schema, compression="zstd")
         self._rows: list[tuple[Any, ...]] = []
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
         self._batch_rows = batch_rows
-        #: Rows taken so far.
+        self._refused = 0
+        #: Rows taken so far, those that were refused left out.
         self.row_count = 0
 
     def add(self, row: tuple[Any, ...]) -> None:
@@ -38,26 +50,70 @@ class TableWriter:
         self._rows.append(row)
         self.row_count += 1
         if len(self._rows) >= self._batch_rows:
-            self._write_batch()
+            self._to_columns()
 
-    def _write_batch(self) -> None:
-        if not self._rows:
-            return
-        columns = [
-            pa.array(values, type=field.type)
-            for values, field in zip(zip(*self._rows, strict=True), self._schema, strict=True)
-        ]
-        self._file.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-        self._rows.clear()
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Take rows that are columns already, of the table's schema."""
+        self._to_columns()
+        self.row_count += batch.num_rows
+        self._wait(batch)
+
+    def end_of_run(self) -> int:
+        """How many rows since the last call fit no column and were left out."""
+        self._to_columns()
+        refused, self._refused = self._refused, 0
+        return refused
 
     def close(self, *, whole: bool) -> None:
         """Write what is left, unless the rows are to be thrown away, and close the file."""
         try:
             if whole:
-                self._write_batch()
+                self._to_columns()
+                self._write_waiting()
         finally:
             self._rows.clear()
+            self._waiting.clear()
             self._file.close()
+
+    def _to_columns(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        try:
+            self._wait(self._batch(rows))
+        except (OverflowError, UnicodeError, pa.ArrowException):
+            fitting = [row for row in rows if self._fits(row)]
+            self._refused += len(rows) - len(fitting)
+            self.row_count -= len(rows) - len(fitting)
+            if fitting:
+                self._wait(self._batch(fitting))
+
+    def _fits(self, row: tuple[Any, ...]) -> bool:
+        """Whether a row's values are of its columns' types: a history may hold any number."""
+        try:
+            self._batch([row])
+        except (OverflowError, UnicodeError, pa.ArrowException):
+            return False
+        return True
+
+    def _batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        columns = [
+            pa.array(values, type=field.type)
+            for values, field in zip(zip(*rows, strict=True), self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _wait(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch)
+        self._waiting_rows += batch.num_rows
+        if self._waiting_rows >= self._batch_rows:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            self._file.write_table(pa.Table.from_batches(self._waiting).combine_chunks())
+            self._waiting.clear()
+            self._waiting_rows = 0
 
 
 @contextlib.contextmanager
@@ -80,9 +136,9 @@ def replace_table(
             writer.close(whole=False)
             raise
         writer.close(whole=True)
-        _sync(aside)
+        sync(aside)
         aside.replace(folder / PART_FILE)
-        _sync(folder)
+        sync(folder)
     finally:
         aside.unlink(missing_ok=True)
 
@@ -97,14 +153,15 @@ def replace_file(path: Path, content: bytes) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         aside.write_bytes(content)
-        _sync(aside)
+        sync(aside)
         aside.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         aside.unlink(missing_ok=True)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk for good."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

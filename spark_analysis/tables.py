@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from history.run_folder import RunFolder
+from spark_analysis.frames import struct_type
 from spark_analysis.ingest import table_folder
 from spark_analysis.schemas import (
     COMMITTED,
@@ -40,7 +41,7 @@ def open_tables(session: SparkSession, run_folders: Sequence[Path]) -> RunTables
 
     def open_table(table: Table) -> DataFrame:
         paths = [str(table_folder(folder, table).absolute()) for folder in folders]
-        return session.read.schema(table.schema).parquet(*paths)
+        return session.read.schema(struct_type(table)).parquet(*paths)
 
     return RunTables(
         *(open_table(table) for table in (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS))
@@ -64,4 +65,4 @@ def store_result(
         part.replace(place / PART_FILE)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return session.read.schema(table.schema).parquet(str((place / PART_FILE).absolute()))
+    return session.read.schema(struct_type(table)).parquet(str((place / PART_FILE).absolute()))

@@ -28,7 +28,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.schemas import UNAVAILABILITY, WINDOWS, conform
+from spark_analysis.frames import conform
+from spark_analysis.schemas import UNAVAILABILITY, WINDOWS
 
 #: Kinds of operations that change nothing.
 PURE_KINDS: Final = ("read",)

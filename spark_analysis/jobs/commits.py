@@ -26,8 +26,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from spark_analysis.frames import conform
 from spark_analysis.jobs.availability import PURE_KINDS
-from spark_analysis.schemas import LOST, PHANTOM, conform
+from spark_analysis.schemas import LOST, PHANTOM
 
 _CONTENT: Final = ("run_id", "f", "key", "value")
 _PLACE: Final = ("epoch", "offset", *_CONTENT)

@@ -4,6 +4,7 @@ from tests.bad_input.cause import Cause, Chapter
 from tests.bad_input.environment_causes import ENVIRONMENT
 from tests.bad_input.format_causes import FORMATS
 from tests.bad_input.history_causes import HISTORIES
+from tests.bad_input.lake_causes import LAKES
 from tests.bad_input.option_causes import COMBINATIONS, COMMANDS, NAMES, NUMBERS
 from tests.bad_input.plan_causes import PLANS
 from tests.bad_input.run_causes import RUNS
@@ -19,6 +20,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     HISTORIES,
     FORMATS,
     RUNS,
+    LAKES,
     SHRINKING,
     SWEEPS,
     SIMULATED_RUNS,

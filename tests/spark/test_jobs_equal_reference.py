@@ -1,81 +1,20 @@
 """Each job equals its plain-Python reference on randomized run folders, read twice.
 
-All runs are analysed at once, so that every job is also shown to keep runs apart.
+All runs are analysed at once, from a lake in which one of them was replaced, so that every job is
+also shown to keep runs apart.
 """
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from pyspark.sql import SparkSession
 
-from spark_analysis.ingest import ingest
 from spark_analysis.jobs import availability, commits, latency, leadership
-from spark_analysis.tables import RunTables, open_tables
+from spark_analysis.tables import RunTables
 from tests.spark import reference
 from tests.spark.reference import Run
-from tests.spark.run_folders import MS, Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
-SHAPES = (
-    Shape(seed=1),
-    Shape(seed=2, positionless=0.2, snapshot=True),
-    Shape(seed=3, faults=5, repeated_values=0.9, torn=True),
-    Shape(seed=4, nodes=5, faults=1, missing_log=True, positionless=0.1),
-    Shape(seed=5, faults=0, seconds=3.0),
-    Shape(seed=6, faults=2, missing_log=True, positionless=1.0, repeated_values=0.0),
-    Shape(seed=7, nodes=2, snapshot=True, positionless=0.5),
-)
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Run id to folder: drawn worlds, some of them damaged beyond what planting tests do."""
-    root = tmp_path_factory.mktemp("runs")
-    folders: dict[str, Path] = {}
-    for shape in SHAPES:
-        world = World(shape)
-        if shape.seed % 2 == 0:
-            _damage(world)
-        folder = world.write(root / f"run-{shape.seed}")
-        folders[folder.name] = folder
-    empty = root / "run-empty"
-    empty.mkdir()
-    (empty / "history.jsonl").touch()
-    folders[empty.name] = empty
-    return folders
-
-
-def _damage(world: World) -> None:
-    """Lose, repeat and invent records, hide completions, and let two nodes lead one epoch."""
-    acknowledged = world.acknowledged()
-    for event in world.random.sample(acknowledged, min(20, len(acknowledged))):
-        world.lose(event, nodes=world.random.randint(1, len(world.nodes)))
-    for event in world.random.sample(world.events, 40):
-        if event.f != "read":
-            argument = event.value[:2] if event.f == "cas" else event.value
-            world.commit(event.f, event.key or "", argument)
-    reign = world.reigns[-1]
-    other = next(node for node in world.nodes if node != reign.node)
-    world.lead_as_well(other, reign.epoch, reign.start + 100 * MS)
-    # A fault that overlaps another one and was never removed.
-    first = world.faults[0]
-    late = msgspec.structs.replace(first, index=90, phase="invoked", time=first.time + 50 * MS)
-    world.faults.append(late)
-
-
-@pytest.fixture(scope="module")
-def references(runs: dict[str, Path]) -> dict[str, Run]:
-    return {run_id: Run(folder) for run_id, folder in runs.items()}
-
-
-@pytest.fixture(scope="module")
-def tables(session: SparkSession, runs: dict[str, Path]) -> RunTables:
-    for folder in runs.values():
-        ingest(folder, batch_rows=1000)
-    return open_tables(session, list(runs.values()))
 
 
 def close(figure: Any) -> Any:

@@ -20,7 +20,6 @@ from spark_analysis.schemas import (
     SCHEMA_METADATA_KEY,
     STATE_EVENTS,
     Table,
-    arrow_schema,
 )
 from spark_analysis.table_writer import PART_FILE, replace_table
 from tests.spark.reference import Run
@@ -69,7 +68,7 @@ def test_files_carry_schema_and_version(folder: Path) -> None:
     ingest(folder)
     for table in INGESTED_TABLES:
         schema = pq.read_schema(part(folder, table))
-        assert schema.equals(arrow_schema(table))
+        assert schema.equals(table.schema)
         assert schema.metadata[SCHEMA_METADATA_KEY] == f"{table.name}/{table.version}".encode()
 
 

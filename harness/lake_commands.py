@@ -1,0 +1,78 @@
+"""The commands that turn runs into tables, as they stand on the command line.
+
+``analyze`` and ``ingest``. Everything heavy is imported by the command that needs it. Source:
+design, section 6; docs/lake.md.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from contracts.errors import UsageError
+from harness.command_app import app
+from harness.standard_streams import output
+
+_LAKE = "runs/lake"
+
+
+@app.command(name="analyze")
+def analyze_command(
+    run: Path, *more: Annotated[Path, Parameter(negative="")], lake: str | None = None
+) -> int:
+    """Run the Spark analysis of run folders again, and judge them with the new figures.
+
+    Parameters
+    ----------
+    run
+        Run folder, or runs/latest.
+    more
+        Further run folders.
+    lake
+        Folder or URI of a lake that the runs are then put into; see 'splitbrain ingest'.
+    """
+    from harness.commands import analyze
+    from harness.lake import check_lake, ingest_after
+
+    if lake is not None:
+        check_lake(lake)
+    code = analyze((run, *more), output())
+    if lake is not None:
+        ingest_after((run, *more), lake, output())
+    return code
+
+
+@app.command(name="ingest")
+def ingest_command(
+    folder: Path | None = None,
+    *more: Annotated[Path, Parameter(negative="")],
+    lake: str = _LAKE,
+    compact: Annotated[bool, Parameter(negative="")] = False,
+    clean: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Put runs into a lake: Parquet tables of any number of runs, for Spark and others.
+
+    Runs that are in it already and have not changed are left alone. Damaged and unfinished runs are
+    taken as far as they go, and marked.
+
+    Parameters
+    ----------
+    folder
+        Run folder, or a folder with runs anywhere below it; without one, --compact and --clean
+        work on the lake as it is.
+    more
+        Further folders.
+    lake
+        Folder or URI of the lake, anything that Spark can open: runs/lake, hdfs://name/lake,
+        s3a://bucket/lake.
+    compact
+        Then merge small files into large ones, so that queries over many runs are fast.
+    clean
+        Then remove what aborted ingests and superseded runs left, if it is older than a day.
+    """
+    from harness.lake import LakeWork, ingest
+
+    folders = () if folder is None else (folder, *more)
+    if not (folders or compact or clean):
+        raise UsageError("no folder is named", "Name a run folder, or a folder with runs below it")
+    return ingest(LakeWork(folders, lake, compact=compact, clean=clean), output())

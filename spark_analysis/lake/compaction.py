@@ -1,0 +1,143 @@
+"""Moves the rows of many small files into few large ones; what the lake holds stays the same.
+
+A run's rows keep the generation and the ingest that they came from, so that a run which is read
+again while its rows are moved wins, and a second compaction finds nothing to do. The old files stay
+until a cleaning removes them.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from spark_analysis.lake.commits import DataFile, Partition, RunEntry, new_commit_id
+from spark_analysis.lake.snapshot import Snapshot, read_snapshot
+from spark_analysis.lake.store import Store
+from spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
+from spark_analysis.schemas import Table
+from spark_analysis.table_writer import BATCH_ROWS
+
+#: A compaction makes commits of so many bytes of data files; one of half of that is left alone.
+TARGET_BYTES: Final = 128 << 20
+_TABLES: Final = {table.name: table for table in LAKE_TABLES}
+
+
+class Compacted(NamedTuple):
+    """What a compaction did."""
+
+    runs: int
+    files_before: int
+    files_after: int
+    #: Commits with rows of an older schema: they are read through upgrades, and not moved.
+    older: int
+
+
+class _Piece(NamedTuple):
+    """What one commit holds of one partition and still counts."""
+
+    name: str
+    entries: list[RunEntry]
+    files: list[DataFile]
+    size_bytes: int
+
+
+def compact(
+    store: Store, *, target_bytes: int = TARGET_BYTES, batch_rows: int = BATCH_ROWS
+) -> Compacted:
+    """Merge what is small, partition by partition; safe beside ingests and other compactions.
+
+    Args:
+        store: the lake's files.
+        target_bytes: of data files in one new commit, about.
+        batch_rows: rows of a table in memory.
+
+    Raises:
+        OSError: the lake cannot be read or written.
+        HarnessError: a later version wrote the lake.
+    """
+    snapshot = read_snapshot(store)
+    runs = before = after = older = 0
+    for partition, pieces in _pieces(snapshot).items():
+        current = [piece for piece in pieces if _is_current(piece)]
+        older += len(pieces) - len(current)
+        for group in _groups(current, target_bytes):
+            entries, files = _merge(store, partition, group, batch_rows)
+            runs += entries
+            before += sum(len(piece.files) for piece in group)
+            after += files
+    return Compacted(runs, before, after, older)
+
+
+def _pieces(snapshot: Snapshot) -> dict[Partition, list[_Piece]]:
+    found: dict[Partition, list[_Piece]] = {}
+    for name in sorted(snapshot.commits):
+        counting = snapshot.counts(name)
+        commit_ = snapshot.commits[name]
+        partitions = {entry.partition for entry in commit_.runs if entry.run_id in counting}
+        for partition in sorted(partitions):
+            entries = [
+                entry
+                for entry in commit_.runs
+                if entry.partition == partition and entry.run_id in counting
+            ]
+            files = [file for file in commit_.files if file.partition == partition]
+            size = sum(file.size_bytes for file in files)
+            found.setdefault(partition, []).append(_Piece(name, entries, files, size))
+    return found
+
+
+def _is_current(piece: _Piece) -> bool:
+    return all(
+        file.table in _TABLES and file.version == _TABLES[file.table].version
+        for file in piece.files
+    )
+
+
+def _groups(pieces: Sequence[_Piece], target_bytes: int) -> Iterator[list[_Piece]]:
+    """Small pieces, as many as fill a commit; one alone has nothing to be merged with."""
+    small = [piece for piece in pieces if piece.size_bytes < target_bytes / 2]
+    group: list[_Piece] = []
+    for piece in small:
+        if group and sum(one.size_bytes for one in group) + piece.size_bytes > target_bytes:
+            if len(group) > 1:
+                yield group
+            group = []
+        group.append(piece)
+    if len(group) > 1:
+        yield group
+
+
+def _merge(
+    store: Store, partition: Partition, group: Sequence[_Piece], batch_rows: int
+) -> tuple[int, int]:
+    """Write one commit with the rows of the group; returns its numbers of runs and files."""
+    commit_id = new_commit_id()
+    with PartitionWriter(store, commit_id, partition, batch_rows) as writer:
+        for piece in group:
+            ids = pa.array([entry.run_id for entry in piece.entries], pa.string())
+            for file in piece.files:
+                with store.reading(file.name) as path:
+                    for batch in _rows(path, _TABLES[file.table], ids, batch_rows):
+                        writer.writer(_TABLES[file.table]).add_batch(batch)
+    moved = [
+        msgspec.structs.replace(entry, compaction=entry.compaction + 1)
+        for piece in group
+        for entry in piece.entries
+    ]
+    commit(store, commit_id, moved, writer.files)
+    return len(moved), len(writer.files)
+
+
+def _rows(path: Path, table: Table, ids: pa.Array, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of these runs, batch by batch."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_rows):
+            kept = batch.filter(
+                pc.call_function("is_in", [batch.column("run_id")], pc.SetLookupOptions(ids))
+            )
+            if kept.num_rows:
+                yield kept.cast(table.schema)

@@ -1,0 +1,255 @@
+"""Reads run folders into a lake: what is new or has changed, in commits of many runs each.
+
+A second ingest changes nothing. A crash leaves files that no commit names: the lake is as it was,
+or has the commits that were made. Two ingests at one time both succeed; of a run that both read,
+one reading counts for every reader. Runs are taken as far as they go, and are marked.
+Must never change what a run wrote.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from contracts.errors import HarnessError
+from history.run_folder import RunFolder
+from spark_analysis.damage import Damage
+from spark_analysis.ingest import refused_rows
+from spark_analysis.lake.cleaning import GRACE_S
+from spark_analysis.lake.commits import Commit, Partition, RunEntry, new_commit_id
+from spark_analysis.lake.snapshot import Snapshot, read_snapshot
+from spark_analysis.lake.sources import find_missing, sources_of, unchanged
+from spark_analysis.lake.store import Store
+from spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
+from spark_analysis.run_record import (
+    Identity,
+    identify,
+    read_conclusions,
+    run_row,
+    verdict_rows,
+)
+from spark_analysis.run_rows import (
+    Row,
+    committed_rows,
+    fault_rows,
+    metric_rows,
+    operation_rows,
+    state_event_rows,
+)
+from spark_analysis.schemas import (
+    COMMITTED,
+    FAULTS,
+    LOGS,
+    METRICS,
+    OPERATIONS,
+    RUNS,
+    STATE_EVENTS,
+    VERDICTS,
+    Table,
+)
+from spark_analysis.table_writer import BATCH_ROWS
+
+#: Runs share a commit, and so its files, up to so many bytes of their folders, or so many runs.
+COMMIT_BYTES: Final = 256 << 20
+COMMIT_RUNS: Final = 2_000
+#: A commit that was longer in the making is given up: a cleaning may take its files for garbage.
+_COMMIT_TIME_MAX_S: Final = GRACE_S / 2
+
+
+class ReadRun(NamedTuple):
+    """One run as an ingest found it."""
+
+    run_id: str
+    folder: Path
+    state: str
+    damage: tuple[str, ...]
+
+
+class Report(NamedTuple):
+    """What an ingest did."""
+
+    new: list[ReadRun]
+    #: Read again, because they had changed or were read by an older version.
+    changed: list[ReadRun]
+    #: Folders of runs that are in the lake as they are.
+    unchanged: list[Path]
+    #: Folders that hold a run of another folder, and that one.
+    copies: list[tuple[Path, Path]]
+    commits: list[str]
+
+
+class _Candidate(NamedTuple):
+    folder: RunFolder
+    identity: Identity
+    damage: Damage
+    is_open: bool
+    generation: int
+    size_bytes: int
+
+
+def ingest_runs(
+    store: Store,
+    folders: Iterable[Path],
+    *,
+    is_open: Callable[[Path], bool] = lambda _folder: False,
+    batch_rows: int = BATCH_ROWS,
+    commit_bytes: int = COMMIT_BYTES,
+) -> Report:
+    """Bring the lake up to these run folders.
+
+    Args:
+        store: the lake's files.
+        folders: of runs, see ``sources.find_runs``.
+        is_open: whether the run in a folder is still under way.
+        batch_rows: rows of a table that wait to be written.
+        commit_bytes: of run folders that share a commit; a run is never divided.
+
+    Raises:
+        OSError: the lake cannot be read or written.
+        HarnessError: a later version wrote the lake, or a commit took too long.
+    """
+    snapshot = read_snapshot(store)
+    report = Report([], [], [], [], [])
+    candidates = _candidates(snapshot, folders, is_open, report)
+    for group in _groups(candidates, commit_bytes):
+        read: dict[str, ReadRun] = {}
+        made = _write(store, group, batch_rows, read)
+        report.commits.append(made.commit_id)
+        for one in group:
+            runs = report.new if one.generation == 1 else report.changed
+            runs.append(read[one.identity.run_id])
+    return report
+
+
+def _candidates(
+    snapshot: Snapshot,
+    folders: Iterable[Path],
+    is_open: Callable[[Path], bool],
+    report: Report,
+) -> list[_Candidate]:
+    """The runs to be read, each once; by partition, so that few files are open at a time."""
+    chosen: dict[str, _Candidate] = {}
+    versions = {(table.name, table.version) for table in LAKE_TABLES}
+    for path in sorted(folders):
+        folder = RunFolder(path)
+        living = is_open(path)
+        damage = Damage()
+        identity = identify(folder, damage)
+        run_id = identity.run_id
+        size = _size(folder)
+        other = chosen.get(run_id)
+        if other is not None and other.size_bytes >= size:
+            report.copies.append((path, other.folder.root))
+            continue
+        if other is not None:
+            report.copies.append((other.folder.root, path))
+        known = snapshot.runs.get(run_id)
+        generation = 1 if known is None else known[0].generation + 1
+        chosen[run_id] = _Candidate(folder, identity, damage, living, generation, size)
+    for run_id, one in list(chosen.items()):
+        known = snapshot.runs.get(run_id)
+        if known is None:
+            continue
+        entry, name = known
+        files = snapshot.commits[name].files
+        is_current = all((file.table, file.version) in versions for file in files)
+        same = entry.is_open == one.is_open and is_current
+        if same and unchanged(one.folder, one.identity.nodes, entry.sources):
+            report.unchanged.append(one.folder.root)
+            del chosen[run_id]
+    return sorted(chosen.values(), key=lambda one: (_partition(one), one.identity.run_id))
+
+
+def _size(folder: RunFolder) -> int:
+    try:
+        return folder.history.stat().st_size
+    except OSError:
+        return 0
+
+
+def _partition(one: _Candidate) -> Partition:
+    return Partition(one.identity.system, one.identity.day)
+
+
+def _groups(candidates: Sequence[_Candidate], commit_bytes: int) -> Iterator[list[_Candidate]]:
+    group: list[_Candidate] = []
+    size_bytes = 0
+    for one in candidates:
+        is_full = size_bytes + one.size_bytes > commit_bytes or len(group) == COMMIT_RUNS
+        if group and is_full:
+            yield group
+            group, size_bytes = [], 0
+        group.append(one)
+        size_bytes += one.size_bytes
+    if group:
+        yield group
+
+
+def _write(
+    store: Store, group: Sequence[_Candidate], batch_rows: int, read: dict[str, ReadRun]
+) -> Commit:
+    """Read the runs of one commit, write their files, and commit them."""
+    started = time.monotonic()
+    commit_id = new_commit_id()
+    entries: list[RunEntry] = []
+    writers: list[PartitionWriter] = []
+    partitions: dict[Partition, list[_Candidate]] = {}
+    for one in group:
+        partitions.setdefault(_partition(one), []).append(one)
+    for partition, members in partitions.items():
+        with PartitionWriter(store, commit_id, partition, batch_rows) as writer:
+            for one in members:
+                entry, found = _read_run(writer, one, commit_id, partition)
+                entries.append(entry)
+                read[entry.run_id] = found
+        writers.append(writer)
+    if time.monotonic() - started > _COMMIT_TIME_MAX_S:
+        raise HarnessError(
+            "ingest the runs",
+            store.uri,
+            f"writing them took longer than {_COMMIT_TIME_MAX_S / 3600:g} hours, after which a "
+            "cleaning may remove files that are not yet committed",
+            "Run splitbrain ingest again, on a faster way to the lake.",
+        )
+    return commit(store, commit_id, entries, [file for one in writers for file in one.files])
+
+
+def _read_run(
+    writer: PartitionWriter, one: _Candidate, commit_id: str, partition: Partition
+) -> tuple[RunEntry, ReadRun]:
+    folder, identity, damage = one.folder, one.identity, one.damage
+    # Before anything is read: a run that goes on is then seen to have changed.
+    sources = sources_of(folder, identity.nodes)
+    find_missing(folder, identity, sources, damage)
+    is_pruned = "pruned" in damage.kinds
+
+    def fill(table: Table, rows: Iterable[Row]) -> int:
+        written, refused = writer.fill(table, identity.run_id, rows)
+        if refused:
+            damage.add("values-refused", refused_rows(table, refused))
+        return written
+
+    nodes, logs = list(identity.nodes), list[Row]()
+    operations = 0 if is_pruned else fill(OPERATIONS, operation_rows(folder, damage))
+    fill(FAULTS, fault_rows(folder, damage))
+    fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
+    fill(COMMITTED, committed_rows(folder, nodes, logs, damage))
+    if not is_pruned:
+        fill(LOGS, logs)
+    fill(METRICS, metric_rows(folder, damage))
+    conclusions = read_conclusions(folder, damage)
+    fill(VERDICTS, verdict_rows(conclusions))
+    row = run_row(identity, conclusions, damage, is_open=one.is_open, operations=operations)
+    fill(RUNS, [row])
+    state = damage.state(is_open=one.is_open)
+    entry = RunEntry(
+        run_id=identity.run_id,
+        partition=partition,
+        generation=one.generation,
+        ingest=commit_id,
+        compaction=0,
+        sources=sources,
+        is_open=one.is_open,
+        state=state,
+    )
+    return entry, ReadRun(identity.run_id, folder.root, state, damage.sentences)

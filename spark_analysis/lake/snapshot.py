@@ -1,0 +1,91 @@
+"""What a lake holds at one moment: of each run the one commit that counts.
+
+A reader lists the commits, and from then on meets the same rows whatever others write: files are
+never changed, and a cleaning spares what was superseded lately. Must never look into the folders of
+the tables: what no commit names is not there.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from contracts.errors import HarnessError
+from spark_analysis.lake.commits import COMMITS, Commit, DataFile, RunEntry, decode_commit
+from spark_analysis.lake.store import Store
+
+
+class LiveFile(NamedTuple):
+    """A file to be read, and whose rows in it no longer count."""
+
+    file: DataFile
+    #: Ids of runs that another commit holds by now.
+    superseded: frozenset[str]
+
+
+class Snapshot:
+    """The commits of a lake, read once."""
+
+    def __init__(self, commits: Mapping[str, Commit], torn: tuple[str, ...]) -> None:
+        #: Names of commit files that did not come to their end.
+        self.torn = torn
+        #: By the names of their files.
+        self.commits = commits
+        #: Run id to the entry that counts and the name of its commit's file.
+        self.runs: dict[str, tuple[RunEntry, str]] = {}
+        for name in sorted(commits):
+            for entry in commits[name].runs:
+                known = self.runs.get(entry.run_id)
+                if known is None or (entry.precedence, name) > (known[0].precedence, known[1]):
+                    self.runs[entry.run_id] = (entry, name)
+
+    def counts(self, name: str) -> frozenset[str]:
+        """Ids of the runs for which a commit is the one that counts."""
+        return frozenset(
+            entry.run_id
+            for entry in self.commits[name].runs
+            if self.runs[entry.run_id] == (entry, name)
+        )
+
+    def files(self, table: str | None = None) -> list[LiveFile]:
+        """The files that hold the runs, of one table or of all."""
+        found: list[LiveFile] = []
+        for name, commit in sorted(self.commits.items()):
+            counting = self.counts(name)
+            if not counting:
+                continue
+            for file in commit.files:
+                if table not in (None, file.table):
+                    continue
+                in_file = {
+                    entry.run_id for entry in commit.runs if entry.partition == file.partition
+                }
+                if in_file & counting:
+                    found.append(LiveFile(file, frozenset(in_file - counting)))
+        return found
+
+
+def read_snapshot(store: Store) -> Snapshot:
+    """The lake as it is now; empty where there is none.
+
+    Raises:
+        OSError: the store cannot be read.
+        HarnessError: a later version wrote it.
+    """
+    commits: dict[str, Commit] = {}
+    torn: list[str] = []
+    for name, content in store.read_all(COMMITS).items():
+        try:
+            commit = decode_commit(content)
+        except msgspec.DecodeError as error:
+            raise HarnessError(
+                "read the lake",
+                f"{store.uri}/{name}",
+                f"its digest is right and its content is not ({error})",
+                "This is a defect of splitbrain; please report it with that file.",
+            ) from error
+        if commit is None:
+            torn.append(name)
+        else:
+            commits[name] = commit
+    return Snapshot(commits, tuple(torn))

@@ -1,0 +1,159 @@
+"""The run folders below a folder, and the files of one as they are now.
+
+A run counts as unchanged where its files have the same sizes and times, or else the same digests:
+a folder that was copied or touched is the run that it was.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from history.run_folder import RunFolder
+from spark_analysis.damage import Damage
+from spark_analysis.lake.commits import COMMITS, Source
+from spark_analysis.run_record import Identity
+
+_BLOCK_BYTES: Final = 1 << 20
+#: As in the seal of a run (``harness.manifest``), so that the two can be compared.
+_DIGEST_BYTES: Final = 16
+_SEAL: Final = "manifest.json"
+
+
+class _Sealed(msgspec.Struct, frozen=True):
+    length_bytes: int
+    digest: str
+
+
+def find_runs(folder: Path) -> Iterator[Path]:
+    """Folders of runs at or below a folder, in the order of their paths; links are not followed.
+
+    A folder with a plan or a history is a run, and nothing is looked for below it.
+
+    Raises:
+        OSError: the folder itself cannot be listed.
+    """
+    os.scandir(folder).close()
+    for place, folders, files in os.walk(folder):
+        if "plan.json" in files or "history.jsonl" in files:
+            folders.clear()
+            yield Path(place)
+        elif COMMITS in folders and "tables" in folders:
+            folders.clear()  # a lake
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+
+
+def paths_of(folder: RunFolder, nodes: Sequence[str]) -> list[Path]:
+    """The files that an ingest reads, whether they are there or not."""
+    paths = [folder.plan, folder.history, folder.faults, folder.metrics, folder.results]
+    paths.append(folder.root / _SEAL)
+    for node in nodes:
+        place = folder.root / "nodes" / node
+        paths += [place / "state_events.jsonl", place / "log.jsonl"]
+    return paths
+
+
+def unchanged(folder: RunFolder, nodes: Sequence[str], known: Sequence[Source]) -> bool:
+    """Whether the files are those that were read, by size and time, else by digest."""
+    by_path = {source.path: source for source in known}
+    present = 0
+    for path in paths_of(folder, nodes):
+        status = _status(path)
+        if status is None:
+            continue
+        source = by_path.get(path.relative_to(folder.root).as_posix())
+        if source is None or source.size_bytes != status.st_size:
+            return False
+        present += 1
+        if source.modified_ns != status.st_mtime_ns and source.digest != _digest(
+            path, status.st_size
+        ):
+            return False
+    return present == len(known)
+
+
+def sources_of(folder: RunFolder, nodes: Sequence[str]) -> tuple[Source, ...]:
+    """The files as they are now, each up to its present length: a run may go on."""
+    found: list[Source] = []
+    for path in paths_of(folder, nodes):
+        status = _status(path)
+        if status is not None:
+            name = path.relative_to(folder.root).as_posix()
+            size = status.st_size
+            found.append(Source(name, size, status.st_mtime_ns, _digest(path, size)))
+    return tuple(found)
+
+
+def find_missing(
+    folder: RunFolder, identity: Identity, sources: Sequence[Source], damage: Damage
+) -> None:
+    """Tell what is not there, or not as the run sealed it."""
+    present = {source.path: source for source in sources}
+    if is_pruned(folder, present):
+        damage.add("pruned", "Only the results of this run were kept.")
+        return
+    if folder.faults.name not in present:
+        damage.add("no-faults", f"{folder.faults.name} is missing.")
+    for node in identity.nodes:
+        if not (folder.root / "nodes" / node).is_dir():
+            damage.add("no-node", f"nodes/{node} is missing.")
+        elif _dumps_logs(identity) and f"nodes/{node}/log.jsonl" not in present:
+            damage.add("no-log", f"nodes/{node}/log.jsonl is missing.")
+    _compare_with_seal(folder, present, damage)
+
+
+def is_pruned(folder: RunFolder, present: dict[str, Source]) -> bool:
+    """Whether a suite kept nothing but the results, as it does for valid runs."""
+    has_evidence = folder.history.name in present or (folder.root / "nodes").exists()
+    return folder.results.name in present and folder.plan.name in present and not has_evidence
+
+
+def _dumps_logs(identity: Identity) -> bool:
+    return identity.plan is not None and identity.plan.declares_committed_logs
+
+
+def _compare_with_seal(folder: RunFolder, present: dict[str, Source], damage: Damage) -> None:
+    """Files that were cut at a line's end look whole; the run's own seal tells."""
+    if _SEAL not in present:
+        return
+    try:
+        sealed = msgspec.json.decode((folder.root / _SEAL).read_bytes(), type=dict[str, _Sealed])
+    except (OSError, ValueError) as error:
+        damage.add("file-unreadable", f"{_SEAL} cannot be read ({error}).")
+        return
+    if not sealed:
+        damage.add("unsealed", "The run never sealed its evidence: it did not end in order.")
+    changed = [
+        name
+        for name, source in present.items()
+        if (seal := sealed.get(name)) is not None
+        and (seal.length_bytes, seal.digest) != (source.size_bytes, source.digest)
+    ]
+    for name in changed:
+        damage.add("changed-since", f"{name} is not as the run left it.")
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    # A pipe or a device would be read for ever.
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _digest(path: Path, size: int) -> str:
+    """Of the first so many bytes; of what can be read, where reading ends early."""
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    try:
+        with path.open("rb") as file:
+            while size > 0 and (block := file.read(min(size, _BLOCK_BYTES))):
+                digest.update(block)
+                size -= len(block)
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+    return digest.hexdigest()

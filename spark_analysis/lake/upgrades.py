@@ -1,0 +1,120 @@
+"""What older versions of tables looked like, and how their rows become today's.
+
+Every version that was ever written stays here, spelt out, with the step to the next one. A file of
+version 1 of a table at version 3 is read with the schema of version 1 and taken through both steps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from contracts.errors import HarnessError
+from spark_analysis.frames import conform
+from spark_analysis.schemas import Table, declare
+
+
+class Older(NamedTuple):
+    """A version of a table that is no longer written."""
+
+    table: Table
+    #: Turns its rows into those of the next version; columns that it does not name stay.
+    to_next: Callable[[DataFrame], DataFrame]
+
+
+Versions = Mapping[tuple[str, int], Older]
+
+
+def _faults_2(rows: DataFrame) -> DataFrame:
+    """Which links were cut, and what was seen, stood nowhere."""
+    return rows.withColumns(
+        {
+            "links": sql.array().cast("array<string>"),
+            "evidence": sql.lit(None).cast("string"),
+            "healed": sql.col("removed_ns").isNotNull(),
+        }
+    )
+
+
+def _state_events_2(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("detail", sql.lit(None).cast("string"))
+
+
+def _fields(kind: pa.DataType, *names: str, nullable: bool = False) -> list[pa.Field]:
+    return [pa.field(name, kind, nullable) for name in names]
+
+
+#: Table name and version to what it was.
+OLDER: Final[Versions] = {
+    ("faults", 1): Older(
+        declare(
+            "faults",
+            1,
+            *_fields(pa.int64(), "index"),
+            *_fields(pa.string(), "kind", "target"),
+            *_fields(pa.list_(pa.string()), "nodes"),
+            *_fields(pa.string(), "leader", nullable=True),
+            *_fields(pa.int64(), "invoked_ns", "verified_ns", "healing_ns", nullable=True),
+            *_fields(pa.int64(), "removed_ns", "resumed_ns", nullable=True),
+            *_fields(pa.bool_(), "verified", "applicable"),
+        ),
+        _faults_2,
+    ),
+    ("state_events", 1): Older(
+        declare(
+            "state_events",
+            1,
+            *_fields(pa.string(), "node"),
+            *_fields(pa.int64(), "incarnation", "sequence"),
+            *_fields(pa.string(), "kind"),
+            *_fields(pa.int64(), "epoch"),
+            *_fields(pa.string(), "role", nullable=True),
+            *_fields(pa.int64(), "leader", "offset", "base_offset", nullable=True),
+            *_fields(pa.string(), "reason", nullable=True),
+            *_fields(pa.int64(), "time_ns", nullable=True),
+        ),
+        _state_events_2,
+    ),
+}
+
+
+def table_as_written(table: Table, version: int, older: Versions = OLDER) -> Table:
+    """The table as a version declared it.
+
+    Raises:
+        HarnessError: a later version of splitbrain wrote it.
+    """
+    if version == table.version:
+        return table
+    if version > table.version or (table.name, version) not in older:
+        raise HarnessError(
+            "read the lake",
+            f"table {table.name}",
+            f"it holds version {version}, and this splitbrain knows versions up to {table.version}",
+            "Use the splitbrain that wrote it, or a later one.",
+        )
+    return older[table.name, version].table
+
+
+def upgraded(
+    rows: DataFrame,
+    table: Table,
+    version: int,
+    older: Versions = OLDER,
+    *,
+    kept: Sequence[str] = (),
+) -> DataFrame:
+    """Rows of an older version as rows of today's.
+
+    Args:
+        rows: as that version declared them.
+        table: today's.
+        version: that they were written with.
+        older: every version between.
+        kept: further columns that stay, behind those of the table.
+    """
+    for step in range(version, table.version):
+        rows = older[table.name, step].to_next(rows)
+    return conform(rows, table, kept=kept)

@@ -1,0 +1,127 @@
+"""Writes runs into the data files of one commit, partition by partition, and commits them.
+
+Memory is bounded by two batches of rows a table, the operations in flight and one record a run.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from spark_analysis.lake.commits import (
+    LAYOUT,
+    Commit,
+    DataFile,
+    Partition,
+    RunEntry,
+    commit_name,
+    data_name,
+    encode_commit,
+)
+from spark_analysis.lake.store import Store
+from spark_analysis.run_rows import Row
+from spark_analysis.schemas import (
+    COMMITTED,
+    FAULTS,
+    LOGS,
+    METRICS,
+    OPERATIONS,
+    RUNS,
+    STATE_EVENTS,
+    VERDICTS,
+    Table,
+)
+from spark_analysis.table_writer import TableWriter
+
+#: Tables of a lake.
+LAKE_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS, METRICS, VERDICTS, RUNS)
+
+
+class PartitionWriter:
+    """The data files of one commit in one partition; leaving the context ends them.
+
+    A file is made with the first row: a table of which no run has rows has none.
+    """
+
+    def __init__(self, store: Store, commit_id: str, partition: Partition, batch_rows: int) -> None:
+        self._store = store
+        self._commit_id = commit_id
+        self._partition = partition
+        self._batch_rows = batch_rows
+        self._ends = contextlib.ExitStack()
+        self._writers: dict[str, tuple[Table, TableWriter, Path]] = {}
+        #: What was written, once the context is left without an exception.
+        self.files: list[DataFile] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            for table, writer, path in self._writers.values():
+                writer.close(whole=kind is None)
+                if kind is None:
+                    self._remember(table, writer, path)
+        except BaseException as failure:
+            self._ends.__exit__(type(failure), failure, failure.__traceback__)
+            raise
+        # The store has the files for good when this ends; on an exception it leaves them alone.
+        self._ends.__exit__(kind, error, trace)
+
+    def writer(self, table: Table) -> TableWriter:
+        """The writer of one table."""
+        if table.name not in self._writers:
+            name = data_name(table.name, self._partition, self._commit_id)
+            path = self._ends.enter_context(self._store.writing(name))
+            self._writers[table.name] = (table, TableWriter(table, path, self._batch_rows), path)
+        return self._writers[table.name][1]
+
+    def fill(self, table: Table, run_id: str, rows: Iterable[Row]) -> tuple[int, int]:
+        """Write the rows of one run; returns how many there are, and how many fit no column."""
+        source = iter(rows)
+        first = next(source, None)
+        if first is None:
+            return 0, 0
+        writer = self.writer(table)
+        before = writer.row_count
+        writer.add((run_id, *first))
+        for row in source:
+            writer.add((run_id, *row))
+        refused = writer.end_of_run()
+        return writer.row_count - before, refused
+
+    def _remember(self, table: Table, writer: TableWriter, path: Path) -> None:
+        self.files.append(
+            DataFile(
+                name=data_name(table.name, self._partition, self._commit_id),
+                table=table.name,
+                version=table.version,
+                partition=self._partition,
+                rows=writer.row_count,
+                size_bytes=path.stat().st_size,
+            )
+        )
+
+
+def commit(
+    store: Store, commit_id: str, runs: Sequence[RunEntry], files: Sequence[DataFile]
+) -> Commit:
+    """Make written files part of the lake: the one small write that decides."""
+    made = Commit(LAYOUT, commit_id, tuple(runs), tuple(files))
+    store.write(commit_name(commit_id), encode_commit(made))
+    return made
+
+
+def by_partition(runs: Iterable[RunEntry]) -> Iterator[tuple[Partition, list[RunEntry]]]:
+    """Runs by their partitions, in order."""
+    sorted_runs = sorted(runs, key=lambda entry: (entry.partition, entry.run_id))
+    partitions: dict[Partition, list[RunEntry]] = {}
+    for entry in sorted_runs:
+        partitions.setdefault(entry.partition, []).append(entry)
+    yield from partitions.items()

@@ -1,0 +1,207 @@
+"""What a run was and what it was judged to be: the rows of ``runs`` and ``verdicts``.
+
+Reads ``plan.json`` and ``results.json`` as far as they can be read. Must never judge: the words are
+those of the results.
+"""
+
+import datetime as dt
+import hashlib
+from typing import Any, Final
+
+import msgspec
+
+from history.plan import Plan, decode_plan
+from history.run_folder import RunFolder
+from spark_analysis.damage import Damage
+from spark_analysis.run_rows import Row, json_text
+
+#: Partition of what no plan tells.
+UNKNOWN: Final = "unknown"
+#: Hex digits of the plan's digest in a run's id: runs of one second and one seed are told apart.
+_DIGEST_DIGITS: Final = 10
+#: Of a node or a system; file systems take 255, three times as many when escaped.
+_NAME_BYTES_MAX: Final = 64
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """One checker's result, as it stands in ``results.json``."""
+
+    checker: str
+    verdict: str
+    reason: str = ""
+    figures: dict[str, Any] = {}
+    violations: list[dict[str, Any]] = []
+    observations: list[dict[str, Any]] = []
+
+
+class Conclusions(msgspec.Struct, frozen=True):
+    """What is taken of ``results.json`` (``harness.results``)."""
+
+    verdict: str
+    checkers: list[Judged]
+    exit_code: int
+    vacuous: list[str] = []
+    problems: list[str] = []
+    harness_failed: bool = False
+    interrupted: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """One word of the matrix of runs; a violation wins, also over a failed harness."""
+        if self.verdict == "invalid":
+            return "invalid"
+        if self.harness_failed:
+            return "failed"
+        if self.verdict != "valid" or self.interrupted:
+            return "unknown"
+        return "vacuous" if self.vacuous else "valid"
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Which run it is, whatever is left of it."""
+
+    #: Unique over machines, the same wherever the folder lies: the run's name and a digest of its
+    #: plan; without a plan, of its place.
+    run_id: str
+    name: str
+    plan: Plan | None
+    nodes: tuple[str, ...]
+    #: The two partitions.
+    system: str
+    day: str
+
+    @property
+    def started_at(self) -> dt.datetime | None:
+        """UTC, None where no plan tells."""
+        return None if self.plan is None else _instant(self.plan.started_at)
+
+
+def identify(folder: RunFolder, damage: Damage) -> Identity:
+    """The run in a folder; a plan that is missing or broken is told to ``damage``."""
+    root = folder.root.resolve()
+    plan: Plan | None = None
+    content = str(root).encode()
+    try:
+        content = folder.plan.read_bytes()
+        plan = decode_plan(content)
+    except FileNotFoundError:
+        damage.add("no-plan", f"{folder.plan.name} is missing.")
+    except OSError as error:
+        damage.add("plan-unreadable", f"{folder.plan.name} cannot be read ({error.strerror}).")
+    except (ValueError, RecursionError) as error:
+        damage.add("plan-unreadable", f"{folder.plan.name} is no plan ({error}).")
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()[:_DIGEST_DIGITS]
+    if plan is None:
+        nodes = tuple(str(node) for node in folder.node_names())
+        return Identity(f"{root.name}.{digest}", root.name, None, nodes, UNKNOWN, UNKNOWN)
+    started = _instant(plan.started_at)
+    return Identity(
+        run_id=f"{plan.run_id}.{digest}",
+        name=plan.run_id,
+        plan=plan,
+        nodes=tuple(node for node in map(str, plan.nodes) if _is_folder_name(node)),
+        system=plan.system if _is_folder_name(plan.system) else UNKNOWN,
+        day=UNKNOWN if started is None else started.date().isoformat(),
+    )
+
+
+def read_conclusions(folder: RunFolder, damage: Damage) -> Conclusions | None:
+    """What the run was judged to be; None where that is missing or broken."""
+    name = folder.results.name
+    try:
+        return msgspec.json.decode(folder.results.read_bytes(), type=Conclusions)
+    except FileNotFoundError:
+        damage.add("no-results", f"{name} is missing: the run was not judged.")
+    except OSError as error:
+        damage.add("results-unreadable", f"{name} cannot be read ({error.strerror}).")
+    except (ValueError, RecursionError) as error:
+        damage.add("results-unreadable", f"{name} holds no results ({error}).")
+    return None
+
+
+def verdict_rows(conclusions: Conclusions | None) -> list[Row]:
+    """Rows of ``verdicts``, in the order of the results."""
+    return [
+        (
+            judged.checker,
+            judged.verdict,
+            judged.reason,
+            json_text(judged.figures),
+            len(judged.violations),
+            json_text(judged.violations),
+            len(judged.observations),
+            json_text(judged.observations),
+        )
+        for judged in (conclusions.checkers if conclusions is not None else ())
+    ]
+
+
+def run_row(
+    identity: Identity,
+    conclusions: Conclusions | None,
+    damage: Damage,
+    *,
+    is_open: bool,
+    operations: int,
+) -> Row:
+    """The row of ``runs``; made last, when all damage is known."""
+    plan = identity.plan
+    if plan is None:
+        planned: Row = (*(None,) * 5, [], list(identity.nodes), *(None,) * 9)
+    else:
+        planned = (
+            plan.test,
+            plan.system_versions.get(plan.system),
+            plan.runtime,
+            plan.workload,
+            plan.nemesis,
+            list(plan.bugs),
+            list(identity.nodes),
+            _column(plan.seed),
+            _column(plan.planned_faults),
+            plan.time_limit_s,
+            _column(plan.concurrency),
+            plan.rate,
+            identity.started_at,
+            plan.tool_version,
+            plan.tool_commit,
+            plan.replay_of,
+        )
+    judged: Row = ("none", None, [], None, [])
+    if conclusions is not None:
+        judged = (
+            conclusions.outcome,
+            conclusions.verdict,
+            conclusions.vacuous,
+            _column(conclusions.exit_code),
+            conclusions.problems,
+        )
+    state = damage.state(is_open=is_open)
+    return (
+        identity.name,
+        *planned,
+        *judged,
+        state,
+        list(damage.kinds),
+        list(damage.sentences),
+        operations,
+    )
+
+
+def _is_folder_name(name: str) -> bool:
+    """Whether it can name a folder; what an editor made of a plan need not."""
+    fits = 0 < len(name.encode(errors="replace")) <= _NAME_BYTES_MAX
+    return fits and name not in (".", "..") and not set(name) & {"/", "\0"}
+
+
+def _column(number: int) -> int | None:
+    """The number where a column takes it: an editor may have written any."""
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _instant(text: str) -> dt.datetime | None:
+    try:
+        instant = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant.astimezone(dt.UTC) if instant.tzinfo else instant.replace(tzinfo=dt.UTC)

@@ -1,0 +1,270 @@
+"""Damaged and unfinished runs are taken as far as they go, and a column says what is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from history.run_folder import RunFolder
+from spark_analysis.lake.ingest import ingest_runs
+from spark_analysis.lake.store import LocalStore
+from tests.lake_runs import content_of, make_run, rows_of, the_run, write_results
+
+#: Far beyond 64 bits.
+HUGE = 10**30
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "lake")
+
+
+def replace(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+
+
+def edit_plan(root: Path, **fields: Any) -> None:
+    plan = RunFolder(root).plan
+    plan.write_text(json.dumps({**json.loads(plan.read_bytes()), **fields}))
+
+
+def seal(root: Path, name: str, length: int) -> None:
+    sealed = {name: {"length_bytes": length, "digest": "0" * 32}}
+    (root / "manifest.json").write_text(json.dumps(sealed))
+
+
+def remove_evidence(root: Path) -> None:
+    folder = RunFolder(root)
+    for node in ("n1", "n2", "n3"):
+        for file in folder.root.joinpath("nodes", node).iterdir():
+            file.unlink()
+        (folder.root / "nodes" / node).rmdir()
+    (folder.root / "nodes").rmdir()
+    folder.history.unlink()
+
+
+#: Name, what is done to the run folder, the kinds it is marked with, and its state.
+CASES: tuple[tuple[str, Callable[[Path], object], list[str], str], ...] = (
+    (
+        "torn history",
+        lambda root: replace(RunFolder(root).history, lambda lines: [*lines[:-1], lines[-1][:9]]),
+        ["history-torn"],
+        "damaged",
+    ),
+    (
+        "history broken in the middle",
+        lambda root: replace(RunFolder(root).history, lambda ls: [*ls[:30], b"{]\n", *ls[30:]]),
+        ["history-broken"],
+        "damaged",
+    ),
+    (
+        "history of a process that goes on after its info",
+        lambda root: replace(
+            RunFolder(root).history,
+            lambda lines: [
+                b'{"index":0,"time":1,"process":1,"type":"invoke","f":"write","value":1}\n',
+                b'{"index":1,"time":2,"process":1,"type":"info","f":"write","value":1}\n',
+                b'{"index":2,"time":3,"process":1,"type":"invoke","f":"write","value":2}\n',
+            ],
+        ),
+        ["history-broken"],
+        "damaged",
+    ),
+    (
+        "history of binary noise",
+        lambda root: RunFolder(root).history.write_bytes(bytes(range(256)) * 9 + b"\n"),
+        ["history-broken"],
+        "damaged",
+    ),
+    ("no history", lambda root: RunFolder(root).history.unlink(), ["no-history"], "partial"),
+    (
+        "folder for a history",
+        lambda root: (RunFolder(root).history.unlink(), RunFolder(root).history.mkdir()),
+        ["history-broken"],
+        "damaged",
+    ),
+    ("no faults", lambda root: RunFolder(root).faults.unlink(), ["no-faults"], "partial"),
+    (
+        "broken fault line",
+        lambda root: replace(RunFolder(root).faults, lambda lines: [b"garbage\n", *lines]),
+        ["lines-broken"],
+        "damaged",
+    ),
+    (
+        "fault at a time beyond 64 bits",
+        lambda root: replace(
+            RunFolder(root).faults,
+            lambda lines: [
+                f'{{"time":{HUGE},"index":9,"kind":"kill","phase":"invoked","target":"n1"}}\n'.encode(),
+                *lines,
+            ],
+        ),
+        ["values-refused"],
+        "damaged",
+    ),
+    (
+        "no node",
+        lambda root: (root / "nodes" / "n2").rename(root / "elsewhere"),
+        ["no-node"],
+        "partial",
+    ),
+    (
+        "no log",
+        lambda root: (root / "nodes" / "n2" / "log.jsonl").unlink(),
+        ["no-log"],
+        "partial",
+    ),
+    (
+        "log that stops before its end",
+        lambda root: replace(root / "nodes" / "n2" / "log.jsonl", lambda lines: lines[:-1]),
+        ["log-cut"],
+        "damaged",
+    ),
+    (
+        "garbage in results.json",
+        lambda root: RunFolder(root).results.write_bytes(b"\xff\x00 no results"),
+        ["results-unreadable"],
+        "damaged",
+    ),
+    (
+        "results of another shape",
+        lambda root: RunFolder(root).results.write_text('{"verdict": 7, "checkers": {}}'),
+        ["results-unreadable"],
+        "damaged",
+    ),
+    ("no results", lambda root: RunFolder(root).results.unlink(), ["no-results"], "partial"),
+    (
+        "no plan",
+        lambda root: RunFolder(root).plan.unlink(),
+        ["no-plan"],
+        "partial",
+    ),
+    (
+        "garbage for a plan",
+        lambda root: RunFolder(root).plan.write_bytes(b"[" * 100_000),
+        ["plan-unreadable"],
+        "damaged",
+    ),
+    (
+        "plan of a later layout",
+        lambda root: edit_plan(root, schema=99),
+        ["plan-unreadable"],
+        "damaged",
+    ),
+    (
+        "history cut at a line's end after the run",
+        lambda root: seal(root, "history.jsonl", RunFolder(root).history.stat().st_size + 1),
+        ["changed-since"],
+        "damaged",
+    ),
+    (
+        "harness that died",
+        lambda root: (root / "manifest.json").write_text("{}"),
+        ["unsealed"],
+        "partial",
+    ),
+    ("results alone, as a suite keeps them", remove_evidence, ["pruned"], "pruned"),
+)
+
+
+@pytest.mark.parametrize(
+    ("do", "kinds", "state"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_damage_is_marked_and_the_rest_is_taken(
+    tmp_path: Path,
+    store: LocalStore,
+    do: Callable[[Path], object],
+    kinds: list[str],
+    state: str,
+) -> None:
+    root = make_run(tmp_path / "run")
+    whole = make_run(tmp_path / "whole", seed=8)
+    do(root)
+    report = ingest_runs(store, [root, whole])
+
+    (row,) = [row for row in rows_of(store, "runs") if row["name"] == "run"]
+    assert row["damage_kinds"] == kinds
+    assert row["state"] == state
+    assert len(row["damage"]) >= len(kinds)
+    assert all(sentence.endswith(".") for sentence in row["damage"])
+    (told,) = [run for run in report.new if run.run_id == row["run_id"]]
+    assert (told.state, list(told.damage)) == (state, row["damage"])
+    # A damaged run costs no other one anything.
+    (other,) = [row for row in rows_of(store, "runs") if row["name"] == "whole"]
+    assert (other["state"], other["damage_kinds"]) == ("whole", [])
+    # Nor itself what is not concerned.
+    lost = {"no-faults": "faults", "no-results": "verdicts", "results-unreadable": "verdicts"}
+    spared = {"faults", "verdicts", "metrics"} - {lost.get(kinds[0])}
+    assert spared <= content_of(store)[row["run_id"]].keys()
+    assert ingest_runs(store, [root, whole]).commits == []
+
+
+def test_torn_history_gives_the_operations_before_it(tmp_path: Path, store: LocalStore) -> None:
+    whole, torn = make_run(tmp_path / "whole"), make_run(tmp_path / "torn", rate=1.0)
+    replace(RunFolder(torn).history, lambda lines: [*lines[:40], lines[40][:9]])
+    ingest_runs(store, [whole, torn])
+    by_run = {row["name"]: row["run_id"] for row in rows_of(store, "runs")}
+
+    def operations(name: str) -> dict[int, dict[str, Any]]:
+        found = [row for row in rows_of(store, "operations") if row["run_id"] == by_run[name]]
+        return {row.pop("index"): {**row, "run_id": ""} for row in found}
+
+    complete, part = operations("whole"), operations("torn")
+    assert part.keys() <= complete.keys()
+    ended = {index: row for index, row in part.items() if row["end_ns"] is not None}
+    assert len(ended) > 5
+    assert all(complete[index] == row for index, row in ended.items())
+    cut_off = [row for index, row in part.items() if index not in ended]
+    assert {row["type"] for row in cut_off} <= {"info"}
+
+
+def test_row_that_fits_no_column_costs_no_other_row(tmp_path: Path, store: LocalStore) -> None:
+    root = make_run(tmp_path / "run")
+    rows = len(root.joinpath("nodes", "n1", "state_events.jsonl").read_bytes().splitlines())
+    replace(
+        root / "nodes" / "n1" / "state_events.jsonl",
+        lambda lines: [
+            lines[0].replace(b'"epoch":0', f'"epoch":{HUGE}'.encode()),
+            *lines[1:],
+        ],
+    )
+    ingest_runs(store, [root])
+    found = [row for row in rows_of(store, "state_events") if row["node"] == "n1"]
+    assert len(found) == rows - 1
+    assert the_run(store)["damage"] == [
+        "1 row of state_events left out: a number beyond 64 bits, or text that is no Unicode."
+    ]
+
+
+def test_plan_of_wild_values_is_a_row_all_the_same(tmp_path: Path, store: LocalStore) -> None:
+    root = make_run(tmp_path / "run")
+    edit_plan(root, seed=HUGE, system="../../etc", nodes=["n1", "../../..", "a\0b", ""])
+    ingest_runs(store, [root])
+    row = the_run(store)
+    assert (row["seed"], row["nodes"], row["state"]) == (None, ["n1"], "whole")
+    assert row["operations"] > 0
+
+
+def test_open_run_is_marked_and_read_again_when_it_is_over(
+    tmp_path: Path, store: LocalStore
+) -> None:
+    root = make_run(tmp_path / "run")
+    RunFolder(root).results.unlink()
+    history = RunFolder(root).history
+    whole = history.read_bytes()
+    history.write_bytes(whole[: len(whole) // 2])
+    ingest_runs(store, [root], is_open=lambda _run: True)
+    first = the_run(store)
+    assert (first["state"], first["outcome"]) == ("open", "none")
+    assert first["operations"] > 0
+    # Nothing has changed but that it is over: it died.
+    assert len(ingest_runs(store, [root]).changed) == 1
+    assert the_run(store)["state"] == "damaged"
+    history.write_bytes(whole)
+    write_results(root)
+    assert len(ingest_runs(store, [root]).changed) == 1
+    last = the_run(store)
+    assert (last["state"], last["outcome"]) == ("whole", "valid")
+    assert last["operations"] > first["operations"]
