@@ -2,7 +2,8 @@
 
 All times are nanoseconds since the run's start where a name ends in ``_ns``, and milliseconds as a
 double where it ends in ``_ms``. Values of operations are JSON with sorted keys, so that equal
-values are equal strings. Every table begins with ``run_id``: the jobs work on one run or on many.
+values are equal strings. Every table begins with ``run_id``: the jobs work on one run or on many;
+results across runs alone have none.
 A change of a table raises its version; Parquet files carry name and version in their metadata, and
 ``spark_analysis.lake.upgrades`` maps what older versions wrote. Must never be inferred from data,
 nor need Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
@@ -43,8 +44,12 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field:
 
 def declare(name: str, version: int, *fields: pa.Field) -> Table:
     """A table of these columns behind ``run_id``."""
+    return _across_runs(name, version, _required("run_id", _STRING), *fields)
+
+
+def _across_runs(name: str, version: int, *fields: pa.Field) -> Table:
     metadata = {SCHEMA_METADATA_KEY: f"{name}/{version}".encode()}
-    return Table(name, version, pa.schema([_required("run_id", _STRING), *fields], metadata))
+    return Table(name, version, pa.schema(fields, metadata))
 
 
 # --- made at ingest -------------------------------------------------------------------------
@@ -300,4 +305,46 @@ LEADER_OVERLAPS: Final = declare(
     _required("start_ns", _LONG),
     _required("end_ns", _LONG),
     _required("same_epoch", _BOOLEAN),
+)
+
+# --- results across runs --------------------------------------------------------------------
+
+#: Of the dimensions those that were asked for are filled, the others are null. Quantiles as in
+#: ``LATENCY``.
+LATENCY_BY: Final = _across_runs(
+    "latency_by",
+    1,
+    _optional("system", _STRING),
+    _optional("f", _STRING),
+    _optional("second", _LONG),  # of the invocation, since the run's start
+    _optional("node", _STRING),  # null also where the operation names none
+    _optional("fault", _STRING),  # in force at the invocation, "none" where there was none
+    _required("type", _STRING),
+    _required("count", _LONG),
+    _optional("p50_ms", _DOUBLE),
+    _optional("p95_ms", _DOUBLE),
+    _optional("p99_ms", _DOUBLE),
+    _optional("max_ms", _DOUBLE),
+)
+
+#: What faults of one kind and target did to one system, over all its runs; from ``WINDOWS``.
+FAULT_EFFECTS: Final = _across_runs(
+    "fault_effects",
+    1,
+    _required("system", _STRING),
+    _required("kind", _STRING),
+    _required("target", _STRING),
+    _required("runs", _LONG),
+    _required("faults", _LONG),
+    _required("verified", _LONG),
+    _optional("availability_during_min", _DOUBLE),
+    _optional("availability_during_mean", _DOUBLE),
+    _required("failovers", _LONG),  # faults after which a new epoch served
+    _optional("failover_p50_ms", _DOUBLE),
+    _optional("failover_p99_ms", _DOUBLE),
+    _optional("failover_max_ms", _DOUBLE),
+    _required("recoveries", _LONG),
+    _optional("recovery_p50_ms", _DOUBLE),
+    _optional("recovery_p99_ms", _DOUBLE),
+    _optional("recovery_max_ms", _DOUBLE),
 )
