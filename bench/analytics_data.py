@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, Table, arrow_schema
+from spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, Table
 
 OPERATIONS_A_RUN: Final = 500_000
 NODES: Final = ("n1", "n2", "n3")
@@ -228,6 +228,8 @@ def _faults(load: Load) -> dict[str, Any]:
         "resumed_ns": ends,
         "verified": np.ones(count, dtype=bool),
         "applicable": np.ones(count, dtype=bool),
+        "links": [["n1>n2"]] * count,
+        "healed": np.ones(count, dtype=bool),
     }
 
 
@@ -241,7 +243,7 @@ def _logs(load: Load) -> dict[str, Any]:
 
 def _write(folder: Path, table: Table, name: str, columns: dict[str, Any]) -> None:
     """One table of one run, in its declared schema; columns that are not told are null."""
-    schema = arrow_schema(table)
+    schema = table.schema
     rows = len(next(iter(columns.values())))
     constant = {"run_id": name}
     arrays = [
