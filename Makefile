@@ -38,7 +38,7 @@ help: ## what can be made
 
 # --- setting up -----------------------------------------------------------------------------
 
-setup: .tools/stamp-project $(VENDOR)/uPlot.iife.min.js ## .venv/ from the lock file, JavaScript assets
+setup: .tools/stamp-project .tools/stamp-kernel $(VENDOR)/uPlot.iife.min.js ## .venv/ from the lock file, JavaScript assets
 
 # uv itself is pinned, with its hashes, in the lock file that it later installs.
 .tools/stamp-uv: requirements.lock docker/bootstrap_uv.sh
@@ -48,6 +48,11 @@ setup: .tools/stamp-project $(VENDOR)/uPlot.iife.min.js ## .venv/ from the lock 
 .tools/stamp-packages: requirements.lock .tools/stamp-uv
 	@test -x $(BIN)/python || $(UV) venv --quiet --python "$(PYTHON)" $(VENV)
 	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	touch $@
+
+# The compiled search, so that no check pays for compiling it.
+.tools/stamp-kernel: .tools/stamp-project $(wildcard checker/linearizability/kernel_*.py)
+	@$(BIN)/python -m checker.linearizability.precompile
 	touch $@
 
 .tools/stamp-project: .tools/stamp-packages pyproject.toml

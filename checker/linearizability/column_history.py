@@ -179,7 +179,8 @@ def judge_columns(
     for number in range(len(parts.keys)):
         places = slice(int(parts.bounds[number]), int(parts.bounds[number + 1]))
         source = ColumnSource(parts.columns, places, numbered, model)
-        decision = Portfolio(source, budget, compiled_first=compiled_first).decide(steps)
+        portfolio = Portfolio(source, budget, compiled_first=compiled_first, explained=False)
+        decision = portfolio.decide(steps)
         outcome = decision.outcome
         yield PartVerdict(
             number, outcome.verdict, decision.algorithm, outcome.reason, outcome.configurations

@@ -1,8 +1,7 @@
 """The arrays that the compiled search works on.
 
 Sets of open operations are bits of one ``int64``; counts of ``info`` operations used are packed
-into as many words as they need. Holds no number that compiled code depends on, see
-``checker.linearizability.kernel_search``. Imports no numba.
+into as many words as they need. Imports no numba.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -22,6 +21,7 @@ FlagCells: TypeAlias = Any
 class Layout(NamedTuple):
     """One part; the search reads it only. By rank where nothing else is said."""
 
+    starts: IntegerCells
     ends: IntegerCells
     call: IntegerCells
     bit: IntegerCells
@@ -41,6 +41,19 @@ class Layout(NamedTuple):
     #: By call.
     pure: FlagCells
     overwrite: FlagCells
+    #: Whether rule 7 is asked; what follows is empty where it is not.
+    guided: bool
+    #: Demands of this rank and of later ones are left out.
+    horizon: int
+    #: By call: the only state that it leads to from another one, see ``kernel_codes``.
+    product: IntegerCells
+    #: By state: ranks of the operations that it alone allows, ascending.
+    demand_at: IntegerCells
+    demands: IntegerCells
+    #: By state: invocation times of completed operations that lead to it, ascending; one row more
+    #: for those that lead to several.
+    producer_at: IntegerCells
+    producers: IntegerCells
     #: By group of ``info`` operations.
     group_call: IntegerCells
     group_predecessor: IntegerCells
@@ -72,6 +85,8 @@ class Memory(NamedTuple):
     used: IntegerCells
     #: By call, and whether it is done: the number of the configuration that tried it.
     tried: IntegerCells
+    #: Rows of the stack that stand at the next rank; of the sweep.
+    waiting: IntegerCells
     #: State and node of what came furthest.
     stops: IntegerCells
     control: IntegerCells

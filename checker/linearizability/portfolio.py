@@ -10,13 +10,15 @@
 5. Where operations are open: the search in which they may take effect any number of times. It
    cannot drown in the ways to use them, and if even that has no order, none exists. An order found
    that way proves nothing.
-6. The exact search as long as the budget lasts, compiled where numba is installed.
+6. The exact search as long as the budget lasts; compiled where numba is installed, and then depth
+   first and rank by rank in turns, see ``exhaustive``.
 
 A step answers with a ``Decision`` or leaves the part to the next one. Verdicts do not depend on
 numba. Must never call ``valid`` what only a relaxed question allowed.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Final
 
@@ -68,11 +70,20 @@ class Portfolio:
         source: the part.
         budget: asked before the first step, after each that may take long, and by them.
         compiled_first: ask the compiled search first, where there is one.
+        explained: whether an ``invalid`` outcome has to have the longest orders.
     """
 
-    def __init__(self, source: PartSource, budget: Budget, *, compiled_first: bool = False) -> None:
+    def __init__(
+        self,
+        source: PartSource,
+        budget: Budget,
+        *,
+        compiled_first: bool = False,
+        explained: bool = True,
+    ) -> None:
         self.source = source
         self.budget = budget
+        self.explained = explained
         self.compiled_first = COMPILED and (
             compiled_first or len(source) > FIRST_TRY_OPERATIONS_MAX
         )
@@ -93,26 +104,40 @@ class Portfolio:
         unknown = self.first or _outcome(Verdict.UNKNOWN)
         return Decision(EXACT, msgspec.structs.replace(unknown, reason=reason or unknown.reason))
 
-    def searched(self, *, repeated: bool = False, configurations_max: int | None = None) -> Outcome:
-        """What a search finds: compiled where that can be, else in Python.
-
-        Args:
-            repeated: see ``PartSource.repeated``.
-            configurations_max: see ``Search``.
-        """
+    def tried(self, configurations_max: int) -> Outcome:
+        """What a search finds that gives up: compiled where that can be, else in Python."""
         source = self.source
         if COMPILED:
             from checker.linearizability.compiled_search import CompiledSearch, DoesNotFit
 
-            unlimited = range(len(source) if repeated else 0)
-            try:
+            with suppress(DoesNotFit):
                 return CompiledSearch(
-                    source.columns, source.compiled, self.budget, configurations_max, unlimited
+                    source.columns, source.compiled, self.budget, configurations_max
                 ).run()
-            except DoesNotFit:
-                pass
+        return Search(source.problem, self.budget, configurations_max).run()
+
+    def searched(self, *, repeated: bool = False) -> tuple[str, Outcome]:
+        """What decides as long as the budget lasts, and what it finds.
+
+        Args:
+            repeated: see ``PartSource.repeated``.
+        """
+        source = self.source
+        if COMPILED:
+            from checker.linearizability.compiled_search import DoesNotFit
+            from checker.linearizability.exhaustive import search_exhaustively
+
+            unlimited = range(len(source) if repeated else 0)
+            with suppress(DoesNotFit):
+                return search_exhaustively(
+                    source.columns,
+                    source.compiled,
+                    self.budget,
+                    unlimited,
+                    explained=self.explained,
+                )
         problem = source.repeated if repeated else source.problem
-        return Search(problem, self.budget, configurations_max).run()
+        return EXACT, Search(problem, self.budget).run()
 
 
 #: What a portfolio asks; None leaves the part to the next one.
@@ -143,7 +168,7 @@ def by_first_try(portfolio: Portfolio) -> Decision | None:
     if portfolio.compiled_first:
         per_operation = COMPILED_FIRST_TRY_PER_OPERATION * len(source)
         limit = COMPILED_FIRST_TRY_CONFIGURATIONS_MAX + per_operation
-        first = portfolio.searched(configurations_max=limit)
+        first = portfolio.tried(limit)
     else:
         limit = FIRST_TRY_CONFIGURATIONS_MAX + FIRST_TRY_PER_OPERATION * len(source)
         first = Search(source.problem, portfolio.budget, limit).run()
@@ -169,7 +194,7 @@ def by_repetition(portfolio: Portfolio) -> Decision | None:
     source = portfolio.source
     if not source.model.bounded_states or not _has_open_that_matter(source):
         return None
-    outcome = portfolio.searched(repeated=True)
+    _, outcome = portfolio.searched(repeated=True)
     if outcome.verdict is not Verdict.INVALID:
         return None
     return Decision(REPEATED, outcome, repeated=True)
@@ -177,7 +202,7 @@ def by_repetition(portfolio: Portfolio) -> Decision | None:
 
 def by_search(portfolio: Portfolio) -> Decision:
     """As long as the budget lasts."""
-    return Decision(EXACT, portfolio.searched())
+    return Decision(*portfolio.searched())
 
 
 STEPS: Final[tuple[Step, ...]] = (

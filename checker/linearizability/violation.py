@@ -153,8 +153,10 @@ def _sentence(
     sentence = (
         f"{described} by process {culprit.process}{on} (index {culprit.index}){where} has no place"
     )
-    if states is None:
+    if states is None and not sources:
         return f"{sentence}: nothing that was invoked by then can lead to this answer."
+    if states is None:
+        return f"{sentence}: no order of what came before allows this answer."
     named = states if len(states) <= STATES_NAMED_MAX + 1 else states[:STATES_NAMED_MAX]
     leaves = " or ".join(text_of(state) for state in named)
     if len(named) < len(states):

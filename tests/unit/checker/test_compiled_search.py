@@ -5,12 +5,14 @@ from random import Random
 
 import pytest
 
-from bench.histories import HistoryOptions, generate
+from bench.histories import HistoryOptions, generate, with_stale_read
+from checker.linearizability import compiled_search, exhaustive
+from checker.linearizability.algorithms import EXACT, SWEEP
 from checker.linearizability.columns import columns_of
 from checker.linearizability.compiled_search import CompiledModel, CompiledSearch, DoesNotFit
 from checker.linearizability.outcome import Outcome, order_of
 from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
+from checker.linearizability.search import DEAD_ENDS_MAX, Search
 from checker.linearizability.transitions import Transitions
 from checker.models.model import Model
 from checker.models.registry import MODELS
@@ -24,26 +26,42 @@ from tests.unit.checker.small_histories import random_history
 HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "2000"))
 
 
+#: Into the depth or rank by rank, without rule 7 and with it.
+WAYS = [
+    pytest.param({"guided": guided, "by_rank": by_rank}, id=f"{by}{rule}")
+    for by_rank, by in ((False, "depth"), (True, "rank"))
+    for guided, rule in ((False, ""), (True, "-guided"))
+]
+
+
 def search_of(
-    operations: list[PairedOperation], model: Model, *, unlimited: bool = False
+    operations: list[PairedOperation],
+    model: Model,
+    *,
+    unlimited: bool = False,
+    guided: bool = False,
+    by_rank: bool = False,
 ) -> CompiledSearch:
     problem = Problem(operations, model)
     columns = columns_of(operations, problem.call_by_place)
     compiled = CompiledModel(model, problem.calls, problem.transitions)
     places = range(len(operations)) if unlimited else ()
-    return CompiledSearch(columns, compiled, Unlimited(), unlimited=places)
+    return CompiledSearch(
+        columns, compiled, Unlimited(), unlimited=places, guided=guided, by_rank=by_rank
+    )
 
 
-def outcome_of(operations: list[PairedOperation], model: Model) -> Outcome:
-    return search_of(operations, model).run()
+def outcome_of(operations: list[PairedOperation], model: Model, **ways: bool) -> Outcome:
+    return search_of(operations, model, **ways).run()
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_it_agrees_with_brute_force(model: str) -> None:
+def test_it_agrees_with_brute_force(model: str, way: dict[str, bool]) -> None:
     random = Random(f"compiled {model}")
     for number in range(HISTORIES):
         operations = random_history(random, model)
-        outcome = outcome_of(operations, MODELS[model])
+        outcome = outcome_of(operations, MODELS[model], **way)
         expected = Verdict.VALID if linearizable(operations, model) else Verdict.INVALID
         assert outcome.verdict is expected, f"history {number}: {operations}"
 
@@ -53,26 +71,35 @@ def stops(outcome: Outcome, transitions: Transitions) -> set[tuple[int, object]]
     return {(end.rank, transitions.states[end.state or 0]) for end in outcome.dead_ends}
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_it_comes_as_far_as_the_search_in_python(model: str) -> None:
+def test_it_comes_as_far_as_the_search_in_python(model: str, way: dict[str, bool]) -> None:
     random = Random(f"step by step {model}")
-    for _ in range(500):
+    for _ in range(300):
         operations = random_history(random, model, 24)
         problem = Problem(operations, MODELS[model])
         reference = Search(problem, Unlimited()).run()
-        search = search_of(operations, MODELS[model])
+        search = search_of(operations, MODELS[model], **way)
         outcome = search.run()
         assert outcome.verdict is reference.verdict
+        if outcome.verdict is Verdict.INVALID:
+            outcome = search.furthest(outcome)
         # The order in which ways are tried may differ; how far they come may not.
-        assert stops(outcome, search.model.transitions) == stops(reference, problem.transitions)
+        found = stops(outcome, search.model.transitions)
+        expected = stops(reference, problem.transitions)
+        if max(len(found), len(expected)) < DEAD_ENDS_MAX:
+            assert found == expected
+        else:
+            assert {rank for rank, _ in found} == {rank for rank, _ in expected}
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_its_order_is_legal_and_true_to_time(model: str) -> None:
+def test_its_order_is_legal_and_true_to_time(model: str, way: dict[str, bool]) -> None:
     random = Random(f"compiled order {model}")
-    for _ in range(500):
+    for _ in range(300):
         operations = random_history(random, model, 16)
-        outcome = outcome_of(operations, MODELS[model])
+        outcome = outcome_of(operations, MODELS[model], **way)
         if outcome.decisions is None:
             continue
         places = order_of(Problem(operations, MODELS[model]), outcome.decisions)
@@ -91,6 +118,106 @@ def test_memory_grows_while_it_searches(info: float) -> None:
     outcome = search_of(operations, MODELS["cas-register"], unlimited=info > 0).run()
     assert outcome.verdict is Verdict.INVALID
     assert outcome.remembered > 5000
+
+
+def test_a_sweep_forgets_what_nothing_leads_on_from() -> None:
+    operations = generate(HistoryOptions(4000, 20, violation=True))
+    model = MODELS["cas-register"]
+    into_the_depth = outcome_of(operations, model)
+    by_rank = outcome_of(operations, model, by_rank=True)
+    assert (into_the_depth.verdict, by_rank.verdict) == (Verdict.INVALID, Verdict.INVALID)
+    assert by_rank.configurations > 10 * by_rank.remembered
+    assert by_rank.remembered < into_the_depth.remembered / 5
+    # What leads to where it ended was not forgotten with the rest.
+    problem = Problem(operations, model)
+    for end in by_rank.dead_ends:
+        placed = order_of(problem, end.decisions)
+        assert set(problem.place_by_rank[: end.rank]) <= set(placed)
+
+
+def test_a_sweep_refutes_what_is_too_wide_for_the_depth() -> None:
+    options = HistoryOptions(1000, 50, values=100)
+    operations = with_stale_read(Random(0), generate(options))
+    problem = Problem(operations, MODELS["cas-register"])
+    columns = columns_of(operations, problem.call_by_place)
+    outcomes = {
+        by_rank: CompiledSearch(
+            columns,
+            CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions),
+            Unlimited(),
+            600_000,
+            guided=True,
+            by_rank=by_rank,
+        ).run()
+        for by_rank in (False, True)
+    }
+    assert outcomes[False].verdict is Verdict.UNKNOWN
+    assert outcomes[True].verdict is Verdict.INVALID
+
+
+def test_where_the_longest_orders_take_too_long_the_verdict_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    operations = with_stale_read(Random(0), generate(HistoryOptions(1000, 20, values=100)))
+    search = search_of(operations, MODELS["cas-register"], guided=True)
+    refuted = search.run()
+    monkeypatch.setattr(compiled_search, "FURTHEST_FIRST", 0)
+    monkeypatch.setattr(compiled_search, "FURTHEST_TIMES", 0.1)
+    told = search.furthest(refuted)
+    (end,) = told.dead_ends
+    assert (told.verdict, told.exhausted, end.state) == (Verdict.INVALID, False, None)
+    problem = Problem(operations, MODELS["cas-register"])
+    culprit = operations[problem.place_by_rank[end.rank]]
+    before = [o for o in operations if o.start <= (culprit.end or 0)]
+    assert outcome_of(before, MODELS["cas-register"], by_rank=True).verdict is Verdict.INVALID
+
+
+def test_rule_7_decides_what_the_other_rules_do_not() -> None:
+    operations = generate(HistoryOptions(1000, 50, values=100))
+    problem = Problem(operations, MODELS["cas-register"])
+    columns = columns_of(operations, problem.call_by_place)
+    verdicts = [
+        CompiledSearch(
+            columns,
+            CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions),
+            Unlimited(),
+            200_000,
+            guided=guided,
+        )
+        .run()
+        .verdict
+        for guided in (False, True)
+    ]
+    assert verdicts == [Verdict.UNKNOWN, Verdict.VALID]
+
+
+@pytest.mark.parametrize(
+    ("options", "stale", "decided_by"),
+    [
+        (HistoryOptions(1000, 30), False, EXACT),
+        (HistoryOptions(1000, 30), True, SWEEP),
+        (HistoryOptions(60, 5, info=0.1, violation=True), False, EXACT),
+    ],
+)
+def test_depth_and_width_take_turns(
+    options: HistoryOptions, stale: bool, decided_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations = generate(options)
+    if stale:
+        operations = with_stale_read(Random("turns"), operations)
+    # A turn too short for either.
+    monkeypatch.setattr(exhaustive, "FIRST_TURN", 100)
+    problem = Problem(operations, MODELS["cas-register"])
+    columns = columns_of(operations, problem.call_by_place)
+    compiled = CompiledModel(MODELS["cas-register"], problem.calls, problem.transitions)
+    algorithm, outcome = exhaustive.search_exhaustively(columns, compiled, Unlimited())
+    assert algorithm == decided_by
+    invalid = stale or options.violation
+    assert outcome.verdict is (Verdict.INVALID if invalid else Verdict.VALID)
+    if invalid:
+        search = search_of(operations, MODELS["cas-register"])
+        expected = stops(search.run(), search.model.transitions)
+        assert stops(outcome, compiled.transitions) == expected
 
 
 def test_what_is_open_without_limit_is_used_without_limit() -> None:

@@ -7,7 +7,14 @@ import pytest
 
 from checker.linearizability import portfolio
 from checker.linearizability import search as search_module
-from checker.linearizability.algorithms import EXACT, PRECONDITIONS, REACHABLE, REPEATED, ZONES
+from checker.linearizability.algorithms import (
+    EXACT,
+    PRECONDITIONS,
+    REACHABLE,
+    REPEATED,
+    SWEEP,
+    ZONES,
+)
 from checker.linearizability.check import check_part
 from checker.linearizability.outcome import order_of
 from checker.linearizability.parts import Part, split
@@ -108,5 +115,6 @@ def test_the_portfolio_agrees_with_brute_force(
         deciders.add(result.algorithm)
     assert EXACT in deciders
     bounded = MODELS[model].bounded_states
-    assert deciders >= {REPEATED, REACHABLE} if bounded else deciders <= {EXACT, ZONES}
+    assert deciders >= {REPEATED, REACHABLE} if bounded else deciders <= {EXACT, SWEEP, ZONES}
+    assert (SWEEP in deciders) == compiled
     assert deciders <= set(PRECONDITIONS)

@@ -23,7 +23,9 @@ from tests.unit.checker.small_histories import history_of_unique_values
 HISTORIES = int(os.environ.get("SPLITBRAIN_BRUTE_FORCE_HISTORIES", "4000"))
 
 
-def judged(operations: list[PairedOperation], judge: Any = zones.judge_zones) -> bool | None:
+def judged(
+    operations: list[PairedOperation], judge: Any = zones.judge_zones_plainly
+) -> bool | None:
     columns = register_columns(operations, MODELS["register"])
     assert columns is not None
     verdict = judge(columns)
@@ -52,7 +54,7 @@ def test_the_values_named_contradict_each_other_by_themselves() -> None:
         operations = history_of_unique_values(random)
         columns = register_columns(operations, MODELS["register"])
         assert columns is not None
-        verdict = zones.judge_zones(columns)
+        verdict = zones.judge_zones_plainly(columns)
         if verdict is None or verdict.valid:
             continue
         members = [
@@ -129,7 +131,7 @@ def test_a_mutant_is_told_apart(mutant: str) -> None:
     random = Random("mutants of zones")
     for _ in range(4000):
         operations = history_of_unique_values(random, twice=0.1)
-        if judged(operations, module.judge_zones) not in (
+        if judged(operations, module.judge_zones_plainly) not in (
             None,
             linearizable(operations, "register"),
         ):

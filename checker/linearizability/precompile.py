@@ -1,0 +1,48 @@
+"""Compiles the search ahead: ``python -m checker.linearizability.precompile``.
+
+It takes some 15 s once for each state of the kernel's source, and nothing later. Without it the
+first part that is hard enough pays for it from its own budget.
+"""
+
+import numpy as np
+
+from checker.linearizability.kernel_cache import is_compiled
+
+
+def compile_ahead() -> None:
+    """Run everything that is compiled on two operations.
+
+    Raises:
+        ImportError: numba is not installed.
+    """
+    from checker.linearizability.columns import PartColumns
+    from checker.linearizability.compiled_search import CompiledModel, CompiledSearch
+    from checker.linearizability.kernel_codes import FREE
+    from checker.linearizability.kernel_memo import rehash
+    from checker.linearizability.transitions import Transitions
+    from checker.linearizability.zones import RegisterColumns, agree_at_once
+    from checker.models.model import Call
+    from checker.models.registry import model_named
+    from contracts.budget import Unlimited
+
+    model = model_named("cas-register")
+    calls = [Call("write", 1, None, known=True)]
+    # The second is invoked as the first returns, which is what processes are asked about.
+    starts = np.arange(2, dtype=np.int64)
+    zeros = np.zeros(2, dtype=np.int64)
+    compiled = CompiledModel(model, calls, Transitions(model, calls))
+    for by_rank in (False, True):
+        search = CompiledSearch(
+            PartColumns(starts, starts + 1, zeros, zeros), compiled, Unlimited(), by_rank=by_rank
+        )
+        search.run()
+    keys = np.full(2, FREE, dtype=np.int64)
+    heads = np.full(2, FREE, dtype=np.int32)
+    rehash(keys, heads, keys.copy(), heads.copy())
+    register = RegisterColumns(starts, starts, zeros, np.array([True, False]), zeros)
+    assert agree_at_once(register), "a write and a read of it have an order"
+
+
+if __name__ == "__main__":
+    if not is_compiled():
+        compile_ahead()
