@@ -18,7 +18,8 @@ from bench.history_columns import HistoryColumns, columns_of, load
 from bench.own_register import OwnRegister
 from checker.linearizability.check import check_part
 from checker.linearizability.column_history import judge_columns
-from checker.linearizability.parts import split
+from checker.linearizability.part_source import ObjectSource
+from checker.linearizability.parts import Part, split
 from checker.linearizability.portfolio import COMPILED
 from checker.models.registry import add_own, model_named
 from checker.verdict import merge
@@ -64,6 +65,7 @@ def judge(history: HistoryColumns, model: str, options: argparse.Namespace) -> d
 
 
 def _from_columns(history: Any, model: str, budget: CpuBudget) -> dict[str, Any]:
+    # What is measured is the compiled search, not the one that spares short checks its loading.
     parts = list(judge_columns(history, model_named(model), budget, compiled_first=COMPILED))
     return {
         "verdict": merge(part.verdict for part in parts),
@@ -89,6 +91,15 @@ def warm_up() -> None:
         operations = generate(HistoryOptions(60, 4, info=info))
         history = columns_of("warm", operations, "cas-register").to_kernel()
         _from_columns(history, "cas-register", CpuBudget(60, 1 << 20))
+        if not COMPILED:
+            continue
+        from checker.linearizability.exhaustive import search_exhaustively
+
+        source = ObjectSource(Part(None, tuple(operations)), model_named("cas-register"))
+        search_exhaustively(source.columns, source.compiled, CpuBudget(60, 1 << 20))
+    operations = generate(HistoryOptions(60, 4, values=0, mix="register"))
+    history = columns_of("warm", operations, "cas-register").to_kernel()
+    _from_columns(history, "register", CpuBudget(60, 1 << 20))
 
 
 def main() -> None:
