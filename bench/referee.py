@@ -1,10 +1,11 @@
 """Porcupine as referee: ``python -m bench.referee --histories 10000 [--seed 1] [--limit-s 1]``.
 
-Generates histories of up to 200 operations, with and without ``info``, of few and of unique values,
-about half of them spoiled in one answer, and compares Porcupine's verdict with that of every
-algorithm of ours: the search in Python, the compiled search, the kernels on columns (zones among
-them) and the whole check. What Porcupine does not decide within the limit is counted apart. Prints
-every disagreement; the last line is one JSON object; the exit code is 1 if there was any.
+Generates histories of up to 200 operations, with and without ``info``, of few and of unique
+values, about half of them spoiled in one answer, and compares Porcupine's verdict with that of
+every algorithm of ours: the search in Python, the compiled search, rule 7 depth first and in a
+sweep, the kernels on columns (zones among them) and the whole check. What Porcupine does not
+decide within the limit is counted apart. Prints every disagreement; the last line is one JSON
+object; the exit code is 1 if there was any.
 """
 
 import argparse
@@ -21,8 +22,12 @@ from bench.histories import HistoryOptions, generate
 from bench.history_columns import HistoryColumns, columns_of
 from checker.linearizability.check import check
 from checker.linearizability.column_history import judge_columns
+from checker.linearizability.part_source import ObjectSource
+from checker.linearizability.parts import Part
+from checker.linearizability.portfolio import COMPILED
 from checker.linearizability.problem import Problem
 from checker.linearizability.search import Search
+from checker.models.model import Model
 from checker.models.registry import model_named
 from checker.verdict import Verdict
 from contracts.budget import Unlimited
@@ -69,11 +74,34 @@ def our_verdicts(
     """What each of our algorithms says; those that did not decide are left out."""
     model = model_named(_MODEL)
     verdicts = {"check": check(operations, _MODEL, Unlimited()).verdict}
-    (part,) = judge_columns(columns.to_kernel(), model, Unlimited())
-    verdicts["columns"] = part.verdict
+    prepared = columns.to_kernel()
+    for name, compiled_first in (("columns", False), ("columns-compiled", COMPILED)):
+        (part,) = judge_columns(prepared, model, Unlimited(), compiled_first=compiled_first)
+        verdicts[name] = part.verdict
     outcome = Search(Problem(operations, model), Unlimited(), _CONFIGURATIONS_MAX).run()
     verdicts["search"] = outcome.verdict
+    if COMPILED:
+        verdicts |= _compiled_verdicts(operations, model)
     return {name: v for name, v in verdicts.items() if v is not Verdict.UNKNOWN}
+
+
+def _compiled_verdicts(operations: Sequence[PairedOperation], model: Model) -> dict[str, Verdict]:
+    """What rule 7 and the sweep say by themselves, which a portfolio seldom has to ask here."""
+    from checker.linearizability.compiled_search import CompiledSearch
+
+    source = ObjectSource(Part(None, tuple(operations)), model)
+    verdicts: dict[str, Verdict] = {}
+    for name, by_rank in (("depth-rule-7", False), ("sweep-rule-7", True)):
+        search = CompiledSearch(
+            source.columns,
+            source.compiled,
+            Unlimited(),
+            _CONFIGURATIONS_MAX,
+            guided=True,
+            by_rank=by_rank,
+        )
+        verdicts[name] = search.run().verdict
+    return verdicts
 
 
 def main() -> int:
