@@ -26,6 +26,8 @@ from harness.workers import warm_worker
 
 #: Size of a history from which every worker is wanted, and compiled searches pay off.
 _LARGE_BYTES = 8 << 20
+#: Size that takes about as long to read as what is compiled takes to load.
+_HUGE_BYTES = 64 << 20
 
 
 class BareHistory(msgspec.Struct, frozen=True):
@@ -85,13 +87,15 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
 @contextmanager
 def _warm_workers(path: Path, limits: Limits) -> Generator[list[FramedChild]]:
     """Workers that begin while the history is read; those that were not used end here."""
-    is_large = path.is_dir() or path.stat().st_size > _LARGE_BYTES
-    # One of them loads what is compiled, on the processor that does not read: not every history
-    # needs it. It is taken first, for the largest part.
-    idle = limits.jobs - 1 if is_large else 0
+    size = _LARGE_BYTES if path.is_dir() else path.stat().st_size
+    wanted = min(limits.jobs, _processors()) if size >= _LARGE_BYTES else 1
+    # Not every history needs what is compiled: all load it only where reading takes as long.
+    loading = wanted if size >= _HUGE_BYTES else int(size >= _LARGE_BYTES)
+    idle = wanted - loading
+    # Those that load are taken first, for the largest parts.
     started = [
         warm_worker(limits.time_budget_s, limits.memory_budget_mib, prepare)
-        for prepare in (*[_nothing] * idle, _load_compiled if is_large else _nothing)
+        for prepare in (*[_nothing] * idle, *[_load_compiled] * loading)
     ]
     warm = [child for child in started if child is not None]
     try:
