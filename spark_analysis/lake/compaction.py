@@ -5,6 +5,7 @@ again while its rows are moved wins, and a second compaction finds nothing to do
 until a cleaning removes them.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -115,6 +116,7 @@ def _merge(
     store: Store, partition: Partition, group: Sequence[_Piece], batch_rows: int
 ) -> tuple[int, int]:
     """Write one commit with the rows of the group; returns its numbers of runs and files."""
+    began_s = time.monotonic()
     commit_id = new_commit_id()
     with PartitionWriter(store, commit_id, partition, batch_rows) as writer:
         for piece in group:
@@ -128,7 +130,7 @@ def _merge(
         for piece in group
         for entry in piece.entries
     ]
-    commit(store, commit_id, moved, writer.files)
+    commit(store, commit_id, moved, writer.files, began_s=began_s)
     return len(moved), len(writer.files)
 
 

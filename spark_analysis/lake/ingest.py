@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from contracts.errors import HarnessError
 from history.run_folder import RunFolder
 from spark_analysis.damage import Damage
 from spark_analysis.ingest import refused_rows
-from spark_analysis.lake.cleaning import GRACE_S
 from spark_analysis.lake.commits import Commit, Partition, RunEntry, new_commit_id
 from spark_analysis.lake.snapshot import Snapshot, read_snapshot
 from spark_analysis.lake.sources import find_missing, sources_of, unchanged
@@ -52,8 +50,6 @@ from spark_analysis.table_writer import BATCH_ROWS
 #: Runs share a commit, and so its files, up to so many bytes of their folders, or so many runs.
 COMMIT_BYTES: Final = 256 << 20
 COMMIT_RUNS: Final = 2_000
-#: A commit that was longer in the making is given up: a cleaning may take its files for garbage.
-_COMMIT_TIME_MAX_S: Final = GRACE_S / 2
 
 
 class ReadRun(NamedTuple):
@@ -189,7 +185,7 @@ def _write(
     store: Store, group: Sequence[_Candidate], batch_rows: int, read: dict[str, ReadRun]
 ) -> Commit:
     """Read the runs of one commit, write their files, and commit them."""
-    started = time.monotonic()
+    began_s = time.monotonic()
     commit_id = new_commit_id()
     entries: list[RunEntry] = []
     writers: list[PartitionWriter] = []
@@ -203,15 +199,8 @@ def _write(
                 entries.append(entry)
                 read[entry.run_id] = found
         writers.append(writer)
-    if time.monotonic() - started > _COMMIT_TIME_MAX_S:
-        raise HarnessError(
-            "ingest the runs",
-            store.uri,
-            f"writing them took longer than {_COMMIT_TIME_MAX_S / 3600:g} hours, after which a "
-            "cleaning may remove files that are not yet committed",
-            "Run splitbrain ingest again, on a faster way to the lake.",
-        )
-    return commit(store, commit_id, entries, [file for one in writers for file in one.files])
+    files = [file for one in writers for file in one.files]
+    return commit(store, commit_id, entries, files, began_s=began_s)
 
 
 def _read_run(

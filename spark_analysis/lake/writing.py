@@ -4,11 +4,14 @@ Memory is bounded by two batches of rows a table, the operations in flight and o
 """
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from contracts.errors import HarnessError
+from spark_analysis.lake.cleaning import GRACE_S
 from spark_analysis.lake.commits import (
     LAYOUT,
     Commit,
@@ -34,6 +37,8 @@ from spark_analysis.schemas import (
 )
 from spark_analysis.table_writer import TableWriter
 
+#: A commit that was longer in the making is given up: a cleaning may take its files for garbage.
+_COMMIT_TIME_MAX_S: Final = GRACE_S / 2
 #: Tables of a lake.
 LAKE_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS, METRICS, VERDICTS, RUNS)
 
@@ -110,9 +115,34 @@ class PartitionWriter:
 
 
 def commit(
-    store: Store, commit_id: str, runs: Sequence[RunEntry], files: Sequence[DataFile]
+    store: Store,
+    commit_id: str,
+    runs: Sequence[RunEntry],
+    files: Sequence[DataFile],
+    *,
+    began_s: float,
 ) -> Commit:
-    """Make written files part of the lake: the one small write that decides."""
+    """Make written files part of the lake: the one small write that decides.
+
+    Args:
+        store: the lake's files.
+        commit_id: that the files are named after.
+        runs: whose rows are in the files.
+        files: written for good.
+        began_s: when the first of them was begun, by the monotonic clock.
+
+    Raises:
+        HarnessError: that was too long ago.
+        OSError: the store refuses.
+    """
+    if time.monotonic() - began_s > _COMMIT_TIME_MAX_S:
+        raise HarnessError(
+            "commit to the lake",
+            store.uri,
+            f"writing the files took longer than {_COMMIT_TIME_MAX_S / 3600:g} hours, after which "
+            "a cleaning may take them for garbage",
+            "Try again, on a faster way to the lake.",
+        )
     made = Commit(LAYOUT, commit_id, tuple(runs), tuple(files))
     store.write(commit_name(commit_id), encode_commit(made))
     return made

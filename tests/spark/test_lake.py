@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,7 @@ def write_older(store: Store, table: Table, columns: dict[str, list[Any]]) -> No
     file = DataFile(name, table.name, table.version, partition, content.num_rows, size)
     run_id = columns["run_id"][0]
     entry = RunEntry(run_id, partition, 1, commit_id, 0, (), False, "whole")
-    commit(store, commit_id, [entry], [file])
+    commit(store, commit_id, [entry], [file], began_s=time.monotonic())
 
 
 def test_files_of_older_versions_are_read_beside_today_s(

@@ -5,9 +5,12 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from checker.verdict import Verdict
 from harness.cli import run
+from harness.results import Results
 from history.run_folder import RunFolder
 from spark_analysis.lake.store import LocalStore
 from tests.lake_runs import make_run, rows_of, the_run, write_results
@@ -102,3 +105,45 @@ def test_analysis_of_a_folder_that_is_no_run_does_nothing(
     assert run(["analyze", str(one), "runs"]) == 64
     assert "runs is no run folder" in capsys.readouterr().err
     assert json.loads(RunFolder(one).results.read_bytes()) == before
+
+
+def test_several_runs_are_analysed_and_then_put_into_the_lake(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = iter([2, 1])
+
+    def judge(root: Path, **_options: object) -> Results:
+        verdict = next(codes)
+        write_results(root, "invalid" if verdict == 1 else "unknown", exit_code=verdict)
+        judged = json.loads(RunFolder(root).results.read_bytes())
+        return msgspec.structs.replace(_RESULTS, run=root.name, exit_code=judged["exit_code"])
+
+    monkeypatch.setattr("harness.judge.judge", judge)
+    runs = [str(folder / "runs" / "test" / name) for name in ("run-1", "run-2")]
+    # The worst of the two.
+    assert run(["analyze", *runs, "--lake", "lake"]) == 1
+    assert "2 runs in lake: 2 new" in capsys.readouterr().out
+    outcomes = {row["name"]: row["outcome"] for row in rows_of(LocalStore(folder / "lake"), "runs")}
+    assert outcomes == {"run-1": "unknown", "run-2": "invalid"}
+
+
+_RESULTS = Results(
+    schema=1,
+    run="",
+    test="kraft-register",
+    system="kraft",
+    workload="register",
+    seed=7,
+    runtime="docker",
+    verdict=Verdict.UNKNOWN,
+    vacuous=(),
+    exit_code=2,
+    checkers=(),
+    operations={},
+    faults=(),
+    elections=None,
+    epochs=(),
+    longest_unavailability_ms=None,
+    run_folder="",
+    reproduce="",
+)

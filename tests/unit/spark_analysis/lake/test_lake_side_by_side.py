@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import HarnessError
-from spark_analysis.lake import ingest as ingest_module
+from spark_analysis.lake import writing
 from spark_analysis.lake.cleaning import clean
 from spark_analysis.lake.commits import COMMITS
 from spark_analysis.lake.compaction import compact
@@ -104,14 +104,18 @@ def test_two_compactions_at_one_time_change_nothing(
     assert content_of(store) == before
 
 
-def test_ingest_that_took_too_long_commits_nothing(
+def test_ingest_or_compaction_that_took_too_long_commits_nothing(
     store: LocalStore, runs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A cleaning might have taken its files for garbage.
-    monkeypatch.setattr(ingest_module, "_COMMIT_TIME_MAX_S", -1.0)
-    with pytest.raises(HarnessError, match="writing them took longer than"):
-        ingest_runs(store, runs)
-    assert read_snapshot(store).runs == {}
+    ingest_runs(store, runs, commit_bytes=1)
+    before = content_of(store)
+    write_results(runs[0], "invalid")
+    monkeypatch.setattr(writing, "_COMMIT_TIME_MAX_S", -1.0)
+    for work in (lambda: ingest_runs(store, runs), lambda: compact(store)):
+        with pytest.raises(HarnessError, match="writing the files took longer than"):
+            work()
+    assert content_of(store) == before
 
 
 def test_cleaning_spares_what_is_about_to_be_committed(
