@@ -6,25 +6,19 @@ analysis was not possible, with 64 where it was called wrongly; never with 1 or 
 verdicts.
 """
 
-import contextlib
-import os
-import select
 import signal
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 
 from contracts.errors import HarnessError
 from history.run_folder import RunFolder
 from spark_analysis.analyze import analyze
+from spark_analysis.owned_process import end_with, leave
 
 _EXIT_USAGE = 64
-_EXIT_TERMINATED = 128 + signal.SIGTERM
-#: After the owner's death; ending a session takes a second or two.
-_TERMINATION_PATIENCE_S = 15.0
 
 
 def main(arguments: list[str]) -> int:
@@ -38,9 +32,9 @@ def main(arguments: list[str]) -> int:
             sys.stderr.write("usage: python -m spark_analysis RUN_FOLDER [OWNER]\n")
             return _EXIT_USAGE
     # An exception, so that Spark's JVM and its files go too.
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     if owner is not None:
-        threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
+        threading.Thread(target=end_with, args=(owner,), daemon=True).start()
     run_folder = Path(folder)
     try:
         summary = analyze(run_folder)
@@ -62,24 +56,6 @@ def main(arguments: list[str]) -> int:
     }
     sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
     return 0
-
-
-def _end_with(owner: int) -> None:
-    """Terminate this process when another one ends, killed or not; first politely."""
-    with contextlib.suppress(ProcessLookupError):
-        process = os.pidfd_open(owner)
-        select.select([process], [], [])
-        os.close(process)
-    os.kill(os.getpid(), signal.SIGTERM)
-    # A Spark that hangs must not keep it.
-    threading.Event().wait(_TERMINATION_PATIENCE_S)
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(_EXIT_TERMINATED)
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    sys.exit(_EXIT_TERMINATED)
 
 
 if __name__ == "__main__":

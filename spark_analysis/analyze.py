@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from contracts.errors import HarnessError
 from history.run_folder import RunFolder
 from spark_analysis.ingest import ingest
 from spark_analysis.jobs.availability import fault_windows, longest_unavailability
@@ -35,9 +32,15 @@ from spark_analysis.schemas import (
     Table,
 )
 from spark_analysis.session import spark_session
+from spark_analysis.spark_failures import one_sentence
 from spark_analysis.summary import Counts, summarize
 from spark_analysis.table_writer import replace_file
 from spark_analysis.tables import RunTables, open_tables, store_result
+
+_NEXT_STEP = (
+    "Remove the analysis folder in it and run splitbrain analyze again; "
+    "the run itself is not affected."
+)
 
 
 def analyze(run_folder: Path, session: SparkSession | None = None) -> dict[str, Any]:
@@ -56,7 +59,10 @@ def analyze(run_folder: Path, session: SparkSession | None = None) -> dict[str, 
     ingested = ingest(run_folder)
     folder = RunFolder(run_folder)
     started = time.monotonic()
-    with _session(session) as spark, _one_sentence(run_folder):
+    with (
+        _session(session) as spark,
+        one_sentence("analyse the run with Spark", str(run_folder), _NEXT_STEP),
+    ):
         tables = open_tables(spark, [run_folder])
         results = _run_jobs(spark, tables, folder)
         counts = _count(tables)
@@ -110,19 +116,3 @@ def _session(given: SparkSession | None) -> Iterator[SparkSession]:
         return
     with spark_session() as started:
         yield started
-
-
-@contextlib.contextmanager
-def _one_sentence(run_folder: Path) -> Iterator[None]:
-    """Say what Spark says in one sentence instead of two screens of stack."""
-    try:
-        yield
-    except (PySparkException, Py4JError, OSError) as error:
-        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise HarnessError(
-            "analyse the run with Spark",
-            str(run_folder),
-            first_line.rstrip("."),
-            "Remove the analysis folder in it and run splitbrain analyze again; "
-            "the run itself is not affected.",
-        ) from error

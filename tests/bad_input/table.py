@@ -3,6 +3,7 @@
 from tests.bad_input.cause import Cause, Chapter
 from tests.bad_input.environment_causes import ENVIRONMENT
 from tests.bad_input.format_causes import FORMATS
+from tests.bad_input.gate_causes import GATES
 from tests.bad_input.history_causes import HISTORIES
 from tests.bad_input.lake_causes import LAKES
 from tests.bad_input.option_causes import COMBINATIONS, COMMANDS, NAMES, NUMBERS
@@ -24,6 +25,7 @@ CHAPTERS: tuple[Chapter, ...] = (
     SHRINKING,
     SWEEPS,
     SIMULATED_RUNS,
+    GATES,
     ENVIRONMENT,
 )
 CAUSES: tuple[Cause, ...] = tuple(cause for chapter in CHAPTERS for cause in chapter.causes)

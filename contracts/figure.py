@@ -1,0 +1,78 @@
+"""What a figure of a release gate is: its name, its unit, which way is better, what it is over."""
+
+from typing import Literal
+
+import msgspec
+
+#: ``count``: whole, from 0. ``share``: 0 to 1. ``ms`` and ``per-second``: from 0.
+Unit = Literal["count", "share", "ms", "per-second"]
+Better = Literal["lower", "higher", "neither"]
+#: What the runs, faults, operations or checkers behind a figure can be chosen by.
+Dimension = Literal["system", "version", "workload", "runtime", "fault", "operation", "checker"]
+
+#: Dimensions of a whole run.
+RUN_DIMENSIONS: tuple[Dimension, ...] = ("system", "version", "workload", "runtime")
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One number that can be asked of any selection of runs."""
+
+    #: Snake case; ends in its unit where that is milliseconds.
+    name: str
+    unit: Unit
+    better: Better
+    #: What it is over, in words: all operations, the worst run.
+    over: str
+    #: What it is, as a clause.
+    meaning: str
+    dimensions: tuple[Dimension, ...] = RUN_DIMENSIONS
+    #: What its samples are, plural.
+    samples_of: str
+    #: Fewer samples than this on either side prove no regression.
+    samples_min: int = 1
+
+
+class Condition(msgspec.Struct, frozen=True, order=True):
+    """``system=kraft``, or with ``!=`` all but that."""
+
+    dimension: Dimension
+    value: str
+    is_equal: bool = True
+
+    def holds_for(self, value: str) -> bool:
+        """Whether a value of the dimension is meant."""
+        return (value == self.value) is self.is_equal
+
+    @property
+    def text(self) -> str:
+        """As a policy writes it."""
+        return f"{self.dimension}{'=' if self.is_equal else '!='}{self.value}"
+
+
+class Subject(msgspec.Struct, frozen=True, order=True):
+    """A figure over what meets all conditions."""
+
+    figure: str
+    #: Sorted, each once.
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """``latency_p99_ms{system=kraft}``; the key of this subject in every file."""
+        if not self.conditions:
+            return self.figure
+        return f"{self.figure}{{{', '.join(condition.text for condition in self.conditions)}}}"
+
+    def conditions_on(self, dimension: Dimension) -> tuple[Condition, ...]:
+        """Its conditions on one dimension."""
+        return tuple(one for one in self.conditions if one.dimension == dimension)
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A figure's value, and how much stands behind it."""
+
+    #: None: it cannot be computed.
+    value: float | None
+    samples: int = 0
+    #: Why it cannot be computed, or not be trusted, one clause.
+    lack: str | None = None

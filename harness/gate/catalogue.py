@@ -1,0 +1,158 @@
+"""All figures that a policy may name: those of verdicts, and those of Spark.
+
+``violations`` and ``lost_commits`` leave out what a quarantine covers. A figure of verdicts needs
+``results.json`` or a ledger alone; ``needs_spark`` tells the others apart.
+"""
+
+from typing import Final
+
+from contracts.errors import UsageError
+from contracts.figure import RUN_DIMENSIONS, Dimension, Figure
+from nemesis.nearest import or_nearest
+from spark_analysis.figure_catalogue import SPARK_FIGURES
+
+_BY_CHECKER: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "checker")
+_BY_FAULT: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "fault")
+
+
+def _runs(name: str, meaning: str, *, bad: bool) -> Figure:
+    return Figure(
+        name=name,
+        unit="count",
+        better="lower" if bad else "higher",
+        over="all runs",
+        meaning=meaning,
+        samples_of="runs",
+    )
+
+
+def _faults(name: str, meaning: str) -> Figure:
+    return Figure(
+        name=name,
+        unit="share",
+        better="higher",
+        over="all faults of all runs",
+        meaning=meaning,
+        dimensions=_BY_FAULT,
+        samples_of="faults",
+        samples_min=10,
+    )
+
+
+VERDICT_FIGURES: Final = (
+    _runs("runs", "runs, whatever came of them", bad=False),
+    _runs("runs_valid", "runs that are valid and not vacuous", bad=False),
+    _runs("runs_invalid", "runs in which a checker found a violation", bad=True),
+    _runs("runs_unknown", "runs in which nothing was found and a checker was undecided", bad=True),
+    _runs("runs_vacuous", "runs that prove nothing", bad=True),
+    _runs("runs_failed", "runs whose harness failed, or that nobody has judged", bad=True),
+    _runs("runs_flaky", "runs that failed, and whose replay did not", bad=True),
+    _runs("seeds", "different seeds among the valid runs", bad=False),
+    _runs("canaries_missed", "planted-bug runs of a suite that should fail and did not", bad=True),
+    Figure(
+        name="valid_share",
+        unit="share",
+        better="higher",
+        over="all runs",
+        meaning="share of the runs that are valid and not vacuous",
+        samples_of="runs",
+    ),
+    Figure(
+        name="violations",
+        unit="count",
+        better="lower",
+        over="all runs",
+        meaning="checkers that said invalid, of each run; quarantined ones apart",
+        dimensions=_BY_CHECKER,
+        samples_of="runs",
+    ),
+    Figure(
+        name="violations_quarantined",
+        unit="count",
+        better="lower",
+        over="all runs",
+        meaning="checkers that said invalid, of each run, in a failure that is quarantined",
+        dimensions=_BY_CHECKER,
+        samples_of="runs",
+    ),
+    Figure(
+        name="failures_new",
+        unit="count",
+        better="lower",
+        over="all runs",
+        meaning="fingerprints that the baseline did not meet; quarantined ones apart",
+        samples_of="runs",
+    ),
+    Figure(
+        name="undecided",
+        unit="count",
+        better="lower",
+        over="all runs",
+        meaning="checkers that said unknown, of each run",
+        dimensions=_BY_CHECKER,
+        samples_of="runs",
+    ),
+    Figure(
+        name="lost_commits",
+        unit="count",
+        better="lower",
+        over="all runs that the checker lost-commits judged",
+        meaning="acknowledged changes that are gone; those of quarantined failures apart",
+        samples_of="judged runs",
+    ),
+    Figure(
+        name="faults",
+        unit="count",
+        better="higher",
+        over="all runs",
+        meaning="faults that were injected",
+        dimensions=_BY_FAULT,
+        samples_of="runs",
+    ),
+    _faults("faults_applied", "share of the planned faults whose target existed"),
+    _faults("faults_verified", "share of the injected faults that were seen to bite"),
+    _faults("faults_healed", "share of the injected faults that were seen to be gone"),
+    Figure(
+        name="elections",
+        unit="count",
+        better="neither",
+        over="all runs that tell",
+        meaning="leader epochs with a leader",
+        samples_of="runs",
+    ),
+    Figure(
+        name="unavailability_max_ms",
+        unit="ms",
+        better="lower",
+        over="the worst run",
+        meaning="longest time without an acknowledged write while clients were working",
+        samples_of="runs",
+    ),
+)
+
+FIGURES: Final[dict[str, Figure]] = {
+    figure.name: figure for figure in (*VERDICT_FIGURES, *SPARK_FIGURES)
+}
+#: Figures that have no meaning without a baseline.
+COMPARING: Final = frozenset({"failures_new"})
+_OF_SPARK: Final = frozenset(figure.name for figure in SPARK_FIGURES)
+_MS: Final = "_ms"
+
+
+def needs_spark(name: str) -> bool:
+    """Whether Spark computes it."""
+    return name in _OF_SPARK
+
+
+def figure_named(name: str) -> Figure:
+    """The figure of that name; ``latency_p99`` is short for ``latency_p99_ms``.
+
+    Raises:
+        UsageError: there is none.
+    """
+    figure = FIGURES.get(name) or FIGURES.get(name + _MS)
+    if figure is None:
+        raise UsageError(
+            f"there is no figure called {name!r}", or_nearest(name, FIGURES, "figures")
+        )
+    return figure

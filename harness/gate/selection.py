@@ -1,0 +1,232 @@
+"""Finds the runs that a gate is asked about: run folders, folders of them, and ledgers of suites.
+
+A ledger stands for the last night of each suite in it; ``LEDGER@NIGHT`` names another night. A run
+that a ledger tells of and whose folder is still there is read from its folder. Every run counts
+once, however often it was named. Must never leave a run out in silence: one that cannot be read,
+or that nobody has judged, is there as such.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from checker.verdict import CheckResult, Verdict
+from contracts.errors import UsageError
+from harness.gate.gated_run import GatedRun, Outcome, Selection
+from harness.results import Results, leading_sentence
+from harness.results import read as read_results
+from harness.suite.ledger import Ledger, RunEnded
+from harness.suite.tally import nights_of
+from history.plan import Plan, decode_plan
+from history.run_folder import RunFolder
+from nemesis.nearest import or_nearest
+
+_UNKNOWN = "unknown"
+_OUTCOMES: dict[str, Outcome] = {
+    "INVALID": "invalid",
+    "HARNESS FAILED": "failed",
+    "INTERRUPTED": "unknown",
+    "UNKNOWN": "unknown",
+    "VACUOUS": "vacuous",
+    "VALID": "valid",
+}
+_LEDGER_SUFFIX = ".jsonl"
+
+
+def select(sources: Iterable[str]) -> Selection:
+    """The runs that these words name, each once, in their order.
+
+    Raises:
+        UsageError: a word names nothing that is there.
+        HarnessError: a ledger cannot be read.
+    """
+    words = tuple(sources)
+    found: dict[str, GatedRun] = {}
+    for word in words:
+        for key, run in _runs_of(word):
+            found.setdefault(key, run)
+    return Selection(tuple(_with_own_names(found.values())), words)
+
+
+def is_run_source(word: str) -> bool:
+    """Whether the word names run folders or a ledger rather than another file."""
+    path = Path(word)
+    return path.is_dir() or _ledger_of(word) is not None
+
+
+def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
+    """Runs with a key that is equal where two words name the same run."""
+    path = Path(word)
+    if path.is_dir():
+        for folder in _run_folders(path):
+            yield str(folder.root), _from_folder(folder)
+        return
+    ledger = _ledger_of(word)
+    if ledger is None:
+        raise UsageError(
+            f"there are no runs at {word}",
+            "Name a run folder, a folder of them such as runs/, or a ledger.jsonl",
+        )
+    for line in _lines_of(*ledger):
+        folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
+        if folder is not None and folder.results.is_file():
+            yield str(folder.root), _as_told(_from_folder(folder), line)
+        else:
+            yield f"{line.suite}/{line.night}/{line.number}", _from_ledger(line)
+
+
+# --- folders --------------------------------------------------------------------------------
+
+
+def _run_folders(top: Path) -> Iterator[RunFolder]:
+    """Run folders at or below a folder, by name; links such as ``latest`` are not followed."""
+    for place, folders, _ in os.walk(top.resolve()):
+        folder = RunFolder(Path(place))
+        if folder.plan.exists() or folder.results.exists():
+            folders.clear()
+            yield folder
+        folders.sort()
+
+
+def _from_folder(folder: RunFolder) -> GatedRun:
+    plan = _plan_of(folder)
+    name = f"{folder.root.parent.name}/{folder.root.name}"
+    try:
+        results = read_results(folder.results)
+    except FileNotFoundError:
+        return _unjudged(folder, name, plan, "Nobody has judged it")
+    except (OSError, ValueError, RecursionError) as error:
+        told = str(error).splitlines()[0]
+        return _unjudged(folder, name, plan, f"{folder.results.name} cannot be read ({told})")
+    return GatedRun(
+        name=name,
+        folder=folder.root,
+        system=results.system,
+        version=_version(plan),
+        workload=results.workload,
+        runtime=results.runtime,
+        seed=results.seed,
+        outcome=_OUTCOMES[results.headline],
+        sentence=leading_sentence(results),
+        reproduce=results.reproduce,
+        checkers=results.checkers,
+        faults=results.faults,
+        elections=results.elections,
+        longest_unavailability_ms=results.longest_unavailability_ms,
+        problems=_problems(results),
+        replay_of=_replayed(plan),
+    )
+
+
+def _problems(results: Results) -> tuple[str, ...]:
+    return (*results.vacuous, *results.problems)
+
+
+def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> GatedRun:
+    command = f"splitbrain check {shlex.quote(str(folder.root))}"
+    return GatedRun(
+        name=name,
+        folder=folder.root,
+        system=_UNKNOWN if plan is None else plan.system,
+        version=_version(plan),
+        workload=_UNKNOWN if plan is None else plan.workload,
+        runtime=_UNKNOWN if plan is None else plan.runtime,
+        seed=None if plan is None else plan.seed,
+        outcome="unjudged",
+        sentence=f"{why}: {command} does.",
+        reproduce=command,
+        replay_of=_replayed(plan),
+    )
+
+
+def _plan_of(folder: RunFolder) -> Plan | None:
+    try:
+        return decode_plan(folder.plan.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _version(plan: Plan | None) -> str:
+    return _UNKNOWN if plan is None else plan.system_versions.get(plan.system, _UNKNOWN)
+
+
+def _replayed(plan: Plan | None) -> str | None:
+    return None if plan is None or plan.replay_of is None else Path(plan.replay_of).name
+
+
+# --- ledgers --------------------------------------------------------------------------------
+
+
+def _ledger_of(word: str) -> tuple[Path, str | None] | None:
+    """The ledger and the night that a word names; None where it names neither."""
+    path = Path(word)
+    if path.is_file() and path.suffix == _LEDGER_SUFFIX:
+        return path, None
+    before, separator, night = word.rpartition("@")
+    if separator and Path(before).is_file() and before.endswith(_LEDGER_SUFFIX):
+        return Path(before), night
+    return None
+
+
+def _lines_of(path: Path, wanted: str | None) -> Iterator[RunEnded]:
+    """The runs of one night, or of the last night of each suite."""
+    nights = nights_of(Ledger(path).lines())
+    if wanted is not None:
+        names = [night.began.night for night in nights]
+        if wanted not in names:
+            raise UsageError(
+                f"the ledger {path} has no night {wanted!r}", or_nearest(wanted, names, "nights")
+            )
+        nights = [night for night in nights if night.began.night == wanted]
+    last = {night.began.suite: night for night in nights}
+    for night in last.values():
+        yield from night.runs
+
+
+def _from_ledger(line: RunEnded) -> GatedRun:
+    """A run whose folder is gone: what its line says."""
+
+    def option(name: str) -> str:
+        return str(line.options.get(name, _UNKNOWN))
+
+    system = option("system")
+    sentence = line.sentence or f"It is {line.verdict}."
+    run = GatedRun(
+        name=f"{line.suite}/{line.night}/{line.number}",
+        folder=None,
+        system=system,
+        version=line.system_versions.get(system, _UNKNOWN),
+        workload=line.cell if line.is_program else option("workload"),
+        runtime=option("runtime"),
+        seed=line.seed,
+        outcome=line.verdict,
+        sentence=sentence,
+        reproduce=line.reproduce,
+        checkers=tuple(
+            CheckResult(checker, Verdict.INVALID, sentence) for checker in line.violated
+        ),
+        problems=line.vacuous,
+    )
+    return _as_told(run, line)
+
+
+def _as_told(run: GatedRun, line: RunEnded) -> GatedRun:
+    """The run with what only the suite knows of it."""
+    return msgspec.structs.replace(
+        run,
+        is_canary=line.expect == "invalid",
+        canary_missed=line.expect == "invalid" and not line.as_expected,
+        died_before=line.attempt - 1,
+        took_s=line.took_s,
+    )
+
+
+def _with_own_names(runs: Iterable[GatedRun]) -> Iterator[GatedRun]:
+    """Two runs of one name in different places are told apart by number."""
+    seen: dict[str, int] = {}
+    for run in runs:
+        count = seen[run.name] = seen.get(run.name, 0) + 1
+        yield run if count == 1 else msgspec.structs.replace(run, name=f"{run.name} ({count})")

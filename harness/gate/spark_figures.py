@@ -1,0 +1,139 @@
+"""Asks Spark for figures, in a child process; without such figures no JVM is started.
+
+Whatever goes wrong there is one sentence and leaves every figure unknown, never zero.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from contracts.figure import Measured, Subject
+from harness.child_environment import child_environment
+from harness.gate.gated_run import GatedRun
+from harness.results import counted
+from history.scratch_folders import scratch_folder
+
+#: An ingest of a long run takes seconds, and a night has hundreds of runs.
+TIMEOUT_S: Final = 3600.0
+_TERMINATION_PATIENCE_S: Final = 10.0
+_MODULE: Final = "spark_analysis.gate_process"
+
+
+class SparkMeasures(NamedTuple):
+    """What came of asking."""
+
+    figures: dict[Subject, Measured]
+    #: Why nothing came of it, one sentence.
+    failure: str | None
+    #: What the figures leave out, one sentence each.
+    notes: tuple[str, ...]
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """``spark_analysis.gate_source.FiguresAnswer``, which cannot be imported without Spark."""
+
+    figures: dict[str, tuple[float | None, int]]
+    damage: tuple[str, ...]
+
+
+def measure_with_spark(
+    subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float = TIMEOUT_S
+) -> SparkMeasures:
+    """The value of each subject, all of which must be figures of Spark; none for none."""
+    if not subjects:
+        return SparkMeasures({}, None, ())
+    there = [run for run in runs if run.folder is not None]
+    gone = len(runs) - len(there)
+    notes = [f"{counted(gone, 'run')} left no folder, so no latency of theirs is known."] * (
+        gone > 0
+    )
+    if not there:
+        nothing = Measured(None, 0, "no folder of a run is left to measure")
+        return SparkMeasures(dict.fromkeys(subjects, nothing), None, tuple(notes))
+    answer = _ask(subjects, there, timeout_s)
+    if isinstance(answer, str):
+        lost = Measured(None, 0, "Spark did not answer")
+        return SparkMeasures(dict.fromkeys(subjects, lost), answer, tuple(notes))
+    return SparkMeasures(
+        {subject: _measured(answer, subject) for subject in subjects},
+        None,
+        (*notes, *answer.damage),
+    )
+
+
+def _measured(answer: _Answer, subject: Subject) -> Measured:
+    value, samples = answer.figures.get(subject.text, (None, 0))
+    return Measured(value, samples, None if value is not None else "nothing was there to measure")
+
+
+def _ask(subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float) -> _Answer | str:
+    """The answer, or in one sentence why there is none."""
+    request = {
+        "runs": [
+            {
+                "folder": str(run.folder),
+                "system": run.system,
+                "version": run.version,
+                "workload": run.workload,
+                "runtime": run.runtime,
+            }
+            for run in runs
+        ],
+        "subjects": subjects,
+    }
+    with scratch_folder("gate") as folder:
+        path = folder / "request.json"
+        path.write_bytes(msgspec.json.encode(request))
+        code, output, errors = _run(path, timeout_s)
+    if code is None:
+        return f"The figures of Spark did not come within {timeout_s:g} s."
+    try:
+        if code == 0:
+            return msgspec.json.decode(_last_line(output), type=_Answer)
+    except msgspec.DecodeError as error:
+        return f"The figures of Spark cannot be read: {error}."
+    told = _last_line(errors).decode(errors="replace") or f"it ended with code {code}"
+    return f"The figures of Spark are missing: {told.rstrip('.')}."
+
+
+def _run(request: Path, timeout_s: float) -> tuple[int | None, bytes, bytes]:
+    """Exit code (None: it took too long), standard output and standard error."""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", _MODULE, str(request), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=child_environment(),
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout_s)
+        except BaseException as error:
+            _end(process)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, b"", b""
+            raise
+    return process.returncode, output, errors
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Ask the group, JVM included, to end; then make it."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(_TERMINATION_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    except ProcessLookupError:
+        process.wait()
+
+
+def _last_line(output: bytes) -> bytes:
+    lines = output.strip().splitlines()
+    return lines[-1].strip() if lines else b""

@@ -1,0 +1,287 @@
+"""The figures of the release gate: jobs' results of all selected runs to one small table.
+
+What each figure means stands in ``figure_catalogue``. Every figure of one selection comes from one
+aggregation, and nothing but the small table leaves Spark. Latencies are counted by whole
+microsecond first, so that an exact quantile of all operations of all runs needs no sort of them.
+Must never judge: a bound is the policy's business, and no data is null, never zero.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+from contracts.figure import Condition, Figure, Subject
+from spark_analysis.figure_catalogue import (
+    LATENCY_FIGURES,
+    LEADERSHIP_FIGURES,
+    PHANTOM_FIGURES,
+    THROUGHPUT_FIGURES,
+    WINDOW_FIGURES,
+)
+from spark_analysis.jobs.availability import fault_windows
+from spark_analysis.jobs.commits import phantom_commits
+from spark_analysis.jobs.latency import throughput
+from spark_analysis.jobs.leadership import leader_overlaps, reigns
+from spark_analysis.tables import RunTables
+
+#: Result: one row per subject; ``value`` is null where there are no samples.
+FIGURES: Final = StructType(
+    [
+        StructField("subject", StringType(), nullable=False),  # ``Subject.text``
+        StructField("value", DoubleType()),
+        StructField("samples", LongType(), nullable=False),
+    ]
+)
+#: One row per selected run: what conditions on runs look at.
+SELECTED_RUNS: Final = StructType(
+    [
+        StructField(name, StringType(), nullable=False)
+        for name in ("run_id", "system", "version", "workload", "runtime")
+    ]
+)
+_NS_PER_US: Final = 1000
+_US_PER_MS: Final = 1e3
+_NS_PER_MS: Final = 1e6
+
+#: Figure name to its value and its samples, as columns of one row.
+_Columns = dict[str, tuple[Column, Column]]
+
+
+def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
+    """The value of every subject.
+
+    Args:
+        tables: of the selected runs and no others.
+        runs: rows of ``SELECTED_RUNS``, one per run.
+        subjects: figures of ``figure_catalogue``, at least one.
+
+    Returns:
+        Rows of ``FIGURES``, in no order.
+    """
+    measures = _Measures(tables, runs)
+    groups: dict[tuple[str, tuple[Condition, ...]], list[Subject]] = {}
+    for subject in subjects:
+        groups.setdefault((_FAMILY_BY_FIGURE[subject.figure], subject.conditions), []).append(
+            subject
+        )
+    frames = [
+        _rows(members, measures.of(family, conditions))
+        for (family, conditions), members in groups.items()
+    ]
+    return reduce(DataFrame.unionByName, frames)
+
+
+class _Measures:
+    """One row of all figures of a family, under any conditions; jobs are planned once."""
+
+    def __init__(self, tables: RunTables, runs: DataFrame) -> None:
+        self._tables = tables
+        self._runs = runs
+        self._planned: dict[str, DataFrame] = {}
+
+    def of(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
+        """Columns ``<figure>`` and ``<figure>.samples`` of one row."""
+        return _FAMILIES[family][1](self, conditions)
+
+    def latency(self, conditions: Sequence[Condition]) -> DataFrame:
+        """Figures of ok operations."""
+        counted = self._once("latency", lambda: _counted_latencies(self._tables.operations))
+        chosen = self._chosen(counted, conditions, operation="f")
+        pooled = chosen.agg(
+            sql.percentile("us", [0.5, 0.95, 0.99], sql.col("count")).alias("quantiles"),
+            sql.max("us").alias("longest"),
+            sql.sum("count").alias("samples"),
+        )
+        worst = (
+            chosen.groupBy("run_id")
+            .agg(sql.percentile("us", 0.99, sql.col("count")).alias("p99"))
+            .agg(sql.max("p99").alias("worst"))
+        )
+        quantiles, samples = sql.col("quantiles"), sql.col("samples")
+        return _one_row(
+            pooled.crossJoin(worst),
+            {
+                "latency_p50_ms": (quantiles[0] / _US_PER_MS, samples),
+                "latency_p95_ms": (quantiles[1] / _US_PER_MS, samples),
+                "latency_p99_ms": (quantiles[2] / _US_PER_MS, samples),
+                "latency_max_ms": (sql.col("longest") / _US_PER_MS, samples),
+                "latency_p99_worst_ms": (sql.col("worst") / _US_PER_MS, samples),
+            },
+        )
+
+    def windows(self, conditions: Sequence[Condition]) -> DataFrame:
+        """Figures of faults that were seen to bite."""
+        windows = self._once(
+            "windows", lambda: fault_windows(self._tables.operations, self._tables.faults)
+        )
+        chosen = self._chosen(windows.where("verified"), conditions, fault="kind")
+        columns: _Columns = {}
+        aggregates: list[Column] = []
+        for name in ("failover", "recovery"):
+            times = f"{name}_ms"
+            aggregates += [
+                sql.percentile(times, [0.5, 0.99]).alias(f"{name}_quantiles"),
+                sql.max(times).alias(f"{name}_longest"),
+                sql.count(times).alias(f"{name}_samples"),
+            ]
+            quantiles, samples = sql.col(f"{name}_quantiles"), sql.col(f"{name}_samples")
+            columns[f"{name}_p50_ms"] = (quantiles[0], samples)
+            columns[f"{name}_p99_ms"] = (quantiles[1], samples)
+            columns[f"{name}_max_ms"] = (sql.col(f"{name}_longest"), samples)
+        aggregates += [
+            sql.min("availability_during").alias("least"),
+            sql.avg("availability_during").alias("mean"),
+            sql.count("availability_during").alias("availability_samples"),
+        ]
+        samples = sql.col("availability_samples")
+        columns["availability_min"] = (sql.col("least"), samples)
+        columns["availability_mean"] = (sql.col("mean"), samples)
+        return _one_row(chosen.agg(*aggregates), columns)
+
+    def throughput(self, conditions: Sequence[Condition]) -> DataFrame:
+        """Figures of how much was acknowledged."""
+        by_second = self._once("throughput", lambda: throughput(self._tables.operations))
+        seconds = sql.max("second") - sql.min("second") + 1
+        by_run = (
+            self._chosen(by_second, conditions)
+            .groupBy("run_id")
+            .agg((sql.sum("ok") / seconds).alias("rate"))
+        )
+        figures = by_run.agg(
+            sql.avg("rate").alias("mean"),
+            sql.min("rate").alias("least"),
+            sql.count("rate").alias("samples"),
+        )
+        samples = sql.col("samples")
+        return _one_row(
+            figures,
+            {
+                "throughput_mean": (sql.col("mean"), samples),
+                "throughput_min": (sql.col("least"), samples),
+            },
+        )
+
+    def leadership(self, conditions: Sequence[Condition]) -> DataFrame:
+        """Figures of who led."""
+        tables = self._tables
+        overlaps = self._once(
+            "overlaps",
+            lambda: leader_overlaps(reigns(tables.state_events, tables.faults, tables.operations)),
+        )
+        told = self._chosen(tables.state_events.select("run_id").distinct(), conditions).agg(
+            sql.count("run_id").alias("samples")
+        )
+        length = (sql.col("end_ns") - sql.col("start_ns")) / _NS_PER_MS
+        found = self._chosen(overlaps, conditions).agg(
+            sql.count_distinct("run_id", sql.when(sql.col("same_epoch"), sql.col("epoch_a"))).alias(
+                "epochs"
+            ),
+            sql.max(sql.when(~sql.col("same_epoch"), length)).alias("longest"),
+        )
+        samples = sql.col("samples")
+        is_told = samples > 0
+        longest = sql.coalesce("longest", sql.lit(0.0))
+        return _one_row(
+            told.crossJoin(found),
+            {
+                "split_brain_epochs": (sql.when(is_told, sql.col("epochs")), samples),
+                "leader_overlap_max_ms": (sql.when(is_told, longest), samples),
+            },
+        )
+
+    def phantom(self, conditions: Sequence[Condition]) -> DataFrame:
+        """Figures of committed records that nobody asked for."""
+        phantoms = self._once(
+            "phantom", lambda: phantom_commits(self._tables.operations, self._tables.committed)
+        )
+        dumped = self._tables.logs.where(sql.col("start_offset").isNotNull())
+        told = self._chosen(dumped.select("run_id").distinct(), conditions)
+        samples = sql.col("samples")
+        found = (
+            phantoms.join(sql.broadcast(told), "run_id", "left_semi")
+            .agg(sql.count(sql.lit(1)).alias("found"))
+            .crossJoin(told.agg(sql.count("run_id").alias("samples")))
+        )
+        value = sql.when(samples > 0, sql.col("found"))
+        return _one_row(found, {"phantom_commits": (value, samples)})
+
+    def _once(self, name: str, plan: Callable[[], DataFrame]) -> DataFrame:
+        """A job's result, computed once however many selections look at it."""
+        if name not in self._planned:
+            self._planned[name] = plan().localCheckpoint(eager=False)
+        return self._planned[name]
+
+    def _chosen(
+        self, frame: DataFrame, conditions: Sequence[Condition], **columns: str
+    ) -> DataFrame:
+        """The rows that meet the conditions; ``columns`` says where other dimensions stand."""
+        on_runs = [one for one in conditions if one.dimension not in columns]
+        for condition in conditions:
+            if condition.dimension in columns:
+                frame = frame.where(_holds(condition, columns[condition.dimension]))
+        if not on_runs:
+            return frame
+        runs = self._runs
+        for condition in on_runs:
+            runs = runs.where(_holds(condition, condition.dimension))
+        return frame.join(sql.broadcast(runs.select("run_id")), "run_id", "left_semi")
+
+
+def _counted_latencies(operations: DataFrame) -> DataFrame:
+    """How many ok operations of each run and kind took so many whole microseconds."""
+    elapsed_ns = sql.col("end_ns") - sql.col("start_ns")
+    return (
+        operations.where(~sql.col("final") & (sql.col("type") == "ok"))
+        .where(sql.col("end_ns").isNotNull())
+        .groupBy("run_id", "f", sql.floor(elapsed_ns / sql.lit(_NS_PER_US)).alias("us"))
+        .agg(sql.count(sql.lit(1)).alias("count"))
+    )
+
+
+def _holds(condition: Condition, column: str) -> Column:
+    equal = sql.col(column) == sql.lit(condition.value)
+    return equal if condition.is_equal else ~equal
+
+
+def _one_row(frame: DataFrame, columns: _Columns) -> DataFrame:
+    """Value and samples of each figure, in one row; the sum of no samples is null."""
+    return frame.select(
+        *(
+            sql.struct(
+                value.cast("double").alias("value"),
+                sql.coalesce(samples, sql.lit(0)).cast("long").alias("samples"),
+            ).alias(name)
+            for name, (value, samples) in columns.items()
+        )
+    )
+
+
+def _rows(subjects: Iterable[Subject], row: DataFrame) -> DataFrame:
+    """One row per subject."""
+    structs = [
+        sql.struct(
+            sql.lit(subject.text).alias("subject"),
+            sql.col(f"{subject.figure}.value").alias("value"),
+            sql.col(f"{subject.figure}.samples").alias("samples"),
+        )
+        for subject in subjects
+    ]
+    return row.select(sql.inline(sql.array(*structs)))
+
+
+_Measure = Callable[[_Measures, Sequence[Condition]], DataFrame]
+
+_FAMILIES: Final[dict[str, tuple[tuple[Figure, ...], _Measure]]] = {
+    "latency": (LATENCY_FIGURES, _Measures.latency),
+    "windows": (WINDOW_FIGURES, _Measures.windows),
+    "throughput": (THROUGHPUT_FIGURES, _Measures.throughput),
+    "leadership": (LEADERSHIP_FIGURES, _Measures.leadership),
+    "phantom": (PHANTOM_FIGURES, _Measures.phantom),
+}
+_FAMILY_BY_FIGURE: Final[dict[str, str]] = {
+    figure.name: family for family, (figures, _) in _FAMILIES.items() for figure in figures
+}

@@ -1,0 +1,142 @@
+"""Policies that are none, and runs and baselines that are not there."""
+
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
+
+GATE = "gate --policy gate.toml runs"
+SCHEMA = "schema = 1\n"
+
+
+def policy(text: str, *folders: str) -> Arrange:
+    """A policy lies in the working folder, and folders without any run."""
+
+    def arrange(scene: Scene) -> None:
+        scene.write("gate.toml", text)
+        for folder in folders:
+            (scene.folder / folder).mkdir()
+
+    return arrange
+
+
+def demands(threshold: str) -> Arrange:
+    return policy(f'{SCHEMA}require = [\n    "{threshold}",\n]\n', "runs")
+
+
+GATES = Chapter(
+    "The release gate",
+    (
+        Cause(
+            "gate-without-policy",
+            "a gate without a policy",
+            "gate runs",
+            "the POLICY is missing. `splitbrain gate --help` shows what there is",
+        ),
+        Cause(
+            "policy-missing",
+            "a policy that is not there",
+            GATE,
+            (
+                "the policy gate.toml cannot be read: No such file or directory. Name a file "
+                "that exists"
+            ),
+        ),
+        Cause(
+            "policy-without-schema",
+            "a policy that says no schema",
+            GATE,
+            (
+                "the policy gate.toml: it says no schema, and this version reads 1. Begin it "
+                "with schema = 1"
+            ),
+            arrange=file("gate.toml", "require = []\n"),
+        ),
+        Cause(
+            "policy-demands-nothing",
+            "a policy without any threshold",
+            GATE,
+            (
+                "the policy gate.toml: it demands nothing. Give it a threshold, such as require "
+                "= ['violations == 0']"
+            ),
+            arrange=policy(SCHEMA),
+        ),
+        Cause(
+            "policy-unknown-key",
+            "a misspelt key in a policy",
+            GATE,
+            "the policy gate.toml, line 2: there is no key 'requires'. Did you mean 'require'?",
+            arrange=policy(f'{SCHEMA}requires = ["violations == 0"]\n'),
+        ),
+        Cause(
+            "policy-unknown-figure",
+            "a misspelt figure in a policy",
+            GATE,
+            (
+                "the policy gate.toml, line 3: there is no figure called 'lost_comits'. Did you "
+                "mean 'lost_commits'?"
+            ),
+            arrange=demands("lost_comits == 0"),
+            as_process=True,
+        ),
+        Cause(
+            "policy-unknown-system",
+            "a threshold on a system that is not there",
+            GATE,
+            (
+                "the policy gate.toml, line 3: there is no system called 'krat'. Did you mean "
+                "'kraft'?"
+            ),
+            arrange=demands("violations{system=krat} == 0"),
+        ),
+        Cause(
+            "policy-wrong-way",
+            "a threshold that demands what is worse",
+            GATE,
+            (
+                "the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: "
+                "of availability_min higher is better. Write it with >"
+            ),
+            arrange=demands("availability_min < 0.9"),
+        ),
+        Cause(
+            "policy-no-tier",
+            "a tier that the policy does not have",
+            f"{GATE} --tier nightly",
+            "the policy gate.toml has no tier 'nightly'. There is only 'gate'",
+            arrange=demands("violations == 0"),
+        ),
+        Cause(
+            "gate-no-runs-named",
+            "a gate without runs",
+            "gate --policy gate.toml",
+            "no runs are named. Name run folders, a folder of them, or a ledger",
+            arrange=demands("violations == 0"),
+        ),
+        Cause(
+            "gate-runs-missing",
+            "runs that are not there",
+            "gate --policy gate.toml rusn",
+            (
+                "there are no runs at rusn. Name a run folder, a folder of them such as runs/, "
+                "or a ledger.jsonl"
+            ),
+            arrange=demands("violations == 0"),
+        ),
+        Cause(
+            "gate-baseline-missing",
+            "a baseline that is not there",
+            f"{GATE} --baseline before.json",
+            (
+                "there is no baseline before.json. Name a folder of runs, a ledger, a gate's "
+                "JSON, REF:PATH of one in git, or none for none"
+            ),
+            arrange=demands("violations == 0"),
+        ),
+        Cause(
+            "gate-self-test-with-runs",
+            "a self-test of runs",
+            f"{GATE} --self-test",
+            ("--self-test looks at the policy alone. Leave out runs, --baseline and --output"),
+            arrange=demands("violations == 0"),
+        ),
+    ),
+)

@@ -1,0 +1,124 @@
+"""The gate's figures in plain Python, from their definitions in ``figure_catalogue``."""
+
+from collections.abc import Sequence
+from statistics import mean
+
+import msgspec
+
+from contracts.figure import Condition, Subject
+from tests.spark import reference
+from tests.spark.reference import Run
+
+#: Value and samples.
+Figure = tuple[float | None, int]
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """A run and what conditions look at."""
+
+    run: Run
+    dimensions: dict[str, str]
+
+
+def figure(subject: Subject, runs: Sequence[Chosen]) -> Figure:
+    """Value and samples of one subject."""
+    chosen = [
+        one.run
+        for one in runs
+        if all(
+            condition.holds_for(one.dimensions[condition.dimension])
+            for condition in subject.conditions
+            if condition.dimension in one.dimensions
+        )
+    ]
+    name = subject.figure
+    if name.startswith("latency"):
+        return _latency(name, chosen, subject.conditions_on("operation"))
+    if name.startswith(("failover", "recovery", "availability")):
+        return _window(name, chosen, subject.conditions_on("fault"))
+    if name.startswith("throughput"):
+        return _throughput(name, chosen)
+    if name == "phantom_commits":
+        told = [run for run in chosen if run.logs]
+        return (
+            (float(sum(len(reference.phantom_commits(run)) for run in told)), len(told))
+            if (told)
+            else (None, 0)
+        )
+    return _leadership(name, chosen)
+
+
+def _quantile_ms(values: Sequence[float], p: float) -> float:
+    return reference.quantile(list(values), p)  # type: ignore[arg-type]
+
+
+def _latency(name: str, runs: Sequence[Run], conditions: Sequence[Condition]) -> Figure:
+    by_run = [
+        [
+            (one.end - one.start) // 1000
+            for one in run.load
+            if one.type == "ok"
+            and one.end is not None
+            and all(condition.holds_for(one.f) for condition in conditions)
+        ]
+        for run in runs
+    ]
+    pooled = [us for run in by_run for us in run]
+    if not pooled:
+        return None, 0
+    if name == "latency_p99_worst_ms":
+        value = max(reference.quantile(run, 0.99) for run in by_run if run)
+    else:
+        share = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}[name.split("_")[1]]
+        value = reference.quantile(pooled, share)
+    return value / 1000, len(pooled)
+
+
+def _window(name: str, runs: Sequence[Run], conditions: Sequence[Condition]) -> Figure:
+    family, _, kind = name.removesuffix("_ms").partition("_")
+    column = "availability_during" if family == "availability" else f"{family}_ms"
+    values: list[float] = []
+    for run in runs:
+        found = reference.fault_windows(run)
+        for window in reference.windows(run):
+            if window.verified and all(one.holds_for(window.kind) for one in conditions):
+                value = found[window.index][column]
+                values += [] if value is None else [value]
+    if not values:
+        return None, 0
+    match kind:
+        case "p50":
+            value = _quantile_ms(values, 0.5)
+        case "p99":
+            value = _quantile_ms(values, 0.99)
+        case "max":
+            value = max(values)
+        case "min":
+            value = min(values)
+        case _:
+            value = mean(values)
+    return value, len(values)
+
+
+def _throughput(name: str, runs: Sequence[Run]) -> Figure:
+    rates: list[float] = []
+    for run in runs:
+        by_second = reference.throughput(run)
+        if by_second:
+            seconds = max(by_second) - min(by_second) + 1
+            rates.append(sum(ok for ok, _, _ in by_second.values()) / seconds)
+    if not rates:
+        return None, 0
+    return (min(rates) if name == "throughput_min" else mean(rates)), len(rates)
+
+
+def _leadership(name: str, runs: Sequence[Run]) -> Figure:
+    told = [run for run in runs if any(run.state_events.values())]
+    if not told:
+        return None, 0
+    overlaps = [(number, one) for number, run in enumerate(told)
+                for one in reference.leader_overlaps(run)]  # fmt: skip
+    if name == "split_brain_epochs":
+        return float(len({(number, one[0]) for number, one in overlaps if one[6]})), len(told)
+    lengths = [(one[5] - one[4]) / 1e6 for _, one in overlaps if not one[6]]
+    return max(lengths, default=0.0), len(told)

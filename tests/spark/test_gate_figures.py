@@ -1,0 +1,134 @@
+"""The gate's figures equal their plain-Python reference, under every kind of condition."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from contracts.figure import Condition, Dimension, Measured, Subject
+from harness.gate.gated_run import GatedRun
+from harness.gate.spark_figures import measure_with_spark
+from spark_analysis.figure_catalogue import SPARK_FIGURES
+from spark_analysis.gate_figures import FIGURES, gate_figures
+from spark_analysis.gate_source import SelectedRun, open_selection
+from tests.spark.gate_reference import Chosen, figure
+from tests.spark.reference import Run
+from tests.spark.run_folders import MS, Shape, World
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+SHAPES = (
+    Shape(seed=11),
+    Shape(seed=12, positionless=0.3, snapshot=True, seconds=6.0),
+    Shape(seed=13, faults=5, missing_log=True),
+    Shape(seed=14, faults=0, seconds=3.0),
+)
+
+
+def dimensions_of(number: int) -> dict[str, str]:
+    return {
+        "system": ("kraft", "redis")[number % 2],
+        "version": "1",
+        "workload": ("register", "set")[number // 2],
+        "runtime": "docker",
+    }
+
+
+CONDITIONS: dict[Dimension, tuple[Condition, ...]] = {
+    "system": (Condition("system", "kraft"),),
+    "version": (Condition("version", "1", is_equal=False),),
+    "workload": (Condition("system", "redis"), Condition("workload", "set")),
+    "runtime": (Condition("runtime", "docker", is_equal=False), Condition("system", "kraft")),
+    "operation": (Condition("operation", "read"), Condition("system", "kraft", is_equal=False)),
+    "fault": (Condition("fault", "kill", is_equal=False),),
+}
+SUBJECTS = [
+    Subject(one.name, conditions)
+    for one in SPARK_FIGURES
+    for dimension in (None, *one.dimensions)
+    for conditions in [() if dimension is None else CONDITIONS[dimension]]
+]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    root = tmp_path_factory.mktemp("runs")
+    made: list[Path] = []
+    for shape in SHAPES:
+        world = World(shape)
+        if shape.seed == 11:
+            reign = world.reigns[-1]
+            other = next(node for node in world.nodes if node != reign.node)
+            world.lead_as_well(other, reign.epoch, reign.start + 100 * MS)
+            world.commit("write", "r0", "nobody asked for it")
+        made.append(world.write(root / f"run-{shape.seed}"))
+    empty = root / "run-empty"
+    empty.mkdir()
+    (empty / "history.jsonl").touch()
+    return [*made, empty]
+
+
+def test_every_figure_equals_its_reference_under_every_condition(
+    session: SparkSession, folders: list[Path]
+) -> None:
+    selected = [SelectedRun(str(path), **dimensions_of(n)) for n, path in enumerate(folders[:4])]
+    selected.append(SelectedRun(str(folders[4]), **dimensions_of(3)))
+    tables, runs, _ = open_selection(session, selected)
+    frame = gate_figures(tables, runs, SUBJECTS)
+    assert [(one.name, one.dataType) for one in frame.schema] == [
+        (one.name, one.dataType) for one in FIGURES
+    ]
+    found = {row["subject"]: (row["value"], row["samples"]) for row in frame.collect()}
+    chosen = [Chosen(Run(path), dimensions_of(min(n, 3))) for n, path in enumerate(folders)]
+    expected = {subject.text: figure(subject, chosen) for subject in SUBJECTS}
+    assert found.keys() == expected.keys()
+    for text, (value, samples) in expected.items():
+        wanted = value if value is None else pytest.approx(value, rel=1e-12)
+        assert found[text] == (wanted, samples), text
+    told = [value for value, _ in expected.values() if value is not None]
+    assert len(told) > 0.5 * len(expected), "the runs must tell of most figures"
+    assert expected["split_brain_epochs"][0] == 1
+    assert expected["phantom_commits"][0] == 1
+
+
+def gated(folder: Path | None, name: str) -> GatedRun:
+    return GatedRun(
+        name=name,
+        folder=folder,
+        seed=1,
+        outcome="valid",
+        sentence="",
+        reproduce="",
+        system="kraft",
+        version="1",
+        workload="register",
+        runtime="docker",
+    )
+
+
+def test_a_child_process_measures_and_says_what_it_leaves_out(folders: list[Path]) -> None:
+    subjects = [Subject("latency_p99_ms"), Subject("latency_p99_ms", CONDITIONS["operation"])]
+    runs = [gated(folders[0], "a"), gated(None, "b")]
+    answer = measure_with_spark(subjects, runs)
+    assert answer.failure is None
+    value, samples = figure(subjects[0], [Chosen(Run(folders[0]), dimensions_of(0))])
+    assert answer.figures[subjects[0]] == Measured(pytest.approx(value), samples)  # type: ignore[arg-type]
+    assert answer.figures[subjects[1]].value is None
+    assert answer.figures[subjects[1]].lack
+    assert any("1 run left no folder" in note for note in answer.notes)
+
+
+def test_a_spark_that_cannot_work_leaves_every_figure_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = Subject("latency_p99_ms")
+    gone = measure_with_spark([subject], [gated(tmp_path / "gone", "a")])
+    assert gone.failure is not None
+    assert "there is no such folder" in gone.failure
+    assert gone.figures[subject].value is None
+    slow = measure_with_spark([subject], [gated(tmp_path, "a")], timeout_s=0.01)
+    assert slow.failure == "The figures of Spark did not come within 0.01 s."
+    assert slow.figures[subject].value is None
+    nothing = measure_with_spark([subject], [gated(None, "a")])
+    assert nothing.failure is None
+    assert nothing.figures[subject].lack == "no folder of a run is left to measure"

@@ -1,0 +1,117 @@
+"""Runs for gates: in memory, and as run folders with a plan and results."""
+
+from pathlib import Path
+from typing import Any
+
+from checker.verdict import CheckResult, Verdict, merge
+from contracts.names import NodeName, RunId
+from harness.gate.gated_run import GatedRun
+from harness.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
+from history.plan import Plan, encode_plan, sub_seeds
+from history.run_folder import RunFolder
+
+VALID = CheckResult("linearizability:cas-register", Verdict.VALID, "All is well.")
+LOST_NONE = CheckResult("lost-commits", Verdict.VALID, "All held.", {"lost": 0})
+UNDECIDED = CheckResult("set-full", Verdict.UNKNOWN, "Not finished: time is up.")
+
+
+def stale_read(seed: int = 1, kind: str = "not-linearizable") -> CheckResult:
+    """A violation whose numbers depend on the seed and whose shape does not."""
+    core = [
+        {"index": seed, "f": "write", "type": "ok", "process": 1, "start": seed, "end": seed + 1},
+        {"index": seed + 9, "f": "read", "type": "ok", "process": 2, "start": seed + 9, "end": 99},
+    ]
+    found = {"kind": kind, "core": core, "sentence": f"read of {seed} has no place"}
+    reason = f"read of {seed} has no place"
+    return CheckResult(VALID.checker, Verdict.INVALID, reason, violations=(found,))
+
+
+def fault(kind: str = "kill", **fields: Any) -> FaultResult:
+    defaults: dict[str, Any] = {"applied": True, "verified": True, "healed": True}
+    return FaultResult(index=0, kind=kind, target="leader", **(defaults | fields))
+
+
+def run(name: str = "a", **fields: Any) -> GatedRun:
+    """A valid run, unless told otherwise."""
+    defaults: dict[str, Any] = {
+        "folder": Path("/runs") / name,
+        "system": "kraft",
+        "version": "1",
+        "workload": "register",
+        "runtime": "docker",
+        "seed": 7,
+        "outcome": "valid",
+        "sentence": "It is well.",
+        "reproduce": f"splitbrain test --seed 7 # {name}",
+        "checkers": (VALID, LOST_NONE),
+        "faults": (fault(),),
+        "elections": 2,
+        "longest_unavailability_ms": 300,
+    }
+    return GatedRun(name=name, **(defaults | fields))
+
+
+def invalid(name: str = "bad", seed: int = 1, **fields: Any) -> GatedRun:
+    result = stale_read(seed)
+    return run(name, outcome="invalid", checkers=(result, LOST_NONE), seed=seed, **fields)
+
+
+def write_run(
+    root: Path,
+    *checkers: CheckResult,
+    seed: int = 7,
+    system: str = "kraft",
+    judged: bool = True,
+    **fields: Any,
+) -> Path:
+    """A run folder as far as a gate looks at it."""
+    folder = RunFolder(root)
+    root.mkdir(parents=True)
+    replay_of = fields.pop("replay_of", None)
+    plan = Plan(
+        run_id=RunId(root.name),
+        test=f"{system}-register",
+        system=system,
+        system_versions={system: "1.0"},
+        runtime="docker",
+        nodes=(NodeName("n1"),),
+        workload="register",
+        checkers=(),
+        nemesis="kill",
+        seed=seed,
+        sub_seeds=sub_seeds(seed),
+        time_limit_s=10,
+        concurrency=2,
+        rate=10,
+        operation_timeout_s=1,
+        started_at="2026-11-21T00:00:00Z",
+        tool_version="0",
+        replay_of=replay_of,
+    )
+    folder.plan.write_bytes(encode_plan(plan))
+    if not judged:
+        return root
+    given = checkers or (VALID, LOST_NONE)
+    verdict = merge(one.verdict for one in given)
+    defaults: dict[str, Any] = {
+        "schema": RESULTS_SCHEMA,
+        "run": root.name,
+        "test": plan.test,
+        "system": system,
+        "workload": "register",
+        "seed": seed,
+        "runtime": "docker",
+        "verdict": verdict,
+        "vacuous": (),
+        "exit_code": exit_code(verdict, vacuous=False, harness_failed=False),
+        "checkers": given,
+        "operations": {},
+        "faults": (fault(),),
+        "elections": 2,
+        "epochs": (1, 2),
+        "longest_unavailability_ms": 300,
+        "run_folder": str(root),
+        "reproduce": f"splitbrain test --seed {seed}",
+    }
+    write(Results(**(defaults | fields)), folder.results)
+    return root
