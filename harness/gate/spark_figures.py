@@ -17,11 +17,14 @@ from contracts.figure import Measured, Subject
 from harness.child_environment import child_environment
 from harness.gate.gated_run import GatedRun
 from harness.results import counted
+from history.run_folder import RunFolder
 from history.scratch_folders import scratch_folder
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.
 TIMEOUT_S: Final = 3600.0
 _TERMINATION_PATIENCE_S: Final = 10.0
+#: Outcomes of runs that may have ended before any client worked.
+_WITHOUT_HISTORY: Final = ("failed", "unjudged")
 _MODULE: Final = "spark_analysis.gate_process"
 
 
@@ -48,23 +51,33 @@ def measure_with_spark(
     """The value of each subject, all of which must be figures of Spark; none for none."""
     if not subjects:
         return SparkMeasures({}, None, ())
-    there = [run for run in runs if run.folder is not None]
-    gone = len(runs) - len(there)
-    notes = [f"{counted(gone, 'run')} left no folder, so no latency of theirs is known."] * (
-        gone > 0
-    )
-    if not there:
-        nothing = Measured(None, 0, "no folder of a run is left to measure")
-        return SparkMeasures(dict.fromkeys(subjects, nothing), None, tuple(notes))
+    there = [run for run in runs if _has_history(run)]
+    silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
+    if silent or not there:
+        # The rest would be a choice that nobody made: a suite prunes valid runs, for one.
+        lack = f"{counted(silent, 'run')} kept no history" if silent else "no run has a history"
+        nothing = Measured(None, 0, lack)
+        return SparkMeasures(dict.fromkeys(subjects, nothing), None, ())
+    notes = _left_out(len(runs) - len(there))
     answer = _ask(subjects, there, timeout_s)
     if isinstance(answer, str):
         lost = Measured(None, 0, "Spark did not answer")
-        return SparkMeasures(dict.fromkeys(subjects, lost), answer, tuple(notes))
+        return SparkMeasures(dict.fromkeys(subjects, lost), answer, notes)
     return SparkMeasures(
         {subject: _measured(answer, subject) for subject in subjects},
         None,
         (*notes, *answer.damage),
     )
+
+
+def _has_history(run: GatedRun) -> bool:
+    return run.folder is not None and RunFolder(run.folder).history.is_file()
+
+
+def _left_out(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    return (f"{counted(count, 'run')} never had a history, so no latency of theirs is known.",)
 
 
 def _measured(answer: _Answer, subject: Subject) -> Measured:

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from contracts.figure import Condition, Dimension, Measured, Subject
-from harness.gate.gated_run import GatedRun
+from harness.gate.gated_run import GatedRun, Outcome
 from harness.gate.spark_figures import measure_with_spark
 from spark_analysis.figure_catalogue import SPARK_FIGURES
 from spark_analysis.gate_figures import FIGURES, gate_figures
@@ -91,12 +91,12 @@ def test_every_figure_equals_its_reference_under_every_condition(
     assert expected["phantom_commits"][0] == 1
 
 
-def gated(folder: Path | None, name: str) -> GatedRun:
+def gated(folder: Path | None, name: str, outcome: Outcome = "valid") -> GatedRun:
     return GatedRun(
         name=name,
         folder=folder,
         seed=1,
-        outcome="valid",
+        outcome=outcome,
         sentence="",
         reproduce="",
         system="kraft",
@@ -108,27 +108,41 @@ def gated(folder: Path | None, name: str) -> GatedRun:
 
 def test_a_child_process_measures_and_says_what_it_leaves_out(folders: list[Path]) -> None:
     subjects = [Subject("latency_p99_ms"), Subject("latency_p99_ms", CONDITIONS["operation"])]
-    runs = [gated(folders[0], "a"), gated(None, "b")]
+    runs = [gated(folders[0], "a"), gated(None, "b", "failed")]
     answer = measure_with_spark(subjects, runs)
     assert answer.failure is None
     value, samples = figure(subjects[0], [Chosen(Run(folders[0]), dimensions_of(0))])
     assert answer.figures[subjects[0]] == Measured(pytest.approx(value), samples)  # type: ignore[arg-type]
     assert answer.figures[subjects[1]].value is None
     assert answer.figures[subjects[1]].lack
-    assert any("1 run left no folder" in note for note in answer.notes)
+    assert any("1 run never had a history" in note for note in answer.notes)
 
 
 def test_a_spark_that_cannot_work_leaves_every_figure_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subject = Subject("latency_p99_ms")
-    gone = measure_with_spark([subject], [gated(tmp_path / "gone", "a")])
-    assert gone.failure is not None
-    assert "there is no such folder" in gone.failure
-    assert gone.figures[subject].value is None
-    slow = measure_with_spark([subject], [gated(tmp_path, "a")], timeout_s=0.01)
+    broken = measure_with_spark([subject], [gated(make_broken(tmp_path), "a")])
+    assert broken.failure is not None
+    assert broken.failure.startswith("The figures of Spark are missing: could not ingest the run")
+    assert broken.figures[subject].value is None
+    slow = measure_with_spark([subject], [gated(tmp_path / "run", "a")], timeout_s=0.01)
     assert slow.failure == "The figures of Spark did not come within 0.01 s."
     assert slow.figures[subject].value is None
-    nothing = measure_with_spark([subject], [gated(None, "a")])
-    assert nothing.failure is None
-    assert nothing.figures[subject].lack == "no folder of a run is left to measure"
+
+
+def test_runs_that_kept_no_history_leave_every_figure_unknown(folders: list[Path]) -> None:
+    subject = Subject("latency_p99_ms")
+    pruned = measure_with_spark([subject], [gated(folders[0], "a"), gated(None, "b")])
+    assert pruned.figures[subject] == Measured(None, 0, "1 run kept no history")
+    nothing = measure_with_spark([subject], [gated(None, "a", "failed")])
+    assert nothing.figures[subject].lack == "no run has a history"
+
+
+def make_broken(root: Path) -> Path:
+    """A run into which no table can be written."""
+    folder = root / "run"
+    folder.mkdir()
+    (folder / "history.jsonl").touch()
+    (folder / "analysis").touch()
+    return folder
