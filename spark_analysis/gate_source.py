@@ -1,30 +1,38 @@
 """Where the gate's figures get their tables from; the one place that knows.
 
-Today the run folders that were selected, ingested where they were not. A lake takes its place here:
-nothing else of the gate knows how runs are stored.
+Run folders, ingested where they were not, and runs of lakes. Nothing else of the gate knows how
+runs are stored.
 """
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from contracts.errors import HarnessError
 from contracts.figure import Subject
 from spark_analysis.gate_figures import SELECTED_RUNS
 from spark_analysis.ingest import ingest
+from spark_analysis.lake.hadoop_store import HadoopStore
+from spark_analysis.lake.reader import PARTITIONS, open_lake
+from spark_analysis.lake.store import LocalStore, local_root
 from spark_analysis.tables import RunTables, open_tables
 
 
 class SelectedRun(msgspec.Struct, frozen=True):
     """One run to be measured, and what conditions on runs look at."""
 
-    folder: str
+    #: One of the two: a folder, or a lake and the run's id in it.
+    folder: str | None
     system: str
     version: str
     workload: str
     runtime: str
+    lake: str | None = None
+    run_id: str | None = None
 
 
 class FiguresRequest(msgspec.Struct, frozen=True):
@@ -53,20 +61,51 @@ def open_selection(
     Raises:
         HarnessError: a folder cannot be read or written, or two runs are one to the jobs.
     """
-    rows: list[tuple[str, ...]] = []
-    folder_by_id: dict[str, str] = {}
     damage: list[str] = []
+    rows: list[tuple[str, ...]] = []
+    place_by_id: dict[str, str] = {}
     for run in runs:
-        ingested = ingest(Path(run.folder))
-        other = folder_by_id.setdefault(ingested.run_id, run.folder)
-        if other != run.folder:
+        run_id, place = _identified(run, damage)
+        if place_by_id.setdefault(run_id, place) != place:
             raise HarnessError(
                 "measure the runs",
-                run.folder,
-                f"it has the same run id as {other}",
+                place,
+                f"it holds the same run as {place_by_id[run_id]}",
                 "Select one of them.",
             )
-        damage += (f"{run.folder}: {sentence}" for sentence in ingested.damage)
-        rows.append((ingested.run_id, run.system, run.version, run.workload, run.runtime))
-    tables = open_tables(session, [Path(run.folder) for run in runs])
-    return tables, session.createDataFrame(rows, SELECTED_RUNS), damage
+        rows.append((run_id, run.system, run.version, run.workload, run.runtime))
+    selected = session.createDataFrame(rows, SELECTED_RUNS)
+    parts = [
+        _of_lake(session, lake, selected) for lake in sorted({run.lake for run in runs if run.lake})
+    ]
+    folders = [Path(run.folder) for run in runs if run.folder is not None]
+    if folders:
+        parts.append(open_tables(session, folders))
+    together = (
+        functools.reduce(DataFrame.unionByName, tables) for tables in zip(*parts, strict=True)
+    )
+    return RunTables(*together), selected, damage
+
+
+def _identified(run: SelectedRun, damage: list[str]) -> tuple[str, str]:
+    """Id of a run and where it stands; a run in a folder is ingested for it."""
+    if run.folder is None:
+        assert run.run_id is not None, "a run of a lake has an id"
+        return run.run_id, str(run.lake)
+    ingested = ingest(Path(run.folder))
+    damage += (f"{run.folder}: {sentence}" for sentence in ingested.damage)
+    return ingested.run_id, run.folder
+
+
+def _of_lake(session: SparkSession, lake: str, selected: DataFrame) -> RunTables:
+    """The tables of a lake, with the rows of the selected runs and the jobs' columns alone."""
+    ids = sql.broadcast(selected.select("run_id"))
+    root = local_root(lake)
+    store = HadoopStore(session, lake) if root is None else LocalStore(root)
+    tables = open_lake(session, store)
+    return RunTables(
+        *(
+            getattr(tables, name).drop(*PARTITIONS).join(ids, "run_id", "left_semi")
+            for name in RunTables._fields
+        )
+    )

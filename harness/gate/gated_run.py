@@ -17,8 +17,13 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Unique within a selection: ``kraft-register/20261121T165545Z-5``, or night and number.
     name: str
-    #: None where only the ledger knows of it any more.
+    #: None where a ledger or a lake alone knows of it.
     folder: Path | None
+    #: Folder or URI of the lake that it was read from, and its id there.
+    lake: str | None = None
+    run_id: str | None = None
+    #: What the clients saw is still there, in the folder or the lake.
+    has_history: bool = False
     system: str
     version: str
     workload: str
@@ -40,6 +45,8 @@ class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     canary_missed: bool = False
     #: Name of the run's folder that this one replays.
     replay_of: str | None = None
+    #: Name of its own folder, as replays name it; None: that of ``folder``.
+    replayed_as: str | None = None
     #: Tries before this one that died before they could tell anything.
     died_before: int = 0
     took_s: float = 0.0

@@ -1,4 +1,4 @@
-"""Finds the runs that a gate is asked about: run folders, folders of them, and ledgers of suites.
+"""Finds the runs that a gate is asked about: run folders, folders of them, ledgers, and lakes.
 
 A ledger stands for the last night of each suite in it; ``LEDGER@NIGHT`` names another night. A run
 that a ledger tells of and whose folder is still there is read from its folder. Every run counts
@@ -16,6 +16,7 @@ import msgspec
 from checker.verdict import CheckResult, Verdict
 from contracts.errors import UsageError
 from harness.gate.gated_run import GatedRun, Outcome, Selection
+from harness.gate.lake_runs import is_lake, runs_of_lake
 from harness.results import Results, leading_sentence
 from harness.results import read as read_results
 from harness.suite.ledger import Ledger, RunEnded
@@ -54,12 +55,16 @@ def select(sources: Iterable[str]) -> Selection:
 def is_run_source(word: str) -> bool:
     """Whether the word names run folders or a ledger rather than another file."""
     path = Path(word)
-    return path.is_dir() or _ledger_of(word) is not None
+    return path.is_dir() or is_lake(word) or _ledger_of(word) is not None
 
 
 def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
     """Runs with a key that is equal where two words name the same run."""
     path = Path(word)
+    if is_lake(word):
+        for run in runs_of_lake(word):
+            yield f"{word}/{run.run_id}", run
+        return
     if path.is_dir():
         for folder in _run_folders(path):
             yield str(folder.root), _from_folder(folder)
@@ -68,7 +73,7 @@ def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
     if ledger is None:
         raise UsageError(
             f"there are no runs at {word}",
-            "Name a run folder, a folder of them such as runs/, or a ledger.jsonl",
+            "Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a lake",
         )
     for line in _lines_of(*ledger):
         folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
@@ -88,6 +93,8 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
         if folder.plan.exists() or folder.results.exists():
             folders.clear()
             yield folder
+        elif is_lake(place):
+            folders.clear()
         folders.sort()
 
 
@@ -104,6 +111,7 @@ def _from_folder(folder: RunFolder) -> GatedRun:
     return GatedRun(
         name=name,
         folder=folder.root,
+        has_history=folder.history.is_file(),
         system=results.system,
         version=_version(plan),
         workload=results.workload,
@@ -130,6 +138,7 @@ def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> Gate
     return GatedRun(
         name=name,
         folder=folder.root,
+        has_history=folder.history.is_file(),
         system=_UNKNOWN if plan is None else plan.system,
         version=_version(plan),
         workload=_UNKNOWN if plan is None else plan.workload,

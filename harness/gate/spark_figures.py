@@ -17,7 +17,6 @@ from contracts.figure import Measured, Subject
 from harness.child_environment import child_environment
 from harness.gate.gated_run import GatedRun
 from harness.results import counted
-from history.run_folder import RunFolder
 from history.scratch_folders import scratch_folder
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.
@@ -51,7 +50,7 @@ def measure_with_spark(
     """The value of each subject, all of which must be figures of Spark; none for none."""
     if not subjects:
         return SparkMeasures({}, None, ())
-    there = [run for run in runs if _has_history(run)]
+    there = [run for run in runs if run.has_history]
     silent = sum(run.outcome not in _WITHOUT_HISTORY for run in runs if run not in there)
     if silent or not there:
         # The rest would be a choice that nobody made: a suite prunes valid runs, for one.
@@ -70,10 +69,6 @@ def measure_with_spark(
     )
 
 
-def _has_history(run: GatedRun) -> bool:
-    return run.folder is not None and RunFolder(run.folder).history.is_file()
-
-
 def _left_out(count: int) -> tuple[str, ...]:
     if not count:
         return ()
@@ -90,7 +85,9 @@ def _ask(subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
     request = {
         "runs": [
             {
-                "folder": str(run.folder),
+                "folder": None if run.folder is None else str(run.folder),
+                "lake": run.lake,
+                "run_id": run.run_id,
                 "system": run.system,
                 "version": run.version,
                 "workload": run.workload,

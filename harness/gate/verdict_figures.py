@@ -41,7 +41,7 @@ def in_run(subject: Subject, run: GatedRun) -> bool:
 
 def is_flaky(run: GatedRun, runs: Sequence[GatedRun]) -> bool:
     """Whether a run failed and one of its replays in the selection did not."""
-    folder = None if run.folder is None else run.folder.name
+    folder = run.replayed_as or (None if run.folder is None else run.folder.name)
     return run.outcome != "valid" and any(
         other.replay_of == folder and other.outcome == "valid" for other in runs if folder
     )
@@ -172,7 +172,9 @@ def _faults_of(subject: Subject, runs: Sequence[GatedRun]) -> list[FaultResult]:
 
 
 def _faults(subject: Subject, runs: Sequence[GatedRun], _: Failures) -> Measured:
-    told = [run for run in runs if run.outcome != "unjudged" and run.folder is not None]
+    told = [
+        run for run in runs if run.outcome != "unjudged" and (run.folder or run.lake) is not None
+    ]
     if not told:
         return Measured(None, 0, "no results of a run tell of its faults")
     return Measured(float(sum(fault.applied for fault in _faults_of(subject, told))), len(told))

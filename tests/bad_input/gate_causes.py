@@ -117,7 +117,7 @@ GATES = Chapter(
             "gate --policy gate.toml rusn",
             (
                 "there are no runs at rusn. Name a run folder, a folder of them such as runs/, "
-                "or a ledger.jsonl"
+                "a ledger.jsonl, or a lake"
             ),
             arrange=demands("violations == 0"),
         ),

@@ -7,10 +7,13 @@ from pyspark.sql import SparkSession
 
 from contracts.figure import Condition, Dimension, Measured, Subject
 from harness.gate.gated_run import GatedRun, Outcome
+from harness.gate.lake_runs import runs_of_lake
 from harness.gate.spark_figures import measure_with_spark
 from spark_analysis.figure_catalogue import SPARK_FIGURES
 from spark_analysis.gate_figures import FIGURES, gate_figures
 from spark_analysis.gate_source import SelectedRun, open_selection
+from spark_analysis.lake.ingest import ingest_runs
+from spark_analysis.lake.store import LocalStore
 from tests.spark.gate_reference import Chosen, figure
 from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
@@ -95,6 +98,7 @@ def gated(folder: Path | None, name: str, outcome: Outcome = "valid") -> GatedRu
     return GatedRun(
         name=name,
         folder=folder,
+        has_history=folder is not None,
         seed=1,
         outcome=outcome,
         sentence="",
@@ -137,6 +141,39 @@ def test_runs_that_kept_no_history_leave_every_figure_unknown(folders: list[Path
     assert pruned.figures[subject] == Measured(None, 0, "1 run kept no history")
     nothing = measure_with_spark([subject], [gated(None, "a", "failed")])
     assert nothing.figures[subject].lack == "no run has a history"
+
+
+def test_the_runs_of_a_lake_have_the_figures_of_their_folders(
+    session: SparkSession, folders: list[Path], tmp_path: Path
+) -> None:
+    lake = str(tmp_path / "lake")
+    ingest_runs(LocalStore(tmp_path / "lake"), folders[:3], is_open=lambda _: False)
+    runs = list(runs_of_lake(lake))
+    assert all(run.has_history for run in runs)
+    # One of the three is left out, and one comes from its folder.
+    chosen = {name: n for n, name in enumerate(("run-11", "run-12"))}
+    by_name = {str(run.replayed_as): run for run in runs}
+    kept = by_name["run-11"]
+    selected = [
+        SelectedRun(None, **dimensions_of(0), lake=lake, run_id=kept.run_id),
+        SelectedRun(str(folders[1]), **dimensions_of(1)),
+    ]
+    tables, rows, _ = open_selection(session, selected)
+    subjects = [
+        Subject("latency_p99_ms"),
+        Subject("failover_max_ms"),
+        Subject("split_brain_epochs"),
+        Subject("phantom_commits", CONDITIONS["system"]),
+    ]
+    found = {
+        row["subject"]: (row["value"], row["samples"])
+        for row in gate_figures(tables, rows, subjects).collect()
+    }
+    both = [Chosen(Run(folders[n]), dimensions_of(n)) for n in chosen.values()]
+    for subject in subjects:
+        value, samples = figure(subject, both)
+        assert value is not None
+        assert found[subject.text] == (pytest.approx(value, rel=1e-12), samples)
 
 
 def make_broken(root: Path) -> Path:

@@ -35,6 +35,7 @@ def run(name: str = "a", **fields: Any) -> GatedRun:
     """A valid run, unless told otherwise."""
     defaults: dict[str, Any] = {
         "folder": Path("/runs") / name,
+        "has_history": True,
         "system": "kraft",
         "version": "1",
         "workload": "register",

@@ -271,6 +271,33 @@ def test_a_ledger_run_whose_folder_is_there_is_read_from_it_and_counts_once(plac
     assert "violations == 0  Violated: 1 (runs: 1)" in text
 
 
+def test_a_lake_says_what_its_runs_folders_say(place: Place) -> None:
+    runs = place.runs("good", "fine", "bad")
+    lake = str(place.root / "lake")
+    assert splitbrain(["ingest", runs, "--lake", lake]) == 0
+    place.capsys.readouterr()
+    place.demand("violations == 0", "runs_valid >= 2", "lost_commits == 0")
+    told = [json.loads(place.gate(source, "--json")[1]) for source in (runs, lake)]
+    by_folder, by_lake = told
+    assert by_lake["exit_code"] == by_folder["exit_code"] == 1
+    assert by_lake["thresholds"] == by_folder["thresholds"]
+    for failure in (by_folder["failures"][0], by_lake["failures"][0]):
+        assert failure["fingerprint"] == STALE_READ
+        assert "--seed 3" in failure["cases"][0]["reproduce"]
+    place.demand("unavailability_max_ms < 1000")
+    code, text = place.gate(lake)
+    assert code == 1, "the implied threshold on violations"
+    assert "Unknown: no run tells how long" in text
+
+
+def test_a_lake_below_the_runs_is_no_run_and_a_baseline_may_be_one(place: Place) -> None:
+    runs = place.runs("good", "bad")
+    lake = f"{runs}/lake"
+    assert splitbrain(["ingest", runs, "--lake", lake]) == 0
+    place.demand("runs == 2", "violations <= 1", "failures_new == 0")
+    assert place.gate(runs, "--baseline", lake)[0] == 0
+
+
 def test_the_self_test_looks_at_the_policy_alone(place: Place) -> None:
     code, text = place.gate("--self-test")
     assert code == 0
