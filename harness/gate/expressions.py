@@ -1,4 +1,4 @@
-"""Thresholds as a policy writes them: ``latency_p99_ms{system=kraft} < 1000``.
+"""Thresholds as a policy writes them: ``latency_p99_ms{workload=register} < 1000``.
 
     THRESHOLD  = SUBJECT OP NUMBER  |  regression(SUBJECT) OP NUMBER
     SUBJECT    = FIGURE  |  FIGURE{DIMENSION=VALUE, DIMENSION!=VALUE, ...}
@@ -37,7 +37,7 @@ _REGRESSION = re.compile(r"^regression\s*\(\s*(?P<subject>.*?)\s*\)$")
 _SUBJECT = re.compile(r"^(?P<figure>\w+)\s*(?:\{(?P<conditions>.*)\})?$")
 _CONDITION = re.compile(r"^(?P<dimension>\w+)\s*(?P<comparison>!?=)\s*(?P<value>[^\s\"'{}=!]+)$")
 _NUMBER = re.compile(r"^(?P<number>[+-]?(?:\d+(?:_\d+)*)(?:\.\d+)?)\s*(?P<unit>%|ms|s)?$")
-_FORM = "Write it as in 'violations == 0' or 'latency_p99_ms{system=kraft} < 1000'"
+_FORM = "Write it as in 'violations == 0' or 'latency_p99_ms{workload=register} < 1000'"
 
 
 class Threshold(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ def _condition(text: str, figure: Figure, whole: str) -> Condition:
     match = _CONDITION.match(text)
     if match is None:
         raise UsageError(
-            f"{whole!r}: {text!r} is no condition", "Write it as in system=kraft or fault!=kill"
+            f"{whole!r}: {text!r} is no condition", "Write it as in workload=register or fault!=kill"
         )
     dimension = _dimension(match["dimension"], figure)
     return Condition(dimension, match["value"], match["comparison"] == "=")

@@ -15,7 +15,7 @@ Outcome = Literal["valid", "invalid", "unknown", "vacuous", "failed", "unjudged"
 class GatedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run that a gate looks at."""
 
-    #: Unique within a selection: ``kraft-register/20261121T165545Z-5``, or night and number.
+    #: Unique within a selection: ``SYSTEM-register/20261121T165545Z-5``, or night and number.
     name: str
     #: None where a ledger or a lake alone knows of it.
     folder: Path | None
@@ -76,7 +76,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """``12 runs of kraft``."""
+        """``12 runs of a system``."""
         systems = sorted({run.system for run in self.runs})
         named = f" of {', '.join(systems)}" if systems else ""
         return f"{counted(len(self.runs), 'run')}{named}"

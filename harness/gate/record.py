@@ -33,7 +33,7 @@ class JudgedThreshold(msgspec.Struct, frozen=True, kw_only=True):
     #: Nobody wrote it: the gate demands it where a policy says nothing else.
     implied: bool
     state: State
-    #: ``latency_p99_ms{system=kraft}``
+    #: ``latency_p99_ms{workload=register}``
     subject: str
     regression: bool
     value: float | None
