@@ -4,30 +4,19 @@ A small history is judged in the time that it takes to start: nothing of runs, s
 is imported here.
 """
 
-import importlib
-import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 from rich.console import Console
 
-from checker.linearizability.portfolio import COMPILED
 from contracts.errors import UsageError
 from harness.bare_history import judge_history
-from harness.framed_child import FramedChild
 from harness.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from harness.session import judging_session
 from harness.standard_streams import write_bytes
 from harness.summary import show
 from harness.waiting import JUDGING, Waiting, unseen
-from harness.workers import warm_worker
-
-#: Size of a history from which every worker is wanted, and compiled searches pay off.
-_LARGE_BYTES = 8 << 20
-#: Size that takes about as long to read as what is compiled takes to load.
-_HUGE_BYTES = 64 << 20
+from harness.warm_workers import processors, warm_workers
 
 
 class BareHistory(msgspec.Struct, frozen=True):
@@ -56,11 +45,11 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
         raise UsageError(
             f"--jobs cannot be {bare.jobs}", f"Choose a number between 1 and {JOBS_MAX}"
         )
-    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, bare.jobs or _processors())
+    limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, bare.jobs or processors())
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
     with (
-        _warm_workers(path, limits) as warm,
+        warm_workers(path, limits) as warm,
         judging_session(console) as session,
         session.judging(),
     ):
@@ -82,41 +71,3 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
     else:
         show(results, console)
     return results.exit_code
-
-
-@contextmanager
-def _warm_workers(path: Path, limits: Limits) -> Generator[list[FramedChild]]:
-    """Workers that begin while the history is read; those that were not used end here."""
-    size = _LARGE_BYTES if path.is_dir() else path.stat().st_size
-    wanted = min(limits.jobs, _processors()) if size >= _LARGE_BYTES else 1
-    # Not every history needs what is compiled: all load it only where reading takes as long.
-    loading = wanted if size >= _HUGE_BYTES else int(size >= _LARGE_BYTES)
-    idle = wanted - loading
-    # Those that load are taken first, for the largest parts.
-    started = [
-        warm_worker(limits.time_budget_s, limits.memory_budget_mib, prepare)
-        for prepare in (*[_nothing] * idle, *[_load_compiled] * loading)
-    ]
-    warm = [child for child in started if child is not None]
-    try:
-        yield warm
-    finally:
-        for child in warm:
-            child.close()
-
-
-def _load_compiled() -> None:
-    """Importing numba takes a second, which the reading of a large history takes too."""
-    if COMPILED:
-        importlib.import_module("checker.linearizability.compiled_search")
-
-
-def _nothing() -> None:
-    """What is loaded already is enough."""
-
-
-def _processors() -> int:
-    """Processors that this process may use; not those of the whole machine, in a container."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return min(count, JOBS_MAX)

@@ -16,7 +16,6 @@ from harness.bare_judging import (
     sense_of,
 )
 from harness.bare_report import refuse_unwritable, with_report
-from harness.framed_child import FramedChild
 from harness.limits import Limits
 from harness.own_models import make_known
 from harness.results import (
@@ -26,6 +25,7 @@ from harness.results import (
     counted,
     exit_code,
 )
+from harness.warm_workers import WarmWorkers
 from history import importers
 from history.importers import LoadedHistory
 
@@ -42,7 +42,7 @@ def judge_history(
     *,
     skip_broken: bool = False,
     report: Path | None = None,
-    warm: list[FramedChild] | None = None,
+    warm: WarmWorkers | None = None,
 ) -> Results:
     """Judge a bare history.
 
@@ -60,7 +60,7 @@ def judge_history(
         give_up: see ``harness.checking.check_all``.
         skip_broken: leave out and count what cannot be used.
         report: where to write the page, None for none.
-        warm: see ``harness.workers.run_parts``.
+        warm: workers that have begun.
 
     Raises:
         HarnessError: the history cannot be read.

@@ -17,13 +17,13 @@ from checker.verdict import CheckResult
 from harness import column_counts
 from harness.checking import check_all
 from harness.column_checking import ColumnCheck
-from harness.framed_child import FramedChild
 from harness.limits import Limits
 from harness.results import (
     OutcomeCounts,
 )
+from harness.shared_reading import read_shared
 from harness.timeline import acknowledged_epochs, outcome_counts
-from history.column_reader import read_columns
+from harness.warm_workers import WarmWorkers
 from history.formats import Format, guess_format, known_format
 from history.importers import LoadedHistory
 from history.records import PairedOperation
@@ -58,7 +58,7 @@ def judge_as_columns(
     history_format: str | None,
     limits: Limits,
     give_up: Callable[[], str | None],
-    warm: list[FramedChild] | None,
+    warm: WarmWorkers | None,
 ) -> JudgedHistory | None:
     """Judge a large history without an object per operation; None where that cannot be.
 
@@ -67,7 +67,8 @@ def judge_as_columns(
     model = linearizability_model(checker)
     if model is None or not _is_large(path):
         return None
-    columns = read_columns(path, history_format)
+    reading, judging = warm or WarmWorkers([], [])
+    columns = read_shared(path, history_format, limits, give_up, reading)
     if columns is None:
         return None
     parts = split_columns(columns, model_named(model), wrong_shape)
@@ -76,7 +77,7 @@ def judge_as_columns(
     return JudgedHistory(
         format=known_format(history_format) if history_format else guess_format(path),
         operations=len(columns),
-        check=ColumnCheck(parts, model, limits, give_up, warm).run(),
+        check=ColumnCheck(parts, model, limits, give_up, judging).run(),
         counts=column_counts.outcome_counts(columns),
         epochs=column_counts.acknowledged_epochs(columns),
     )
@@ -87,11 +88,12 @@ def judge_as_operations(
     checker: str,
     limits: Limits,
     give_up: Callable[[], str | None],
-    warm: list[FramedChild] | None,
+    warm: WarmWorkers | None,
 ) -> JudgedHistory:
     """Judge operations, by whatever checker."""
     operations = tuple(loaded.operations)
-    (check,) = check_all([checker], Evidence(operations=operations), limits, give_up, warm)
+    judging = None if warm is None else warm.judging
+    (check,) = check_all([checker], Evidence(operations=operations), limits, give_up, judging)
     return JudgedHistory(
         format=loaded.format,
         operations=len(operations),

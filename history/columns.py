@@ -192,6 +192,15 @@ class Numbering:
             self._originals[number] = thing
         return number
 
+    def __getstate__(self) -> tuple[dict[Hashable, int], dict[int, Any]]:
+        """What goes to another process; the counter cannot."""
+        return dict(self._numbers), self._originals
+
+    def __setstate__(self, state: tuple[dict[Hashable, int], dict[int, Any]]) -> None:
+        numbers, self._originals = state
+        self._numbers = defaultdict(count(len(numbers)).__next__)
+        self._numbers.update(numbers)
+
     @property
     def flat(self) -> bool:
         """Whether everything is a text, a whole number or None."""

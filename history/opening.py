@@ -60,6 +60,19 @@ def opened(path: Path) -> Generator[IO[bytes]]:
         raise cannot_open(path, error) from error
 
 
+def is_packed(path: Path) -> bool:
+    """Whether the file is packed with gzip.
+
+    Raises:
+        HistoryError: the file cannot be opened or read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_GZIP_MARK)) == _GZIP_MARK
+    except OSError as error:
+        raise cannot_open(path, error) from error
+
+
 def numbered_lines(path: Path) -> Iterator[NumberedLine]:
     """The lines of a file, one at a time.
 

@@ -112,7 +112,8 @@ def _condition(text: str, figure: Figure, whole: str) -> Condition:
     match = _CONDITION.match(text)
     if match is None:
         raise UsageError(
-            f"{whole!r}: {text!r} is no condition", "Write it as in workload=register or fault!=kill"
+            f"{whole!r}: {text!r} is no condition",
+            "Write it as in workload=register or fault!=kill",
         )
     dimension = _dimension(match["dimension"], figure)
     return Condition(dimension, match["value"], match["comparison"] == "=")

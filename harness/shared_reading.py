@@ -1,0 +1,59 @@
+"""Reads a large file of JSON lines by several workers at once; any other way of a file by one.
+
+A worker that fails, whatever for, is no fault of the file: then this process reads it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from contracts.budget import Budget
+from harness import workers
+from harness.framed_child import FramedChild
+from harness.limits import Limits
+from harness.warm_workers import SHARED_FROM_BYTES
+from history.column_reader import read_columns
+from history.columns import OperationColumns
+from history.event_columns import EventColumns, paired_columns
+from history.formats import guess_format, known_format
+from history.line_columns import LineRange, joined, line_ranges, read_range
+
+_RANGE_FUNCTION: Final = "harness.shared_reading:read_one"
+
+
+def read_one(lines: LineRange, _budget: Budget) -> EventColumns | None:
+    """In a worker: the events of one range."""
+    return read_range(lines)
+
+
+def read_shared(
+    path: Path,
+    history_format: str | None,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: list[FramedChild],
+) -> OperationColumns | None:
+    """As ``history.column_reader.read_columns``, by ``limits.jobs`` workers where that pays off.
+
+    Raises:
+        HistoryError: see there.
+        UsageError: see there.
+    """
+    found = known_format(history_format) if history_format else guess_format(path)
+    ranges: list[LineRange] = []
+    if found == "jsonl" and path.is_file() and path.stat().st_size >= SHARED_FROM_BYTES:
+        ranges = line_ranges(path, limits.jobs)
+    if len(ranges) < 2:
+        return read_columns(path, history_format)
+    outcomes = workers.run_parts(
+        [workers.Part(f"bytes from {lines.start}", _RANGE_FUNCTION, lines) for lines in ranges],
+        jobs=limits.jobs,
+        time_budget_s=limits.time_budget_s,
+        memory_budget_mib=limits.memory_budget_mib,
+        give_up=give_up,
+        warm=warm,
+    )
+    if any(outcome.failure is not None for outcome in outcomes):
+        return read_columns(path, history_format)
+    parts = [outcome.value for outcome in outcomes]
+    return None if None in parts else paired_columns(joined(parts))

@@ -1,0 +1,187 @@
+"""Reads JSON lines into columns, whole files or ranges of one, so that processes may share a file.
+
+Ranges are read apart, each with numbers of its own for kinds, keys and values; ``joined`` makes the
+events of them that one reader would have made. Gives None for what is not plain and whole, as
+``history.column_reader`` does. Must never guess.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
+from history.event_columns import EventColumns
+from history.opening import is_packed, opened
+from history.records import Event
+
+_BLOCK_BYTES: Final = 1 << 20
+#: Columns of numbers that mean the same in every range, and those that point into a table.
+_NUMBERS: Final = ("index", "time", "process", "type", "final")
+_TABLE_OF: Final = {
+    "kind": "kinds",
+    "key": "keys",
+    "value": "values",
+    "node": "nodes",
+    "error": "errors",
+}
+
+
+class LineRange(NamedTuple):
+    """Whole lines of a file that is not packed."""
+
+    path: Path
+    #: Bytes; each stands behind a line feed, or at an end of the file.
+    start: int
+    end: int
+
+
+def line_ranges(path: Path, count: int) -> list[LineRange]:
+    """At most so many ranges of about equal size; none of a file that is packed.
+
+    Raises:
+        HistoryError: the file cannot be opened.
+    """
+    if is_packed(path):
+        return []
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        bounds = [0]
+        for number in range(1, count):
+            file.seek(max(bounds[-1], size * number // count))
+            file.readline()
+            bounds.append(file.tell())
+    bounds.append(size)
+    return [LineRange(path, start, end) for start, end in pairwise(bounds) if start < end]
+
+
+def read_range(lines: LineRange) -> EventColumns | None:
+    """The events of one range.
+
+    Raises:
+        HistoryError: the file cannot be opened.
+    """
+    with opened(lines.path) as file:
+        file.seek(lines.start)
+        return _read(file, lines.end - lines.start)
+
+
+def read_lines(path: Path) -> EventColumns | None:
+    """The events of a whole file, packed or not.
+
+    Raises:
+        HistoryError: the file cannot be opened.
+    """
+    with opened(path) as file:
+        return _read(file, None)
+
+
+def joined(ranges: Sequence[EventColumns]) -> EventColumns:
+    """The events of ranges that follow each other, at least one; the first one's tables grow."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(events, name) for events in ranges]) for name in _NUMBERS
+    }
+    first, *others = ranges
+    for name, table in _TABLE_OF.items():
+        numbering: Numbering = getattr(first, table)
+        parts = [getattr(first, name)]
+        for events in others:
+            new = numbering.codes(getattr(events, table).things)
+            parts.append(new[getattr(events, name)])
+        columns[name] = np.concatenate(parts)
+        columns[table] = numbering
+    blocks = [(len(events.index), events.positions) for events in ranges]
+    return EventColumns(**columns, positions=_whole_positions(blocks))
+
+
+def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
+    """The events of so many bytes, of all that there are where None."""
+    decode: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[Event]).decode
+    events = _Events()
+    rest = b""
+    left = size
+    while block := file.read(_BLOCK_BYTES if left is None else min(_BLOCK_BYTES, left)):
+        left = None if left is None else left - len(block)
+        whole, separator, rest = (rest + block).rpartition(b"\n")
+        if not separator:
+            return None
+        try:
+            lines = decode(b"[" + whole.replace(b"\n", b",") + b"]")
+            if len(lines) != whole.count(b"\n") + 1:
+                return None
+            events.add(lines)
+        except (ValueError, OverflowError, RecursionError):
+            return None
+    return None if rest or events.is_empty else events.whole()
+
+
+class _Events:
+    """Columns of events, as they grow block by block."""
+
+    def __init__(self) -> None:
+        self.kinds, self.keys = Numbering(), Numbering(None)
+        self.nodes, self.errors, self.values = (Numbering(None) for _ in range(3))
+        self._blocks: list[tuple[NDArray[Any], ...]] = []
+        #: Positions, by block; None for a block without any.
+        self._positions: list[Positions | None] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no line."""
+        return not self._blocks
+
+    def add(self, lines: Sequence[Event]) -> None:
+        """Events of one block."""
+        self._blocks.append(
+            (
+                np.array([line.index for line in lines], dtype=np.int64),
+                np.array([line.time for line in lines], dtype=np.int64),
+                np.array([line.process for line in lines], dtype=np.int64),
+                np.array([NUMBER_BY_TYPE[line.type] for line in lines], dtype=np.int8),
+                self.kinds.codes([line.f for line in lines]),
+                self.keys.codes([line.key for line in lines]),
+                self.values.codes([line.value for line in lines]),
+                self.nodes.codes([line.node for line in lines]),
+                self.errors.codes([line.error for line in lines]),
+                np.array([line.final for line in lines], dtype=bool),
+            )
+        )
+        self._positions.append(positions_of([line.position for line in lines]))
+
+    def whole(self) -> EventColumns:
+        """The columns of all blocks."""
+        return EventColumns(
+            *(np.concatenate(parts) for parts in zip(*self._blocks, strict=True)),
+            kinds=self.kinds,
+            keys=self.keys,
+            nodes=self.nodes,
+            errors=self.errors,
+            values=self.values,
+            positions=_whole_positions(
+                [
+                    (len(block[0]), positions)
+                    for block, positions in zip(self._blocks, self._positions, strict=True)
+                ]
+            ),
+        )
+
+
+def _whole_positions(blocks: Sequence[tuple[int, Positions | None]]) -> Positions | None:
+    """Positions of blocks, each with its number of events, one after the other."""
+    if all(positions is None for _, positions in blocks):
+        return None
+    kinds = (bool, np.int64, np.int64)
+    filled = [
+        Positions(*(np.zeros(size, dtype=kind) for kind in kinds)) if known is None else known
+        for size, known in blocks
+    ]
+    return Positions(
+        np.concatenate([positions.known for positions in filled]),
+        np.concatenate([positions.epochs for positions in filled]),
+        np.concatenate([positions.offsets for positions in filled]),
+    )
