@@ -37,7 +37,10 @@ def show(record: GateRecord, console: Console) -> None:
     ]
     if wrong:
         lines += ["", "Runs that prove nothing"]
-        lines += [f"  {run.outcome:<8}  {run.run}: {run.sentence}" for run in wrong[:_RUNS_MAX]]
+        lines += [
+            f"  {run.outcome:<8}  {run.run}: {run.sentence.partition(chr(10))[0]}"
+            for run in wrong[:_RUNS_MAX]
+        ]
         if len(wrong) > _RUNS_MAX:
             lines.append(f"  and {len(wrong) - _RUNS_MAX:,} more")
     told = [f"{one} was not met again." for one in record.resolved]
