@@ -18,7 +18,7 @@ from harness.gate.catalogue import VERDICT_FIGURES, needs_spark
 from harness.gate.evaluation import evaluate, subjects_of, verdict_of
 from harness.gate.failures import Failures, find_failures
 from harness.gate.gated_run import GatedRun, Selection
-from harness.gate.policy import Policy, Tier
+from harness.gate.policy import IMPLIED_OF_CANARIES, Policy, Tier
 from harness.gate.record import GateRecord, failure_records, run_records, threshold_record
 from harness.gate.selection import select
 from harness.gate.spark_figures import measure_with_spark
@@ -65,6 +65,7 @@ def hold_gate(request: GateRequest) -> Held:
     """
     is_waived = request.baseline == NONE
     selection = select(request.sources)
+    request = _with_canaries(request, selection)
     baseline = _baseline(request)
     runs = selection.judged_by_policy
     known = None if baseline is None else baseline.fingerprints
@@ -111,6 +112,17 @@ def hold_gate(request: GateRequest) -> Held:
         notes=(*_notes(selection), *measures.notes, *(baseline.notes if baseline else ())),
     )
     return Held(record, selection.runs, failures, flaky)
+
+
+def _with_canaries(request: GateRequest, selection: Selection) -> GateRequest:
+    """The request with the demand that a night's planted bugs were found, where it has some."""
+    tier = request.tier
+    if not any(run.is_canary for run in selection.runs) or any(
+        one.measure == IMPLIED_OF_CANARIES.measure for one in tier.thresholds
+    ):
+        return request
+    stricter = Tier(tier.name, (*tier.thresholds, IMPLIED_OF_CANARIES))
+    return msgspec.structs.replace(request, tier=stricter)
 
 
 def _baseline(request: GateRequest) -> Baseline | None:

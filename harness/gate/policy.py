@@ -28,6 +28,10 @@ POLICY_SCHEMA: Final = 1
 ONLY_TIER: Final = "gate"
 #: Demanded by every tier that says nothing of violations itself.
 IMPLIED: Final = Threshold("violations == 0", Subject("violations"), "==", 0.0, is_implied=True)
+#: Demanded of every selection with planted-bug runs of a suite: who misses one proves nothing.
+IMPLIED_OF_CANARIES: Final = Threshold(
+    "canaries_missed == 0", Subject("canaries_missed"), "==", 0.0, is_implied=True
+)
 _NEXT: Final = "Correct the file; docs/gate.md says what may stand in it"
 _TOP_KEYS: Final = (*("schema", "default_tier", "require", "tier", "samples_min", "quarantine"),)
 _TIER_KEYS: Final = ("inherits", "require")

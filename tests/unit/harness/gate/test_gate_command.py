@@ -257,6 +257,10 @@ def test_a_ledger_stands_for_its_last_night_and_canaries_count_apart(place: Plac
     assert "has no night 'n3'" in text
     ledger.append(ended(3, expect="invalid", as_expected=False))
     assert "canaries_missed == 0 is violated" in place.gate(str(ledger.path))[1]
+    place.demand("violations == 0")
+    code, text = place.gate(str(ledger.path))
+    assert code == 1, "a night that misses a planted bug is void whatever the policy says"
+    assert "(implied)" in text
 
 
 def test_a_ledger_run_whose_folder_is_there_is_read_from_it_and_counts_once(place: Place) -> None:
