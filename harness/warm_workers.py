@@ -36,9 +36,11 @@ def warm_workers(path: Path, limits: Limits) -> Generator[WarmWorkers]:
     """Workers for a history of this size."""
     size = _LARGE_BYTES if path.is_dir() else path.stat().st_size
     wanted = min(limits.jobs, processors()) if size >= _LARGE_BYTES else 1
-    # Not every history needs what is compiled: all load it only where reading takes as long.
-    loading = wanted if size >= _HUGE_BYTES else int(size >= _LARGE_BYTES)
     readers = wanted if wanted > 1 and size >= SHARED_FROM_BYTES and path.is_file() else 0
+    # Not every history needs what is compiled: all load it only where one process is busy reading
+    # for as long, and none where all processors are.
+    loading = wanted if size >= _HUGE_BYTES else int(size >= _LARGE_BYTES)
+    loading = 0 if readers else loading
 
     def started(*prepared: bool) -> list[FramedChild]:
         children = (
