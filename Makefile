@@ -128,10 +128,10 @@ test: setup format lint types contracts tidy ## all that gates a change: contain
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.
-nightly: setup images ## the nightly suite within NIGHT_BUDGET, goes on after a crash; more examples; figures
+nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples; figures
 	@failed=""
-	$(BIN)/splitbrain suite bench/suites/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
-		|| failed+=" suite (exit $$?)"
+	$(BIN)/splitbrain nightly bench/suites/night.toml --time-budget "$(NIGHT_BUDGET)" \
+		|| failed+=" night (exit $$?)"
 	$(BIN)/python -m bench.false_alarms --runs 1000000 --time-budget "$(ALARM_BUDGET)" \
 		|| failed+=" bench.false_alarms (exit $$?)"
 	first=$$(($$(date +%s) / 86400 * 10000))

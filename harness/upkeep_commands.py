@@ -1,6 +1,6 @@
 """The commands around the runs, as they stand on the command line.
 
-``suite``, ``clean``, ``systems`` and ``doctor``. Everything heavy is imported by the
+``suite``, ``nightly``, ``clean``, ``systems`` and ``doctor``. Everything heavy is imported by the
 command that needs it. Source: design, section 6.
 """
 
@@ -60,6 +60,35 @@ def suite_command(
     if file is None:
         raise UsageError("no suite file is named", "Name one, such as bench/suites/nightly.toml")
     return run_suite(file, options, output())
+
+
+@app.command(name="nightly")
+def nightly_command(
+    file: Path,
+    *,
+    time_budget: str | None = None,
+    fresh: bool = False,
+    runs_folder: Path = Path("runs"),
+) -> int:
+    """Run a suite's night, put its runs into a lake and hold them against a policy: one answer.
+
+    Killed at any point, the same command goes on. A night whose planted bugs went unseen is void.
+
+    Parameters
+    ----------
+    file
+        Nightly file (.toml); docs/nightly.md says what may stand in it.
+    time_budget
+        What all of it may take: 90, 90s, 45m or 8h; by default what the file says.
+    fresh
+        Begin a new night although the last one is not over.
+    runs_folder
+        Where the nights' folders are made, below suites/ and nightly/.
+    """
+    from harness.nightly.command import NightlyOptions, run_nightly
+
+    options = NightlyOptions(runs_folder=runs_folder, time_budget=time_budget, fresh=fresh)
+    return run_nightly(file, options, output())
 
 
 @app.command(name="clean")

@@ -45,6 +45,8 @@ class SuiteOptions(msgspec.Struct, frozen=True, kw_only=True):
     night_seed: int | None = None
     #: Begin a new night although the last one is not over.
     fresh: bool = False
+    #: Keep the whole folders of valid runs, whatever the file says: something still reads them.
+    keep_valid: bool = False
     #: Words that start the command line.
     tool: tuple[str, ...] = TOOL
     #: Whether each cell is held against what exists before anything starts.
@@ -113,7 +115,7 @@ def _settings(file: SuiteFile, options: SuiteOptions) -> Settings:
     return Settings(
         jobs=options.jobs or suite.jobs,
         budget_s=budget_s,
-        keep_valid=suite.keep_valid,
+        keep_valid=suite.keep_valid or options.keep_valid,
         tool=options.tool,
     )
 

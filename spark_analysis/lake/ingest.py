@@ -16,7 +16,7 @@ from spark_analysis.damage import Damage
 from spark_analysis.ingest import refused_rows
 from spark_analysis.lake.commits import Commit, Partition, RunEntry, new_commit_id
 from spark_analysis.lake.snapshot import Snapshot, read_snapshot
-from spark_analysis.lake.sources import find_missing, sources_of, unchanged
+from spark_analysis.lake.sources import find_missing, only_results, sources_of, unchanged
 from spark_analysis.lake.store import Store
 from spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
 from spark_analysis.run_record import (
@@ -151,6 +151,10 @@ def _candidates(
         is_current = all((file.table, file.version) in versions for file in files)
         same = entry.is_open == one.is_open and is_current
         if same and unchanged(one.folder, one.identity.nodes, entry.sources):
+            report.unchanged.append(one.folder.root)
+            del chosen[run_id]
+        elif entry.state not in ("pruned", "open") and only_results(one.folder):
+            # A suite threw away what the lake was made to keep.
             report.unchanged.append(one.folder.root)
             del chosen[run_id]
     return sorted(chosen.values(), key=lambda one: (_partition(one), one.identity.run_id))

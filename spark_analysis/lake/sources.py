@@ -93,7 +93,7 @@ def find_missing(
 ) -> None:
     """Tell what is not there, or not as the run sealed it."""
     present = {source.path: source for source in sources}
-    if is_pruned(folder, present):
+    if only_results(folder):
         damage.add("pruned", "Only the results of this run were kept.")
         return
     if folder.faults.name not in present:
@@ -106,10 +106,10 @@ def find_missing(
     _compare_with_seal(folder, present, damage)
 
 
-def is_pruned(folder: RunFolder, present: dict[str, Source]) -> bool:
+def only_results(folder: RunFolder) -> bool:
     """Whether a suite kept nothing but the results, as it does for valid runs."""
-    has_evidence = folder.history.name in present or (folder.root / "nodes").exists()
-    return folder.results.name in present and folder.plan.name in present and not has_evidence
+    has_evidence = folder.history.exists() or (folder.root / "nodes").exists()
+    return folder.results.is_file() and folder.plan.is_file() and not has_evidence
 
 
 def _dumps_logs(identity: Identity) -> bool:

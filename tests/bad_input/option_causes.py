@@ -94,6 +94,15 @@ COMMANDS = Chapter(
             "suite",
             "no suite file is named. Name one, such as bench/suites/nightly.toml",
         ),
+        Cause(
+            "missing-nightly-file",
+            "a nightly file that is not there",
+            "nightly missing.toml",
+            (
+                "the nightly file missing.toml cannot be read: No such file or directory. Name a "
+                "file that exists"
+            ),
+        ),
     ),
 )
 

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from harness.suite.conclusion import prune
 from history.pairing import pair
 from history.reader import read_events
 from history.run_folder import RunFolder
@@ -235,3 +236,14 @@ def test_tables_without_rows_have_no_file(tmp_path: Path, store: LocalStore) -> 
     (content,) = content_of(store).values()
     assert tables_with_rows(content) == all_tables() - {"metrics"}
     assert not any("/metrics/" in name for name in names_of(store))
+
+
+def test_what_a_suite_throws_away_stays_in_the_lake(tmp_path: Path, store: LocalStore) -> None:
+    run = make_run(tmp_path / "run")
+    ingest_runs(store, [run])
+    before = content_of(store)
+    prune(run, is_program=False)
+    assert not RunFolder(run).history.exists()
+    report = ingest_runs(store, [run])
+    assert (report.unchanged, report.changed) == ([run], [])
+    assert content_of(store) == before

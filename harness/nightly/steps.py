@@ -1,0 +1,169 @@
+"""What follows a suite's night: its runs into the lake, the gate, and room on the disk.
+
+Each step is a command of its own in a child process, so that it can be stopped when its time is up
+and dies alone. Every one may be done twice: an ingest finds nothing new, a gate writes the same
+files, what was pruned is gone. A folder of a valid run is pruned only once the lake has it.
+"""
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from contracts.errors import HarnessError
+from harness.child_environment import child_environment
+from harness.gate.baseline import NONE
+from harness.nightly.definition import LAST, Nightly
+from harness.nightly.record import NightlyRecord, Nights, Step, StepEnded
+from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
+from harness.suite.conclusion import prune
+from harness.suite.conductor import TOOL
+from harness.suite.tally import NightTally
+from history.run_folder import RunFolder
+from spark_analysis.lake.sources import find_runs
+
+_END_PATIENCE_S: Final = 10.0
+#: Exit codes that are answers; any other is a failure of the harness.
+_ANSWERS: Final = (0, 1, 2)
+
+
+class Steps:
+    """The steps of one night.
+
+    Args:
+        file: what was asked.
+        nights: where the answers go.
+        record: has the night's name.
+        tally: the night as the ledger tells it.
+        ledger: that ledger.
+        suite_folder: the night's folder of the suite.
+        lake: folder or URI.
+        console: is told of each step.
+        tool: words that start the command line.
+    """
+
+    def __init__(
+        self,
+        file: Nightly,
+        nights: Nights,
+        night: str,
+        tally: NightTally,
+        *,
+        ledger: Path,
+        suite_folder: Path,
+        lake: str,
+        console: Console,
+        tool: Sequence[str] = TOOL,
+    ) -> None:
+        self._file, self._nights, self._tally = file, nights, tally
+        self._night = night
+        self._ledger, self._suite_folder, self._lake = ledger, suite_folder, lake
+        self._console, self._tool = console, tuple(tool)
+        self._doers: dict[Step, Callable[[NightlyRecord, float], tuple[int, str | None]]] = {
+            "ingest": self._ingest,
+            "gate": self._gate,
+            "prune": self._prune,
+        }
+
+    def carry_out(self, step: Step, record: NightlyRecord) -> StepEnded:
+        """Do one step within what is left of their time.
+
+        Raises:
+            HarnessError: the answer's folder cannot be made.
+        """
+        used_s = sum(done.took_s for done in record.steps.values())
+        began_s = time.monotonic()
+        code, sentence = self._doers[step](record, self._file.analysis_s - used_s)
+        if sentence is not None:
+            self._console.print(Text(f"{step}: {sentence}"), soft_wrap=True)
+        return StepEnded(code, round(time.monotonic() - began_s, 3), sentence)
+
+    def _ingest(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
+        runs = self._suite_folder / "runs"
+        if not runs.is_dir() or next(iter(find_runs(runs)), None) is None:
+            return 0, "no run left a folder, so nothing was put into the lake."
+        return self._command(("ingest", str(runs), "--lake", self._lake), timeout_s)
+
+    def _gate(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
+        folder = self._nights.folder(self._night)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HarnessError(
+                "make the folder of the night's answers",
+                str(folder),
+                error.strerror or str(error),
+                "Make room on that disk; the same command goes on.",
+            ) from error
+        words = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
+        if self._file.tier is not None:
+            words += ["--tier", self._file.tier]
+        words += ["--baseline", self._baseline(), "--output", str(folder)]
+        return self._command(words, timeout_s)
+
+    def _baseline(self) -> str:
+        if self._file.baseline != LAST:
+            return self._file.baseline
+        before = self._nights.last_gate(self._night)
+        if before is None:
+            self._say("No earlier night proved anything: this one has no baseline.")
+        return NONE if before is None else str(before)
+
+    def _prune(self, record: NightlyRecord, _: float) -> tuple[int, str | None]:
+        ingested = record.steps.get("ingest")
+        if self._file.keep_valid or self._file.suite.suite.keep_valid:
+            return 0, None
+        if ingested is None or ingested.exit_code != 0:
+            return 0, "all folders are kept, because the lake does not have their runs."
+        valid = [
+            RunFolder(Path(run.run_folder))
+            for run in self._tally.runs
+            if run.verdict == "valid" and run.run_folder is not None and not run.is_program
+        ]
+        there = [folder for folder in valid if folder.history.exists()]
+        for folder in there:
+            prune(folder.root, is_program=False)
+        return 0, f"{counted(len(there), 'valid run')} kept the results alone; the lake has all."
+
+    def _command(self, words: Sequence[str], timeout_s: float) -> tuple[int, str | None]:
+        """Exit code of a command of this tool, and what went wrong around it."""
+        if timeout_s <= 0:
+            return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
+        self._console.file.flush()
+        with subprocess.Popen(
+            [*self._tool, *words], stdin=subprocess.DEVNULL, env=child_environment()
+        ) as process:
+            try:
+                code = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                return EXIT_UNKNOWN, f"it was stopped after {timeout_s:.0f} s: its time was up."
+            except BaseException:
+                _end(process)
+                raise
+        if code in _ANSWERS:
+            return code, None
+        return EXIT_HARNESS_FAILED, f"it ended with exit code {code}."
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_END_PATIENCE_S)
+        return
+    process.kill()
+    process.wait()
+
+
+def end_of(record: NightlyRecord, at: str, exit_code: int) -> NightlyRecord:
+    """The record of a night that is over."""
+    return msgspec.structs.replace(record, ended=at, exit_code=exit_code)

@@ -1,0 +1,218 @@
+"""Nights from the suite to the gate: the answer, what voids it, and that it survives any death."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.nightly.command import NightlyOptions, run_nightly
+from harness.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
+from harness.nightly.steps import Steps
+from harness.suite.ledger import RunEnded
+from spark_analysis.lake.store import LocalStore
+from tests.lake_runs import rows_of
+from tests.unit.harness.suite.fake_nights import FAKE_TOOL, Suites, does, matrix
+
+FAKE_STEPS = str(Path(__file__).with_name("fake_steps.py"))
+CANARY = matrix("canary", seeds=[1], setting=does("invalid"), expect="invalid")
+
+
+class CrashedError(Exception):
+    """The process died here."""
+
+
+class Nightly:
+    """A nightly file over fake runs, and the real commands or fake ones behind it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.suites = Suites(folder)
+        self.suites.write(CANARY, matrix("good", seeds=[2, 3], setting=self.sets("valid")))
+        self.policy = folder / "gate.toml"
+        self.policy.write_text('schema = 1\nrequire = ["violations == 0", "runs_valid >= 2"]\n')
+        self.file = folder / "night.toml"
+        self.write()
+        self.output = ""
+
+    def sets(self, what: str) -> dict[str, str]:
+        return does(what, log=str(self.suites.log))
+
+    def write(self, **fields: Any) -> None:
+        given = {"suite": "suite.toml", "policy": "gate.toml", "time_budget": "10m", **fields}
+        lines = ["schema = 1", *(f"{name} = {value!r}" for name, value in given.items())]
+        self.file.write_text("\n".join(lines) + "\n")
+
+    def run(self, *, fake: bool = True, **changes: Any) -> int:
+        options: dict[str, Any] = {"runs_folder": self.folder, "tool": FAKE_TOOL, "check": False}
+        if fake:
+            options["steps_tool"] = (sys.executable, "-IS", FAKE_STEPS, str(self.folder))
+        text = io.StringIO()
+        try:
+            return run_nightly(
+                self.file,
+                NightlyOptions(**options, **changes),
+                Console(file=text, soft_wrap=True),
+            )
+        finally:
+            self.output = text.getvalue()
+
+    def steps(self) -> list[str]:
+        """Commands that were carried out."""
+        log = self.folder / "steps"
+        return [line.split()[0] for line in log.read_text().splitlines()] if log.exists() else []
+
+    def ends_with(self, command: str, code: int) -> None:
+        (self.folder / f"{command}.code").write_text(str(code))
+
+    def folders(self) -> list[Path]:
+        return sorted((self.folder / "nightly" / "unit").glob("*/"))
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Nightly:
+    return Nightly(tmp_path)
+
+
+def test_a_night_runs_ingests_gates_and_makes_room(nightly: Nightly) -> None:
+    assert nightly.run(fake=False) == 0, nightly.output
+    assert "the gate is green" in nightly.output
+    runs = {run.seed: run for run in nightly.suites.runs()}
+    rows = rows_of(LocalStore(nightly.folder / "lake"), "runs")
+    assert sorted(row["seed"] for row in rows) == [1, 2, 3]
+    # Ingested before anything was thrown away.
+    assert {row["state"] for row in rows if row["seed"] != 1}.isdisjoint({"pruned"})
+    assert not (Path(str(runs[2].run_folder)) / "history.jsonl").exists()
+    assert (Path(str(runs[1].run_folder)) / "history.jsonl").exists()
+    (folder,) = nightly.folders()
+    assert {path.name for path in folder.iterdir()} >= {"gate.json", "gate.xml", "gate.md"}
+
+
+def test_a_canary_that_was_not_seen_makes_the_night_void(nightly: Nightly) -> None:
+    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
+    nightly.suites.write(missed, matrix("good", seeds=[2], setting=does("valid")))
+    assert nightly.run() == 3
+    assert "VOID: a canary went unseen" in nightly.output
+    # Its gate is no baseline for the next.
+    nightly.suites.write(CANARY, matrix("good", seeds=[2], setting=does("valid")))
+    assert nightly.run() == 0, nightly.output
+    assert "this one has no baseline" in nightly.output
+
+
+def test_the_last_night_is_the_baseline_of_the_next(nightly: Nightly) -> None:
+    assert nightly.run() == 0
+    assert nightly.run() == 0
+    first, _ = nightly.folders()
+    words = (nightly.folder / "steps").read_text().splitlines()
+    baselines = [line.split("--baseline ")[1].split()[0] for line in words if "gate " in line]
+    assert baselines == ["none", str(first / "gate.json")]
+
+
+def test_a_violation_that_the_gate_saw_wins_over_a_void_night(nightly: Nightly) -> None:
+    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
+    nightly.suites.write(missed, matrix("bad", seeds=[2], setting=does("invalid")))
+    nightly.ends_with("gate", 1)
+    assert nightly.run() == 1
+
+
+def test_what_the_policy_spares_is_spared(nightly: Nightly) -> None:
+    nightly.suites.write(CANARY, matrix("bad", seeds=[2], setting=does("invalid")))
+    assert nightly.run() == 0
+    assert "spared by the policy" in nightly.output
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "expected"),
+    [("gate", 2, 2), ("gate", 3, 3), ("gate", 64, 3), ("ingest", 3, 3)],
+)
+def test_steps_that_fail_are_the_night_s_answer(
+    nightly: Nightly, command: str, code: int, expected: int
+) -> None:
+    nightly.ends_with(command, code)
+    assert nightly.run() == expected
+    if command == "ingest":
+        # What the lake does not have is kept.
+        assert all(
+            (Path(str(run.run_folder)) / "history.jsonl").exists() for run in nightly.suites.runs()
+        )
+
+
+def test_a_violation_counts_where_the_gate_did_not_answer(nightly: Nightly) -> None:
+    nightly.suites.write(CANARY, matrix("bad", seeds=[2], setting=does("invalid")))
+    nightly.ends_with("gate", 3)
+    assert nightly.run() == 1
+
+
+def test_a_step_ends_when_its_time_is_up(nightly: Nightly) -> None:
+    nightly.write(analysis_budget="2s")
+    (nightly.folder / "gate.takes").write_text("60")
+    assert nightly.run() == 2
+    assert "gate: it was stopped after" in nightly.output
+
+
+def test_a_night_that_dies_anywhere_goes_on(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Nights.write
+    for fatal in range(1, 10):
+        for dies_before in (True, False):
+            write = _dying(real, fatal, dies_before=dies_before)
+            monkeypatch.setattr(Nights, "write", write)
+            nights_before = len(nightly.suites.nights())
+            runs_before = len(nightly.suites.runs())
+            steps_before = len(nightly.steps())
+            try:
+                code = nightly.run()
+            except CrashedError:
+                monkeypatch.setattr(Nights, "write", real)
+                code = nightly.run()
+            else:
+                # There are not so many writes: every death was tried.
+                assert fatal == len(STEPS) + 4
+                return
+            assert code == 0, nightly.output
+            done = nightly.steps()[steps_before:]
+            assert set(done) == {"ingest", "gate"}
+            # Nothing of the suite is done twice. Dead after the last write, it was over.
+            nights = 2 if (fatal == len(STEPS) + 3 and not dies_before) else 1
+            assert len(done) <= 2 * nights + 1, "one step is done again at most"
+            assert len(nightly.suites.nights()) - nights_before == nights
+            assert len(nightly.suites.runs()) - runs_before == 3 * nights
+            if nights == 2:
+                return
+
+
+def _dying(real: Any, fatal: int, *, dies_before: bool) -> Any:
+    count = 0
+
+    def write(nights: Nights, record: NightlyRecord) -> None:
+        nonlocal count
+        count += 1
+        if count == fatal and dies_before:
+            raise CrashedError
+        real(nights, record)
+        if count == fatal:
+            raise CrashedError
+
+    return write
+
+
+def test_a_night_whose_suite_was_cut_off_is_not_gated(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nightly.suites.write(CANARY, matrix("good", seeds=[2], setting=nightly.sets("set-up-fails")))
+    carried: list[str] = []
+
+    def carry_out(_self: Steps, step: str, _record: NightlyRecord) -> StepEnded:
+        carried.append(step)
+        return StepEnded(0, 0.0)
+
+    monkeypatch.setattr(Steps, "carry_out", carry_out)
+    assert nightly.run() == 0
+    assert carried == list(STEPS)
+    assert [run.verdict for run in nightly.suites.lines() if isinstance(run, RunEnded)] == [
+        "invalid",
+        "failed",
+    ]
