@@ -19,6 +19,11 @@ from spark_analysis.run_rows import Row, json_text
 UNKNOWN: Final = "unknown"
 #: Hex digits of the plan's digest in a run's id: runs of one second and one seed are told apart.
 _DIGEST_DIGITS: Final = 10
+#: Fields of a plan in which a replay differs from what it replays.
+_OF_ONE_RUN: Final = (
+    *("schema", "run_id", "test", "runtime_versions", "started_at"),
+    *("tool_version", "tool_commit", "replay_of", "pinned"),
+)
 #: Of a node or a system; file systems take 255, three times as many when escaped.
 _NAME_BYTES_MAX: Final = 64
 
@@ -185,7 +190,20 @@ def run_row(
         list(damage.kinds),
         list(damage.sentences),
         operations,
+        None if plan is None else plan_digest(plan),
     )
+
+
+def plan_digest(plan: Plan) -> str:
+    """Equal for runs of one plan: the same on all that was chosen and on the system's version.
+
+    Left out is what tells a replay from what it replays: names, times, the machine, and the tool.
+    """
+    chosen = msgspec.to_builtins(plan)
+    for name in _OF_ONE_RUN:
+        del chosen[name]
+    content = msgspec.json.encode(chosen, order="sorted")
+    return hashlib.blake2b(content, digest_size=16).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _is_folder_name(name: str) -> bool:

@@ -3,7 +3,8 @@
 All times are nanoseconds since the run's start where a name ends in ``_ns``, and milliseconds as a
 double where it ends in ``_ms``. Values of operations are JSON with sorted keys, so that equal
 values are equal strings. Every table begins with ``run_id``: the jobs work on one run or on many;
-results across runs alone have none.
+results across runs alone have none, most of them in
+``across_schemas``.
 A change of a table raises its version; Parquet files carry name and version in their metadata, and
 ``spark_analysis.lake.upgrades`` maps what older versions wrote. Must never be inferred from data,
 nor need Spark: an ingest works without it (``spark_analysis.frames`` is Spark's side).
@@ -44,10 +45,11 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field:
 
 def declare(name: str, version: int, *fields: pa.Field) -> Table:
     """A table of these columns behind ``run_id``."""
-    return _across_runs(name, version, _required("run_id", _STRING), *fields)
+    return declare_across(name, version, _required("run_id", _STRING), *fields)
 
 
-def _across_runs(name: str, version: int, *fields: pa.Field) -> Table:
+def declare_across(name: str, version: int, *fields: pa.Field) -> Table:
+    """A table of these columns alone: a result over many runs."""
     metadata = {SCHEMA_METADATA_KEY: f"{name}/{version}".encode()}
     return Table(name, version, pa.schema(fields, metadata))
 
@@ -167,7 +169,7 @@ VERDICTS: Final = declare(
 #: One row per run; what stands in neither plan nor results is null.
 RUNS: Final = declare(
     "runs",
-    1,
+    2,
     _required("name", _STRING),  # of the run folder; run_id is unique, this need not be
     _optional("test", _STRING),
     _optional("system_version", _STRING),
@@ -194,6 +196,8 @@ RUNS: Final = declare(
     _required("damage_kinds", _STRINGS),  # sorted
     _required("damage", _STRINGS),  # a sentence each
     _required("operations", _LONG),  # rows of this run in that table
+    # since version 2
+    _optional("plan_digest", _STRING),  # of what a replay has in common with what it replays
 )
 
 # --- results of the jobs --------------------------------------------------------------------
@@ -311,7 +315,7 @@ LEADER_OVERLAPS: Final = declare(
 
 #: Of the dimensions those that were asked for are filled, the others are null. Quantiles as in
 #: ``LATENCY``.
-LATENCY_BY: Final = _across_runs(
+LATENCY_BY: Final = declare_across(
     "latency_by",
     1,
     _optional("system", _STRING),
@@ -328,7 +332,7 @@ LATENCY_BY: Final = _across_runs(
 )
 
 #: What faults of one kind and target did to one system, over all its runs; from ``WINDOWS``.
-FAULT_EFFECTS: Final = _across_runs(
+FAULT_EFFECTS: Final = declare_across(
     "fault_effects",
     1,
     _required("system", _STRING),

@@ -1,0 +1,230 @@
+"""How runs came out: the matrix over all of them, failures since a moment, and flaky ones.
+
+Definitions, used by the jobs and by their reference in the tests:
+
+- The *faults* of a run are the kinds of those that were injected into it.
+- A run is *planted* where its plan switches on a bug: what it finds says nothing of the system.
+- A *failure* is a fingerprint (``checker.fingerprints``). It is *known* where a run that started
+  before a given moment met it and one since then, *new* where only one since then did, else
+  *resolved*: not met again, which is less than mended. A run of unknown start counts as before.
+- Runs have *one plan* where their plan digests are equal. Of those that were judged valid or
+  invalid (n), k met the failure. It is *not-replayed* for n = 1, *deterministic* for k = n,
+  *never-again* where only the first of them met it, else it fails *sometimes*. Runs that came to no
+  such judgement tell nothing and are left out.
+"""
+
+import datetime as dt
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from checker.fingerprints import Fingerprint, fingerprint_of
+from checker.verdict import CheckResult, Verdict
+from spark_analysis.across_schemas import (
+    FAILURES,
+    FLAKES,
+    OUTCOME_MATRIX,
+    RUN_FINGERPRINTS,
+)
+from spark_analysis.arrow_functions import arrow_functions
+from spark_analysis.frames import conform, struct_type
+
+NO_FAULT: Final = "none"
+UNKNOWN: Final = "unknown"
+#: Runs that are named in one row of the matrix.
+EXAMPLES_MAX: Final = 5
+#: Column of the matrix to the outcome that it counts, examples in this order.
+OUTCOMES: Final = {
+    "invalid": "invalid",
+    "failed": "failed",
+    "unknown": "unknown",
+    "vacuous": "vacuous",
+    "unjudged": "none",
+    "valid": "valid",
+}
+_CELL: Final = ("system", "version", "workload", "fault", "planted")
+
+
+def outcome_matrix(runs: DataFrame, faults: DataFrame) -> DataFrame:
+    """How many runs of each system, version, workload and kind of fault came out how.
+
+    Args:
+        runs: rows of ``RUNS`` with the column ``system``.
+        faults: rows of ``FAULTS`` of the same runs.
+
+    Returns:
+        Rows of ``OUTCOME_MATRIX``, in no order.
+    """
+    kinds = (
+        faults.where(sql.col("invoked_ns").isNotNull())
+        .select("run_id", sql.col("kind").alias("fault"))
+        .distinct()
+    )
+    cells = runs.join(kinds, "run_id", "left").select(
+        "run_id",
+        "outcome",
+        sql.coalesce("system", sql.lit(UNKNOWN)).alias("system"),
+        sql.coalesce("system_version", sql.lit(UNKNOWN)).alias("version"),
+        sql.coalesce("workload", sql.lit(UNKNOWN)).alias("workload"),
+        sql.coalesce("fault", sql.lit(NO_FAULT)).alias("fault"),
+        (sql.size("bugs") > 0).alias("planted"),
+        _urgency().alias("urgency"),
+    )
+    # Numbered first, so that no row gathers the names of more runs than it shows.
+    worst = Window.partitionBy(*_CELL).orderBy("urgency", "run_id")
+    shown = (sql.col("place") <= EXAMPLES_MAX) & (sql.col("outcome") != "valid")
+    example = sql.when(shown, sql.struct("place", "run_id"))
+    grouped = (
+        cells.withColumn("place", sql.row_number().over(worst))
+        .groupBy(*_CELL)
+        .agg(
+            sql.count(sql.lit(1)).alias("runs"),
+            *(
+                sql.count_if(sql.col("outcome") == outcome).alias(name)
+                for name, outcome in OUTCOMES.items()
+            ),
+            sql.sort_array(sql.collect_list(example)).alias("found"),
+        )
+        .withColumn("examples", sql.col("found.run_id"))
+    )
+    return conform(grouped, OUTCOME_MATRIX)
+
+
+def _urgency() -> Column:
+    """Place of an outcome among them; of an unknown word behind all."""
+    places = list(OUTCOMES.values())
+    return functools.reduce(
+        lambda so_far, place: sql.when(sql.col("outcome") == places[place], place).otherwise(
+            so_far
+        ),
+        range(len(places)),
+        sql.lit(len(places)),
+    )
+
+
+def run_fingerprints(verdicts: DataFrame, runs: DataFrame) -> DataFrame:
+    """What each run's checkers found, by fingerprint.
+
+    An invalid run of which no checker says so counts as a finding of ``run``, as at the gate.
+
+    Args:
+        verdicts: rows of ``VERDICTS``.
+        runs: rows of ``RUNS``.
+
+    Returns:
+        Rows of ``RUN_FINGERPRINTS``, each once, in no order.
+    """
+    told = verdicts.where(sql.col("verdict") == Verdict.INVALID.value).select(
+        "run_id", "checker", "violations"
+    )
+    silent = (
+        runs.where(sql.col("outcome") == "invalid")
+        .join(told.select("run_id"), "run_id", "left_anti")
+        .select("run_id", sql.lit("run").alias("checker"), sql.lit("[]").alias("violations"))
+    )
+    with arrow_functions():
+        found = told.unionByName(silent).mapInArrow(_fingerprinted, struct_type(RUN_FINGERPRINTS))
+    return found.distinct()
+
+
+def _fingerprinted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker of Spark."""
+    # The names alone: a metadata of the declared schema would be refused there.
+    schema = RUN_FINGERPRINTS.schema.remove_metadata()
+    for batch in batches:
+        rows: list[dict[str, Any]] = []
+        for row in batch.to_pylist():
+            one = fingerprint_of_row(row["checker"], row["violations"])
+            rows.append(
+                {
+                    "run_id": row["run_id"],
+                    "checker": one.checker,
+                    "fingerprint": one.text,
+                    "kind": one.kind,
+                    "shape": one.shape,
+                }
+            )
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
+def fingerprint_of_row(checker: str, violations: str) -> Fingerprint:
+    """The fingerprint of an invalid row of ``VERDICTS``."""
+    decoded = msgspec.json.decode(violations, type=list[dict[str, Any]])
+    found = fingerprint_of(CheckResult(checker, Verdict.INVALID, "", violations=tuple(decoded)))
+    assert found is not None, "an invalid result always has a fingerprint"
+    return found
+
+
+def failures_since(fingerprints: DataFrame, runs: DataFrame, since: dt.datetime) -> DataFrame:
+    """Every failure, and whether it is new, known or resolved.
+
+    Args:
+        fingerprints: rows of ``RUN_FINGERPRINTS``.
+        runs: rows of ``RUNS`` of the same runs.
+        since: what started at it or later is held against what started before; with a time zone.
+
+    Returns:
+        Rows of ``FAILURES``, in no order.
+    """
+    started = sql.col("started_at")
+    is_since = sql.coalesce(started >= sql.lit(since), sql.expr("false"))
+    latest = sql.struct(started, sql.col("run_id"))
+    grouped = (
+        fingerprints.join(runs.select("run_id", "started_at", "bugs"), "run_id")
+        .groupBy("fingerprint", "checker", "kind", "shape")
+        .agg(
+            sql.min(sql.size("bugs") > 0).alias("planted"),
+            sql.count_distinct(sql.when(is_since, sql.col("run_id"))).alias("runs_since"),
+            sql.count_distinct(sql.when(~is_since, sql.col("run_id"))).alias("runs_before"),
+            sql.min("started_at").alias("first_at"),
+            sql.max("started_at").alias("last_at"),
+            sql.max(latest)["run_id"].alias("example"),
+        )
+    )
+    state = (
+        sql.when(sql.col("runs_since") == 0, "resolved")
+        .when(sql.col("runs_before") == 0, "new")
+        .otherwise("known")
+    )
+    return conform(grouped.withColumn("state", state), FAILURES)
+
+
+def flakes(fingerprints: DataFrame, runs: DataFrame) -> DataFrame:
+    """How surely each plan that failed fails again.
+
+    Args:
+        fingerprints: rows of ``RUN_FINGERPRINTS``.
+        runs: rows of ``RUNS`` of the same runs with the column ``system``.
+
+    Returns:
+        Rows of ``FLAKES``, in no order; none for runs without a plan.
+    """
+    told = runs.where(sql.col("outcome").isin("valid", "invalid")).where(
+        sql.col("plan_digest").isNotNull()
+    )
+    moment = sql.struct("started_at", "run_id")
+    plans = told.groupBy("plan_digest").agg(
+        sql.count(sql.lit(1)).alias("runs"), sql.min(moment)["run_id"].alias("first_run")
+    )
+    failed = (
+        told.join(fingerprints, "run_id")
+        .groupBy("plan_digest", "fingerprint", "checker", "kind")
+        .agg(
+            sql.count_distinct("run_id").alias("failed"),
+            sql.min(moment)["run_id"].alias("example"),
+            *(sql.min(name).alias(name) for name in ("system", "workload", "runtime")),
+        )
+    )
+    count, of = sql.col("failed"), sql.col("runs")
+    flake = (
+        sql.when(of == 1, "not-replayed")
+        .when(count == of, "deterministic")
+        .when((count == 1) & (sql.col("example") == sql.col("first_run")), "never-again")
+        .otherwise("sometimes")
+    )
+    return conform(failed.join(plans, "plan_digest").withColumn("flake", flake), FLAKES)

@@ -1,0 +1,113 @@
+"""Matrix, failures, flakes and trends in plain Python, from their definitions."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from checker.fingerprints import fingerprint_of
+from checker.verdict import CheckResult, Verdict
+from tests.spark.reference import MS, Run, fault_windows, quantile
+
+Row = dict[str, Any]
+WORST_FIRST = ("invalid", "failed", "unknown", "vacuous", "none", "valid")
+
+
+def outcome_matrix(runs: Iterable[Row], faults: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for fault in faults:
+        if fault["invoked_ns"] is not None:
+            kinds[fault["run_id"]].add(fault["kind"])
+    cells: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for run in runs:
+        for kind in kinds[run["run_id"]] or {"none"}:
+            version = run["system_version"] or "unknown"
+            workload = run["workload"] or "unknown"
+            cells[run["system"], version, workload, kind, bool(run["bugs"])].append(run)
+    return {key: _cell(members) for key, members in cells.items()}
+
+
+def _cell(members: list[Row]) -> Row:
+    ordered = sorted(members, key=lambda run: (WORST_FIRST.index(run["outcome"]), run["run_id"]))
+    counts = {word: sum(run["outcome"] == word for run in members) for word in WORST_FIRST}
+    counts["unjudged"] = counts.pop("none")
+    examples = [run["run_id"] for run in ordered if run["outcome"] != "valid"][:5]
+    return {"runs": len(members), **counts, "examples": examples}
+
+
+def fingerprints(runs: Iterable[Row], findings: Mapping[str, Sequence[CheckResult]]) -> set[Any]:
+    found: set[Any] = set()
+    for run in runs:
+        results = [one for one in findings.get(run["run_id"], ()) if one.verdict is Verdict.INVALID]
+        if not results and run["outcome"] == "invalid":
+            results = [CheckResult("run", Verdict.INVALID, "")]
+        for result in results:
+            one = fingerprint_of(result)
+            assert one is not None
+            found.add((run["run_id"], one.checker, one.text, one.kind, one.shape))
+    return found
+
+
+def failures_since(runs: Sequence[Row], found: set[Any], since: Any) -> dict[str, Row]:
+    by_id = {run["run_id"]: run for run in runs}
+    met: dict[str, list[Row]] = defaultdict(list)
+    for run_id, _, fingerprint, _, _ in found:
+        met[fingerprint].append(by_id[run_id])
+    result: dict[str, Row] = {}
+    for fingerprint, members in met.items():
+        now = [run for run in members if run["started_at"] and run["started_at"] >= since]
+        then = len(members) - len(now)
+        state = "resolved" if not now else "known" if then else "new"
+        starts = [run["started_at"] for run in members if run["started_at"]]
+        last = max(members, key=lambda run: (run["started_at"] or 0, run["run_id"]))
+        result[fingerprint] = {
+            "state": state,
+            "planted": all(run["bugs"] for run in members),
+            "runs_since": len(now),
+            "runs_before": then,
+            "first_at": min(starts),
+            "last_at": max(starts),
+            "example": last["run_id"],
+        }
+    return result
+
+
+def flakes(runs: Sequence[Row], found: set[Any]) -> dict[tuple[str, str], tuple[int, int, str]]:
+    plans: dict[str, list[Row]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: (run["started_at"], run["run_id"])):
+        if run["plan_digest"] and run["outcome"] in ("valid", "invalid"):
+            plans[run["plan_digest"]].append(run)
+    result: dict[tuple[str, str], tuple[int, int, str]] = {}
+    for digest, members in plans.items():
+        for fingerprint in {one[2] for one in found}:
+            met = [(run["run_id"], fingerprint) in {(o[0], o[2]) for o in found} for run in members]
+            k, n = sum(met), len(met)
+            if k:
+                word = "sometimes"
+                if n == 1:
+                    word = "not-replayed"
+                elif k == n:
+                    word = "deterministic"
+                elif k == 1 and met[0]:
+                    word = "never-again"
+                result[digest, fingerprint] = (k, n, word)
+    return result
+
+
+def trend_points(runs: Mapping[str, Run]) -> dict[tuple[str, str], float]:
+    points: dict[tuple[str, str], float] = {}
+    for name, run in runs.items():
+        verified = [window for window in fault_windows(run).values() if window["verified"]]
+        shares = [one["availability_during"] for one in verified]
+        shares = [share for share in shares if share is not None]
+        failovers = [one["failover_ms"] for one in verified if one["failover_ms"] is not None]
+        latencies = [
+            one.end - one.start for one in run.load if one.type == "ok" and one.end is not None
+        ]
+        if shares:
+            points[name, "availability"] = fmean(shares)
+        if failovers:
+            points[name, "failover_ms"] = quantile(failovers, 0.5)
+        if latencies:
+            points[name, "latency_p99_ms"] = quantile(latencies, 0.99) / MS
+    return points

@@ -1,0 +1,59 @@
+"""Which runs count as runs of one plan."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.names import NodeName, RunId
+from history.plan import Plan
+from spark_analysis.run_record import plan_digest
+
+PLAN = Plan(
+    run_id=RunId("20261121T220000Z-7"),
+    test="kraft-register",
+    system="kraft",
+    system_versions={"kraft": "1.0"},
+    runtime="simulated",
+    nodes=(NodeName("n1"),),
+    workload="register",
+    checkers=(),
+    nemesis="kill",
+    seed=7,
+    sub_seeds={"nemesis": 3},
+    time_limit_s=10.0,
+    concurrency=5,
+    rate=50.0,
+    operation_timeout_s=1.0,
+    started_at="2026-11-21T22:00:00Z",
+    tool_version="0.1",
+)
+
+
+def test_a_replay_has_the_plan_of_what_it_replays() -> None:
+    replay = msgspec.structs.replace(
+        PLAN,
+        run_id=RunId("20261122T090000Z-7"),
+        started_at="2026-11-22T09:00:00Z",
+        tool_commit="c0ffee",
+        replay_of="runs/kraft-register/20261121T220000Z-7",
+        pinned=True,
+        runtime_versions={"python": "3.12"},
+    )
+    assert plan_digest(replay) == plan_digest(PLAN)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 8},
+        {"bugs": ("stale-leader-reads",)},
+        {"settings": {"a": "1"}},
+        {"system_versions": {"kraft": "1.1"}},
+        {"runtime": "docker"},
+        {"workload_options": {"keys": 3}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_was_chosen_tells_plans_apart(change: dict[str, Any]) -> None:
+    assert plan_digest(msgspec.structs.replace(PLAN, **change)) != plan_digest(PLAN)
