@@ -18,27 +18,51 @@ _LAKE = "runs/lake"
 
 @app.command(name="analyze")
 def analyze_command(
-    run: Path, *more: Annotated[Path, Parameter(negative="")], lake: str | None = None
+    run: Path | None = None,
+    *more: Annotated[Path, Parameter(negative="")],
+    lake: str | None = None,
+    report: Path | None = None,
+    since: str | None = None,
 ) -> int:
-    """Run the Spark analysis of run folders again, and judge them with the new figures.
+    """Run the Spark analysis of run folders again, or look at all runs of a lake together.
 
     Parameters
     ----------
     run
-        Run folder, or runs/latest.
+        Run folder, or runs/latest, to be judged with the new figures; none to look at a lake alone.
     more
         Further run folders.
     lake
         Folder or URI of a lake that the runs are then put into; see 'splitbrain ingest'.
+    report
+        Then look at all runs of the lake: matrix, failures, flaky ones and trends go into this
+        folder, as index.html, summary.md and across.json.
+    since
+        Failures since then are held against those before, such as 2026-11-21T22:00 (UTC); by
+        default since the last day with a run.
     """
     from harness.commands import analyze
     from harness.lake import check_lake, ingest_after
 
+    if run is None and report is None:
+        raise UsageError(
+            "no run is named", "Name a run folder, or --lake and --report for all runs"
+        )
+    if report is None and since is not None:
+        raise UsageError("--since says nothing without --report", "Name a folder with --report")
+    if report is not None and lake is None:
+        raise UsageError("--report looks at a lake, and none is named", "Name one with --lake")
     if lake is not None:
         check_lake(lake)
-    code = analyze((run, *more), output())
-    if lake is not None:
-        ingest_after((run, *more), lake, output())
+    code = 0
+    if run is not None:
+        code = analyze((run, *more), output())
+        if lake is not None:
+            ingest_after((run, *more), lake, output())
+    if report is not None and lake is not None:
+        from harness.across.command import look_across
+
+        look_across(lake, since, report, output())
     return code
 
 

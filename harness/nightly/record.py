@@ -19,8 +19,8 @@ from harness.atomic_file import write_atomically
 
 RECORD_SCHEMA: Final = 1
 #: In their order; ``prune`` has no verdict of its own.
-STEPS: Final[tuple["Step", ...]] = ("ingest", "gate", "prune")
-Step = Literal["ingest", "gate", "prune"]
+STEPS: Final[tuple["Step", ...]] = ("ingest", "analyze", "gate", "prune")
+Step = Literal["ingest", "analyze", "gate", "prune"]
 
 
 class StepEnded(msgspec.Struct, frozen=True):

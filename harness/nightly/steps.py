@@ -1,4 +1,4 @@
-"""What follows a suite's night: its runs into the lake, the gate, and room on the disk.
+"""What follows a suite's night: its runs into the lake, all runs of it, the gate, and room.
 
 Each step is a command of its own in a child process, so that it can be stopped when its time is up
 and dies alone. Every one may be done twice: an ingest finds nothing new, a gate writes the same
@@ -67,6 +67,7 @@ class Steps:
         self._console, self._tool = console, tuple(tool)
         self._doers: dict[Step, Callable[[NightlyRecord, float], tuple[int, str | None]]] = {
             "ingest": self._ingest,
+            "analyze": self._analyze,
             "gate": self._gate,
             "prune": self._prune,
         }
@@ -86,9 +87,21 @@ class Steps:
 
     def _ingest(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
         runs = self._suite_folder / "runs"
-        if not runs.is_dir() or next(iter(find_runs(runs)), None) is None:
+        if not self._has_runs():
             return 0, "no run left a folder, so nothing was put into the lake."
         return self._command(("ingest", str(runs), "--lake", self._lake), timeout_s)
+
+    def _has_runs(self) -> bool:
+        runs = self._suite_folder / "runs"
+        return runs.is_dir() and next(iter(find_runs(runs)), None) is not None
+
+    def _analyze(self, record: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
+        if not self._has_runs():
+            return 0, None
+        folder = self._nights.folder(self._night) / "all-runs"
+        words = ("--report", str(folder), "--since", self._tally.began.at)
+        # The gate comes behind it, and needs its time too.
+        return self._command(("analyze", "--lake", self._lake, *words), timeout_s / 2)
 
     def _gate(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
         folder = self._nights.folder(self._night)

@@ -66,6 +66,24 @@ LAKES = Chapter(
             arrange=_run_and_file,
         ),
         Cause(
+            "analyze-nothing",
+            "an analysis of nothing",
+            "analyze",
+            "no run is named. Name a run folder, or --lake and --report for all runs",
+        ),
+        Cause(
+            "report-without-lake",
+            "a report over all runs without a lake",
+            "analyze --report page",
+            "--report looks at a lake, and none is named. Name one with --lake",
+        ),
+        Cause(
+            "since-no-time",
+            "a word for a time",
+            "analyze --lake runs/lake --report page --since yesterday",
+            ("--since cannot be 'yesterday'. Write a day or a time, such as 2026-11-21T22:00"),
+        ),
+        Cause(
             "lake-empty-name",
             "a lake without a name",
             "ingest runs --lake ''",

@@ -1,0 +1,115 @@
+"""What ``splitbrain analyze --lake LAKE --report FOLDER`` does: look at all runs together.
+
+Spark works in a child process; what comes of it is written as ``index.html``, ``summary.md`` and
+``across.json``. It never judges: the exit code is 0 whatever was found, for that is a gate's.
+"""
+
+import datetime as dt
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from contracts.errors import HarnessError, UsageError
+from harness.across.findings import Findings
+from harness.across.markdown import to_markdown
+from harness.across.page import across_page
+from harness.across.words import headline
+from harness.atomic_file import write_atomically
+from harness.child_environment import child_environment
+from harness.results import EXIT_VALID
+from history.scratch_folders import scratch_folder
+
+_MODULE: Final = "spark_analysis.across_process"
+_END_PATIENCE_S: Final = 10.0
+
+
+def look_across(lake: str, since: str | None, folder: Path, console: Console) -> int:
+    """Look at all runs of a lake, and write and tell what they say together.
+
+    Args:
+        lake: folder or URI.
+        since: ISO 8601, UTC where it names no zone; failures since then are held against those
+            before. None: the last day with a run.
+        folder: for the page, the summary and the data; made where it is missing.
+        console: is told the most important.
+
+    Raises:
+        UsageError: the time is none, or there is no lake.
+        HarnessError: Spark failed, or the answer cannot be written.
+    """
+    findings = _ask(lake, _moment(since))
+    page, summary, data = (folder / name for name in ("index.html", "summary.md", "across.json"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(data, msgspec.json.encode(findings))
+        write_atomically(summary, to_markdown(findings).encode())
+        write_atomically(page, across_page(findings).encode())
+    except OSError as error:
+        raise HarnessError(
+            "write the page over all runs",
+            str(folder),
+            error.strerror or str(error),
+            "Make room on that disk, or choose another folder with --report.",
+        ) from error
+    console.print(Text(headline(findings)), soft_wrap=True)
+    console.print(Text(f"All runs: {page}"), soft_wrap=True)
+    return EXIT_VALID
+
+
+def _moment(since: str | None) -> dt.datetime | None:
+    if since is None:
+        return None
+    try:
+        at = dt.datetime.fromisoformat(since)
+    except ValueError as error:
+        raise UsageError(
+            f"--since cannot be {since!r}", "Write a day or a time, such as 2026-11-21T22:00"
+        ) from error
+    return at if at.tzinfo else at.replace(tzinfo=dt.UTC)
+
+
+def _ask(lake: str, since: dt.datetime | None) -> Findings:
+    with scratch_folder("across") as folder:
+        path = folder / "request.json"
+        path.write_bytes(msgspec.json.encode({"lake": lake, "since": since}))
+        code, output, errors = _run(path)
+    told = errors.decode(errors="replace").strip().splitlines()
+    if code != 0:
+        raise HarnessError(
+            "look at all runs of the lake",
+            lake,
+            told[-1].rstrip(".") if told else f"Spark ended with exit code {code}",
+            "Name a lake that splitbrain ingest made; splitbrain doctor --spark looks at Spark.",
+        )
+    try:
+        return msgspec.json.decode(output.strip().splitlines()[-1], type=Findings)
+    except (msgspec.DecodeError, IndexError) as error:
+        raise HarnessError(
+            "look at all runs of the lake", lake, str(error), "This is a defect of splitbrain."
+        ) from error
+
+
+def _run(request: Path) -> tuple[int, bytes, bytes]:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", _MODULE, str(request), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=child_environment(),
+    ) as process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(_END_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return process.returncode, output, errors

@@ -1,0 +1,149 @@
+"""``python -m spark_analysis.across_process REQUEST OWNER``: all runs of a lake, in a child.
+
+Reads an ``AcrossRequest`` from a file and prints an ``Across`` as its last line, JSON both. What
+leaves Spark is bounded whatever the size of the lake: each table is cut at its most telling rows,
+and says how many there were. Ends with 0, or with 3 or 64 and one sentence on standard error.
+"""
+
+import datetime as dt
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as sql
+
+from contracts.errors import HarnessError, UsageError
+from spark_analysis.jobs.availability import fault_windows
+from spark_analysis.jobs.outcomes import failures_since, flakes, outcome_matrix, run_fingerprints
+from spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_points
+from spark_analysis.lake.hadoop_store import HadoopStore
+from spark_analysis.lake.reader import LakeTables, open_lake
+from spark_analysis.lake.store import LocalStore, local_root
+from spark_analysis.owned_process import end_with, leave
+from spark_analysis.session import spark_session
+from spark_analysis.spark_failures import one_sentence
+
+#: Rows of one table that are shown.
+ROWS_MAX: Final = 500
+TRENDS_MAX: Final = 60
+
+
+class AcrossRequest(msgspec.Struct, frozen=True):
+    """What is asked."""
+
+    #: Folder or URI.
+    lake: str
+    #: Failures since then are held against those before; None: since the last day with a run.
+    since: dt.datetime | None
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The first rows of a table."""
+
+    rows: list[dict[str, Any]]
+    #: How many there are.
+    count: int
+
+
+class Across(msgspec.Struct, frozen=True):
+    """All runs of a lake."""
+
+    lake: str
+    since: dt.datetime
+    runs: int
+    matrix: Shown
+    failures: Shown
+    flakes: Shown
+    #: The last points of each trend, in the order of time.
+    points: Shown
+    changes: Shown
+
+
+def main(arguments: list[str]) -> int:
+    """Answer the request in the file that the first argument names; returns the exit code."""
+    request_path, owner = arguments
+    signal.signal(signal.SIGTERM, leave)
+    threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
+    request = msgspec.json.decode(Path(request_path).read_bytes(), type=AcrossRequest)
+    failed = ("look at all runs", request.lake, "Check that the lake can be read; it is as it was.")
+    try:
+        with spark_session(application="splitbrain across") as session, one_sentence(*failed):
+            across = look_across(session, request)
+    except (HarnessError, UsageError) as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code if isinstance(error, HarnessError) else 64
+    sys.stdout.write(msgspec.json.encode(across).decode() + "\n")
+    return 0
+
+
+def look_across(session: SparkSession, request: AcrossRequest) -> Across:
+    """Carry out all jobs over the runs of a lake.
+
+    Raises:
+        HarnessError: there is no run in it, or a later version wrote it.
+        OSError: it cannot be read.
+    """
+    root = local_root(request.lake)
+    store = HadoopStore(session, request.lake) if root is None else LocalStore(root)
+    lake = open_lake(session, store)
+    since = request.since or _last_day(lake)
+    fingerprints = run_fingerprints(lake.verdicts, lake.runs).localCheckpoint()
+    windows = fault_windows(lake.operations, lake.faults)
+    points = trend_points(lake.operations, windows, lake.runs).localCheckpoint()
+    by_state = sql.array_position(sql.array(*map(sql.lit, ("new", "known", "resolved"))), "state")
+    return Across(
+        lake=request.lake,
+        since=since,
+        runs=lake.runs.count(),
+        matrix=_shown(
+            outcome_matrix(lake.runs, lake.faults),
+            *("planted", "system", "workload", "version", "fault"),
+        ),
+        failures=_shown(
+            failures_since(fingerprints, lake.runs, since),
+            *("planted", by_state, sql.desc("runs_since"), "fingerprint"),
+        ),
+        flakes=_shown(
+            flakes(fingerprints, lake.runs), sql.desc("runs"), "plan_digest", "fingerprint"
+        ),
+        points=_recent(points),
+        changes=_shown(trend_changes(points), sql.desc("started_at"), *TREND),
+    )
+
+
+def _last_day(lake: LakeTables) -> dt.datetime:
+    row = lake.runs.agg(sql.max("started_at").alias("last")).toArrow().to_pylist()[0]
+    last: dt.datetime = row["last"] or dt.datetime.fromtimestamp(0, dt.UTC)
+    return last.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _shown(frame: DataFrame, *order: str | Column) -> Shown:
+    kept = frame.localCheckpoint()
+    return Shown(kept.orderBy(*order).limit(ROWS_MAX).toArrow().to_pylist(), kept.count())
+
+
+def _recent(points: DataFrame) -> Shown:
+    """The trends with the most points, each as far back as changes are sought."""
+    longest = (
+        points.groupBy(*TREND)
+        .agg(sql.count(sql.lit(1)).alias("length"))
+        .orderBy(sql.desc("length"), *TREND)
+        .limit(TRENDS_MAX)
+    )
+    newest = Window.partitionBy(*TREND).orderBy(sql.desc("started_at"), sql.desc("run_id"))
+    chosen = (
+        points.join(sql.broadcast(longest.select(*TREND)), list(TREND), "left_semi")
+        .withColumn("age", sql.row_number().over(newest))
+        .where(sql.col("age") <= POINTS_MAX)
+        .drop("age")
+        .orderBy(*TREND, "started_at", "run_id")
+    )
+    return Shown(chosen.toArrow().to_pylist(), points.count())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
