@@ -25,7 +25,8 @@ from spark_analysis.schemas import LEADER_OVERLAPS, LEADERS
 #: Faults that end the process of a node.
 KILLING_FAULTS: Final = ("kill", "power")
 #: Kinds of state events that can begin or end a reign.
-_BOUNDARIES: Final = ("started", "role", "stopped", "fatal")
+_LAST_WORDS: Final = ("stopped", "fatal")
+_BOUNDARIES: Final = ("started", "role", *_LAST_WORDS)
 
 
 def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
@@ -39,6 +40,11 @@ def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) ->
     Returns:
         Rows of ``LEADERS``, in no order.
     """
+    return conform(ended_reigns(state_events, faults, operations), LEADERS)
+
+
+def ended_reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) -> DataFrame:
+    """Rows of ``LEADERS`` with ``ended``, how each ended; see ``jobs.elections``."""
     stamped = state_events.where(sql.col("time_ns").isNotNull())
     leads = (sql.col("kind") == "role") & (sql.col("role") == "leader")
     state = sql.when(sql.coalesce(leads, sql.lit(False)), sql.struct("incarnation", "epoch"))
@@ -50,15 +56,24 @@ def reigns(state_events: DataFrame, faults: DataFrame, operations: DataFrame) ->
         # An event that says again what was so does not cut a reign in two.
         .where(~sql.col("state").eqNullSafe(sql.col("before")))
         .withColumn("next_ns", sql.lead("time_ns").over(order))
+        .withColumn("next_kind", sql.lead("kind").over(order))
+        .withColumn("next_incarnation", sql.lead("incarnation").over(order))
+    )
+    ended = (
+        sql.when(sql.col("next_ns").isNull(), "run-ended")
+        .when(sql.col("next_kind").isin(*_LAST_WORDS), sql.col("next_kind"))
+        .when(sql.col("next_incarnation") > sql.col("incarnation"), "restarted")
+        .otherwise("resigned")
     )
     reigning = changes.where(sql.col("state").isNotNull()).select(
-        "run_id", "node", "epoch", sql.col("time_ns").alias("start_ns"), "next_ns"
+        *("run_id", "node", "epoch", sql.col("time_ns").alias("start_ns"), "next_ns"),
+        ended.alias("ended"),
     )
-    ended = reigning.join(sql.broadcast(_run_ends(stamped, operations)), "run_id", "left").select(
-        *("run_id", "node", "epoch", "start_ns"),
+    bounded = reigning.join(sql.broadcast(_run_ends(stamped, operations)), "run_id", "left").select(
+        *("run_id", "node", "epoch", "start_ns", "ended"),
         sql.greatest("start_ns", sql.coalesce("next_ns", "run_end_ns")).alias("end_ns"),
     )
-    return conform(_cut_by_kills(ended, faults), LEADERS)
+    return _cut_by_kills(bounded, faults)
 
 
 def leader_overlaps(leaders: DataFrame) -> DataFrame:
@@ -113,7 +128,11 @@ def _cut_by_kills(reigning: DataFrame, faults: DataFrame) -> DataFrame:
     )
     return (
         reigning.join(sql.broadcast(kills), ["run_id", "node"], "left")
-        .groupBy("run_id", "node", "epoch", "start_ns", "end_ns")
+        .groupBy("run_id", "node", "epoch", "start_ns", "end_ns", "ended")
         .agg(sql.min(killed).alias("first_killed_ns"))
         .withColumn("end_ns", sql.least("end_ns", "first_killed_ns"))
+        .withColumn(
+            "ended",
+            sql.when(sql.col("first_killed_ns").isNotNull(), "killed").otherwise(sql.col("ended")),
+        )
     )

@@ -1,0 +1,74 @@
+"""Declared schemas of what further jobs find in each run; rules: ``spark_analysis.schemas``."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from spark_analysis.schemas import Table, declare
+
+_LONG: Final = pa.int64()
+_DOUBLE: Final = pa.float64()
+_STRING: Final = pa.string()
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+def _optional(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=True)
+
+
+#: One row per reign, see ``jobs.elections``.
+ELECTIONS: Final[Table] = declare(
+    "elections",
+    1,
+    _required("epoch", _LONG),
+    _required("leader", _STRING),
+    _required("start_ns", _LONG),
+    _required("end_ns", _LONG),
+    _required("ended", _STRING),  # killed, stopped, fatal, restarted, resigned, run-ended
+    _optional("leaderless_ms", _DOUBLE),  # before it
+    _required("epoch_leaders", _LONG),  # nodes that led this epoch; over 1: split-brain
+)
+
+#: One row per pair of committed logs that differ, see ``jobs.divergence``.
+DIVERGENCES: Final[Table] = declare(
+    "divergences",
+    1,
+    _required("node_a", _STRING),
+    _required("node_b", _STRING),
+    _required("offset", _LONG),  # the first that differs
+    _optional("epoch_a", _LONG),  # null: no record there
+    _optional("digest_a", _STRING),
+    _optional("epoch_b", _LONG),
+    _optional("digest_b", _STRING),
+)
+
+#: See ``jobs.duplicates``.
+DUPLICATES: Final[Table] = declare(
+    "duplicates",
+    1,
+    _required("kind", _STRING),  # committed, read
+    _required("f", _STRING),
+    _optional("key", _STRING),
+    _optional("value", _STRING),  # JSON of the write; of an element its text
+    _optional("node", _STRING),  # whose log, or that answered
+    _required("count", _LONG),
+    _required("expected", _LONG),  # at most
+    _optional("first_offset", _LONG),  # committed: of the first record
+    _optional("index", _LONG),  # read: of the operation
+)
+
+#: Operations that did not end ok.
+CLIENT_ERRORS: Final[Table] = declare(
+    "client_errors",
+    1,
+    _required("f", _STRING),
+    _optional("node", _STRING),
+    _required("type", _STRING),  # fail, info
+    _required("error", _STRING),  # class; "none" where the client gave none
+    _required("count", _LONG),
+    _required("first_ns", _LONG),  # of invocations
+    _required("last_ns", _LONG),
+)

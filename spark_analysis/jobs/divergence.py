@@ -1,0 +1,80 @@
+"""Where the committed logs of two nodes first differ.
+
+Two dumped logs are compared from the later of their starts up to the earlier of their ends: what
+lies before is in a snapshot, and a node that is behind differs in nothing. They **differ** at an
+offset where they hold records of different epoch or digest, or where one alone holds a record: a
+committed log has no holes that another one lacks. A log that was not dumped is compared with none.
+
+Offsets on which all nodes agree, which is nearly all of them, are never paired. The verdict belongs
+to ``checker``; these are the figures at any size.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from spark_analysis.finding_schemas import DIVERGENCES
+from spark_analysis.frames import conform
+
+
+def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:
+    """The first difference of each pair of logs that differ.
+
+    Args:
+        committed: rows of ``COMMITTED``, control records included.
+        logs: rows of ``LOGS``, one per node of the run.
+
+    Returns:
+        Rows of ``DIVERGENCES``, in no order; ``a`` is the node of the lesser name.
+    """
+    extent = sql.struct("node", "start_offset", "end_offset")
+    extents = (
+        logs.where(sql.col("start_offset").isNotNull())
+        .groupBy("run_id")
+        .agg(sql.collect_list(extent).alias("extents"))
+    )
+    covering = sql.filter(
+        "extents",
+        lambda one: (
+            (one["start_offset"] <= sql.col("offset")) & (sql.col("offset") < one["end_offset"])
+        ),
+    )
+    # Numbers are compared in place of texts, which Spark would sort; a digest is no more than that.
+    version = sql.xxhash64("epoch", "digest")
+    disputed = (
+        committed.groupBy("run_id", "offset")
+        .agg(
+            sql.count(sql.lit(1)).alias("held"),
+            sql.min(version).alias("least"),
+            sql.max(version).alias("greatest"),
+        )
+        .join(sql.broadcast(extents), "run_id")
+        .withColumn("covering", sql.transform(covering, lambda one: one["node"]))
+        .where((sql.col("least") != sql.col("greatest")) | (sql.col("held") < sql.size("covering")))
+    )
+    records = committed.select(
+        "run_id", "node", "offset", sql.struct("epoch", "digest").alias("record")
+    )
+    sides = disputed.select("run_id", "offset", sql.explode("covering").alias("node")).join(
+        records, ["run_id", "offset", "node"], "left"
+    )
+    a = sides.withColumnsRenamed({"node": "node_a", "record": "a"})
+    b = sides.withColumnsRenamed({"node": "node_b", "record": "b"})
+    differing = (
+        a.join(b, ["run_id", "offset"])
+        .where(sql.col("node_a") < sql.col("node_b"))
+        .where(~sql.col("a").eqNullSafe(sql.col("b")))
+    )
+    first = sql.min(sql.struct("offset", "a", "b")).alias("first")
+    found = (
+        differing.groupBy("run_id", "node_a", "node_b")
+        .agg(first)
+        .select(
+            *("run_id", "node_a", "node_b", "first.offset"),
+            *(
+                sql.col(f"first.{side}.{name}").alias(f"{name}_{side}")
+                for side in "ab"
+                for name in ("epoch", "digest")
+            ),
+        )
+    )
+    return conform(found, DIVERGENCES)

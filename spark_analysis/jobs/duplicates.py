@@ -1,0 +1,84 @@
+"""Writes that stand more than once in a committed log, and elements that one read returned twice.
+
+- A write is **committed twice** where one node's log has more records of its kind, key and value
+  than operations may have written: those that ended ok or open. A record that nobody asked for is a
+  phantom (``jobs.commits``), and one is no duplicate; two equal ones are both.
+- An element is **read twice** where a read of a set, a key with an ``add``, returned it more than
+  once. Elements are told apart by their JSON; a text and the number that it spells are not.
+"""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from spark_analysis.finding_schemas import DUPLICATES
+from spark_analysis.frames import conform
+from spark_analysis.jobs.availability import PURE_KINDS
+
+_CONTENT: Final = ("run_id", "f", "key", "value")
+
+
+def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
+    """Everything that is there more often than it may be.
+
+    Args:
+        operations: rows of ``OPERATIONS``.
+        committed: rows of ``COMMITTED``.
+
+    Returns:
+        Rows of ``DUPLICATES``, in no order: one per node and write, one per read and element.
+    """
+    found = _committed_twice(operations, committed).unionByName(
+        _read_twice(operations), allowMissingColumns=True
+    )
+    return conform(found, DUPLICATES)
+
+
+def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:
+    asked = (
+        operations.where(~sql.col("f").isin(*PURE_KINDS) & (sql.col("type") != "fail"))
+        .withColumnRenamed("argument", "value")
+        .groupBy(*_CONTENT)
+        .agg(sql.count(sql.lit(1)).alias("asked"))
+        .withColumnsRenamed({name: f"asked_{name}" for name in _CONTENT})
+    )
+    held = (
+        committed.where(sql.col("f").isNotNull())
+        .groupBy(*_CONTENT, "node")
+        .agg(sql.count(sql.lit(1)).alias("count"), sql.min("offset").alias("first_offset"))
+        # Nothing that stands there once needs to be looked up.
+        .where(sql.col("count") > 1)
+    )
+    same = [held[name].eqNullSafe(asked[f"asked_{name}"]) for name in _CONTENT]
+    return (
+        held.join(asked, same, "left")
+        .withColumn("expected", sql.greatest(sql.coalesce("asked", sql.lit(0)), sql.lit(1)))
+        .where(sql.col("count") > sql.col("expected"))
+        .withColumn("kind", sql.lit("committed"))
+        .select(*_CONTENT, "kind", "node", "count", "expected", "first_offset")
+    )
+
+
+def _read_twice(operations: DataFrame) -> DataFrame:
+    sets = (
+        operations.where(sql.col("f") == "add")
+        .select(sql.col("run_id").alias("set_run"), sql.col("key").alias("set_key"))
+        .distinct()
+    )
+    reads = operations.where(
+        (sql.col("f") == "read") & (sql.col("type") == "ok") & sql.col("result").startswith("[")
+    )
+    of_set = (reads["run_id"] == sets["set_run"]) & reads["key"].eqNullSafe(sets["set_key"])
+    elements = sql.from_json("result", "array<string>")
+    return (
+        reads.join(sets, of_set, "left_semi")
+        .withColumn("elements", elements)
+        .where(sql.size("elements") > sql.size(sql.array_distinct("elements")))
+        .select("run_id", "f", "key", "node", "index", sql.explode("elements").alias("value"))
+        .groupBy("run_id", "f", "key", "node", "index", "value")
+        .agg(sql.count(sql.lit(1)).alias("count"))
+        .where(sql.col("count") > 1)
+        .withColumn("kind", sql.lit("read"))
+        .withColumn("expected", sql.lit(1).cast("long"))
+    )

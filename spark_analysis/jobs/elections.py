@@ -1,0 +1,57 @@
+"""The election timeline: every reign in its place, how it ended, and who else led its epoch.
+
+Reigns are those of ``jobs.leadership``. How one **ended**:
+
+- ``killed``: a kill of the node was seen before the node told of anything else.
+- ``stopped``, ``fatal``: the node said so.
+- ``restarted``: its next word is one of its next incarnation, and nobody saw it end.
+- ``resigned``: it took another role, or leads another epoch.
+- ``run-ended``: it never told of an end.
+
+``leaderless_ms`` is the time before a reign in which no node was in the role of leader: from the
+latest end of all reigns that began before it (by start, epoch, node), 0 where one of them lasted
+on, null for the first of a run. A leader that is cut off reigns until it knows, so clients may have
+waited for longer; that is told by ``jobs.availability``. ``epoch_leaders`` over 1 is
+**split-brain**, on which the verdict belongs to ``checker``.
+"""
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sql
+
+from spark_analysis.finding_schemas import ELECTIONS
+from spark_analysis.frames import conform
+from spark_analysis.jobs.leadership import ended_reigns
+
+_NS_PER_MS: Final = 1e6
+
+
+def election_timeline(
+    state_events: DataFrame, faults: DataFrame, operations: DataFrame
+) -> DataFrame:
+    """Every reign with its circumstances.
+
+    Args:
+        state_events: rows of ``STATE_EVENTS``; events that were never stamped are left out.
+        faults: rows of ``FAULTS``.
+        operations: rows of ``OPERATIONS``, for the end of the run.
+
+    Returns:
+        Rows of ``ELECTIONS``, in no order.
+    """
+    in_run = Window.partitionBy("run_id").orderBy("start_ns", "epoch", "node")
+    earlier_end = sql.max("end_ns").over(in_run.rowsBetween(Window.unboundedPreceding, -1))
+    gap = sql.greatest(sql.col("start_ns") - sql.col("earlier_end"), sql.lit(0))
+    timeline = (
+        ended_reigns(state_events, faults, operations)
+        .withColumn("earlier_end", earlier_end)
+        # What is greatest passes over nulls: the first reign has nothing before it.
+        .withColumn("leaderless_ms", sql.when(sql.col("earlier_end").isNotNull(), gap / _NS_PER_MS))
+        .withColumn(
+            "epoch_leaders",
+            sql.size(sql.collect_set("node").over(Window.partitionBy("run_id", "epoch"))),
+        )
+        .withColumnRenamed("node", "leader")
+    )
+    return conform(timeline, ELECTIONS)
