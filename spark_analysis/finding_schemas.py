@@ -19,6 +19,19 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind, nullable=True)
 
 
+#: One row per part of a run that a model judges apart; the verdict is the checker's.
+PART_VERDICTS: Final[Table] = declare(
+    "part_verdicts",
+    1,
+    _optional("key", _STRING),  # null: the run is one part, or the operations name none
+    _required("model", _STRING),
+    _required("verdict", _STRING),  # valid, invalid, unknown
+    _required("algorithm", _STRING),
+    _required("reason", _STRING),
+    _required("operations", _LONG),  # judged: those that did not fail
+    _required("seconds", _DOUBLE),
+)
+
 #: One row per reign, see ``jobs.elections``.
 ELECTIONS: Final[Table] = declare(
     "elections",

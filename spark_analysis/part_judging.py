@@ -1,0 +1,173 @@
+"""The child side of ``part_process``: judges a part that comes as Arrow rows of ``operations``.
+
+Run as ``python -m spark_analysis.part_judging DESCRIPTOR SECONDS MIB``. It ends with its parent,
+also while a part is computing. Must not import pyspark: it starts with each killed part.
+"""
+
+import functools
+import os
+import pickle
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, Final, Literal
+
+import msgspec
+import pyarrow as pa
+
+from checker.linearizability.check import check_part
+from checker.linearizability.parts import split, undecided_part
+from checker.models.registry import model_named
+from contracts.budget import Budget
+from contracts.errors import UsageError
+from history.records import PairedOperation
+from spark_analysis.part_process import resident_mib
+
+#: Columns of ``operations`` that a part is judged by.
+COLUMNS: Final = (
+    *("index", "process", "f", "key", "argument", "result", "type", "start_ns", "end_ns"),
+    *("node", "error", "position_epoch", "position_offset"),
+)
+#: Verdict, algorithm, reason.
+Judgement = tuple[str, str, str]
+
+#: Share of the memory budget at which a part is asked to give up by itself.
+_MEMORY_SHARE_SOFT: Final = 0.9
+_MEMORY_INTERVAL_S: Final = 0.1
+#: Texts of values whose meaning is remembered; most operations repeat one.
+_VALUES_MAX: Final = 1 << 16
+
+
+class ProcessBudget:
+    """A budget of time and resident memory for the part that runs now."""
+
+    def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
+        self._time_budget_s = time_budget_s
+        self._memory_budget_mib = memory_budget_mib
+        self._started = self._memory_seen = time.monotonic()
+
+    def exhausted(self) -> str | None:
+        """The reason to stop now, or None to go on."""
+        now = time.monotonic()
+        if now - self._started > self._time_budget_s:
+            return f"time budget of {self._time_budget_s:g} s used up"
+        if now - self._memory_seen > _MEMORY_INTERVAL_S:
+            self._memory_seen = now
+            if resident_mib(os.getpid()) > self._memory_budget_mib * _MEMORY_SHARE_SOFT:
+                return f"memory budget of {self._memory_budget_mib} MiB used up"
+        return None
+
+
+def stream_of(rows: pa.Table) -> bytes:
+    """The rows as an Arrow stream; a pickle would hold all of a buffer that they share."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue().to_pybytes()
+
+
+def judged(stream: bytes, key: str | None, model_name: str, budget: Budget) -> Judgement:
+    """The checker's word on one part.
+
+    Args:
+        stream: ``COLUMNS`` of all its operations that did not fail, in any order.
+        key: of the part; None where the run is one part.
+        model_name: of a built-in model.
+        budget: polled.
+    """
+    rows = pa.ipc.open_stream(stream).read_all()
+    try:
+        (part,) = split(_operations(rows), model_named(model_name))
+    except UsageError as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        result = undecided_part(key, rows.num_rows, why, {})
+    else:
+        result = check_part(part, model_name, budget)
+    return result.verdict.value, result.algorithm, result.reason
+
+
+@functools.lru_cache(_VALUES_MAX)
+def _value(text: str | None) -> Any:
+    return None if text is None else msgspec.json.decode(text)
+
+
+def _operations(rows: pa.Table) -> list[PairedOperation]:
+    columns = (rows.column(name).to_pylist() for name in COLUMNS)
+    return [_operation(*row) for row in zip(*columns, strict=True)]
+
+
+def _operation(
+    index: int,
+    process: int,
+    f: str,
+    key: str | None,
+    argument: str | None,
+    result: str | None,
+    outcome: Literal["ok", "info"],
+    start: int,
+    end: int | None,
+    node: str | None,
+    error: str | None,
+    epoch: int | None,
+    offset: int | None,
+) -> PairedOperation:
+    """In the order of ``COLUMNS``."""
+    position = None if epoch is None or offset is None else (epoch, offset)
+    return PairedOperation(
+        index=index,
+        process=process,
+        f=f,
+        key=key,
+        argument=_value(argument),
+        result=_value(result),
+        type=outcome,
+        start=start,
+        end=end,
+        node=node,
+        error=error,
+        position=position,
+    )
+
+
+def work(
+    connection: Connection, answer_to: Callable[[Any, Budget], Any], seconds: float, mib: int
+) -> None:
+    """Say that one is ready, then answer each question until the connection ends."""
+    questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(connection, questions), daemon=True).start()
+    connection.send(("ready", None))
+    while True:
+        question = pickle.loads(questions.get())  # noqa: S301 - from our own parent
+        try:
+            answer = ("done", answer_to(question, ProcessBudget(seconds, mib)))
+        except MemoryError:
+            answer = ("failed", "ran out of memory")
+        # Any exception of a checker becomes a value: the part is unknown, and the next goes on.
+        except Exception as error:  # noqa: BLE001
+            answer = ("failed", f"crashed: {type(error).__name__}: {error}")
+        connection.send(answer)
+
+
+def _read(connection: Connection, questions: "queue.SimpleQueue[bytes]") -> None:
+    try:
+        while True:
+            questions.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        # The parent is gone or done with us; what is under way is of no use to anyone.
+        os._exit(0)
+
+
+def _answer(question: tuple[bytes, str | None, str], budget: Budget) -> Judgement:
+    return judged(*question, budget)
+
+
+def main() -> None:
+    """A fresh interpreter's life."""
+    work(Connection(int(sys.argv[1])), _answer, float(sys.argv[2]), int(sys.argv[3]))
+
+
+if __name__ == "__main__":
+    main()
