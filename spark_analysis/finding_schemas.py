@@ -58,6 +58,21 @@ DIVERGENCES: Final[Table] = declare(
     _optional("digest_b", _STRING),
 )
 
+#: One row per stale read, see ``jobs.stale_reads``.
+STALE_READS: Final[Table] = declare(
+    "stale_reads",
+    1,
+    _required("index", _LONG),
+    _required("process", _LONG),
+    _optional("node", _STRING),
+    _optional("key", _STRING),
+    _required("result", _STRING),  # JSON
+    _required("start_ns", _LONG),
+    _required("end_ns", _LONG),
+    _required("age_ms", _DOUBLE),
+    _required("age_versions", _LONG),
+)
+
 #: See ``jobs.duplicates``.
 DUPLICATES: Final[Table] = declare(
     "duplicates",

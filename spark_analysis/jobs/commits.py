@@ -44,7 +44,7 @@ def acknowledged_writes(operations: DataFrame) -> DataFrame:
         The rows of ``OPERATIONS`` that are acknowledged writes.
     """
     is_write = ~sql.col("f").isin(*PURE_KINDS)
-    return operations.where((sql.col("type") == "ok") & is_write & ~_refused())
+    return operations.where((sql.col("type") == "ok") & is_write & ~refused())
 
 
 def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -> DataFrame:
@@ -134,8 +134,8 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
     return conform(phantom, PHANTOM)
 
 
-def _refused() -> Column:
-    """Whether a compare-and-set ended with the result [expected, new, false]."""
+def refused() -> Column:
+    """Whether an operation is a compare-and-set ended with the result [expected, new, false]."""
     refused = (sql.col("f") == "cas") & sql.col("result").endswith("false]")
     return sql.coalesce(refused, sql.lit(False))
 
