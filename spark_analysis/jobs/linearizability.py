@@ -11,7 +11,6 @@ part that hangs, crashes or eats memory is ``unknown``, and takes no other along
 """
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -21,8 +20,9 @@ from pyspark.sql import functions as sql
 
 from checker.linearizability.parts import undecided_part
 from checker.models.model import KeyedModel, Model
-from checker.models.registry import model_named
+from checker.models.registry import MODELS, model_named
 from contracts.errors import UsageError
+from spark_analysis.arrow_functions import arrow_functions
 from spark_analysis.finding_schemas import PART_VERDICTS
 from spark_analysis.frames import conform, struct_type
 from spark_analysis.part_judging import COLUMNS, stream_of
@@ -59,7 +59,13 @@ def part_verdicts(
     Raises:
         UsageError: no such built-in model, or it splits a history neither by key nor not at all.
     """
-    by_key = _splits_by_key(model_named(model_name))
+    model = model_named(model_name)
+    if model_name not in MODELS:
+        raise UsageError(
+            f"Spark's workers do not have the model {model_name!r}",
+            "Judge the runs one by one with splitbrain check",
+        )
+    by_key = _splits_by_key(model)
     part = sql.col("key") if by_key else sql.lit(None).cast("string")
     judged = operations.where(sql.col("type") != "fail").select(
         "run_id", part.alias("part"), *COLUMNS
@@ -75,11 +81,7 @@ def part_verdicts(
         .drop("size", "slot")
     )
     judging = _judging(model_name, time_budget_s, memory_budget_mib, judge)
-    with warnings.catch_warnings():
-        # pyspark looks at the version of pandas, which no Arrow function uses.
-        warnings.filterwarnings(
-            "ignore", "PySpark does not yet fully support pandas", FutureWarning
-        )
+    with arrow_functions():
         verdicts = in_order.mapInArrow(judging, struct_type(PART_VERDICTS))
     return conform(verdicts, PART_VERDICTS)
 

@@ -175,15 +175,26 @@ def test_nothing_to_judge_is_no_part(frame_of: OperationFrames) -> None:
     assert part_verdicts(frame_of({"run": [failed]}), "register").isEmpty()
 
 
-def test_models_that_split_otherwise_are_refused(frame_of: OperationFrames) -> None:
-    class ByNode(Model):
-        name = "by-node"
+class ByNode(Model):
+    name = "by-node"
 
-        def partition(self, operation: PairedOperation) -> str | None:
-            return operation.node
+    def partition(self, operation: PairedOperation) -> str | None:
+        return operation.node
 
+
+def test_a_users_own_model_is_refused_before_any_worker_misses_it(
+    frame_of: OperationFrames,
+) -> None:
     add_own("by-node", ByNode())
-    with pytest.raises(UsageError, match="splits histories in a way"):
+    with pytest.raises(UsageError, match="workers do not have the model 'by-node'"):
         part_verdicts(frame_of({}), "by-node")
+
+
+def test_models_that_split_otherwise_are_refused(
+    frame_of: OperationFrames, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for model in MODELS:
         part_verdicts(frame_of({}), model)
+    monkeypatch.setitem(MODELS, "by-node", ByNode())
+    with pytest.raises(UsageError, match="splits histories in a way"):
+        part_verdicts(frame_of({}), "by-node")
