@@ -130,7 +130,7 @@ test: setup format lint types contracts tidy ## all that gates a change: contain
 # The gate itself (`make test`) is not among them: it has run before anything comes here.
 nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples; figures
 	@failed=""
-	$(BIN)/splitbrain nightly bench/suites/night.toml --time-budget "$(NIGHT_BUDGET)" \
+	$(BIN)/splitbrain nightly bench/nights/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" night (exit $$?)"
 	$(BIN)/python -m bench.false_alarms --runs 1000000 --time-budget "$(ALARM_BUDGET)" \
 		|| failed+=" bench.false_alarms (exit $$?)"

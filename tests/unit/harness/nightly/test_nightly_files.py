@@ -88,3 +88,10 @@ def test_the_command_line_says_it_in_one_sentence(
 ) -> None:
     assert splitbrain(["nightly", str(folder / "missing.toml")]) == 64
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_the_shipped_nights_can_be_run_by_this_version() -> None:
+    nights = sorted((Path(__file__).parents[4] / "bench" / "nights").glob("*.toml"))
+    assert nights
+    for path in nights:
+        assert read_nightly(path).suite.suite.name == path.stem
