@@ -249,11 +249,17 @@ def test_what_is_no_word_of_ours_names_nobody(word: str) -> None:
 
 def test_a_process_is_an_orphan_when_its_owner_is_dead_and_only_then(tmp_path: Path) -> None:
     # Looks like a watchdog, and reads its input like one.
-    program = "import sys; sys.stdin.read()"
+    program = "import sys; print(flush=True); sys.stdin.read()"
 
     def like_a_watchdog(owner: int) -> subprocess.Popen[bytes]:
         words = ["-m", "runtimes.watchdog", "docker", "run", str(tmp_path), str(owner)]
-        return subprocess.Popen([sys.executable, "-c", program, *words], stdin=subprocess.PIPE)
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        # Until the new program runs, the system may show an empty command line for it.
+        assert child.stdout is not None
+        assert child.stdout.read(1) == b"\n"
+        return child
 
     with sleeper() as dead:
         dead.kill()
