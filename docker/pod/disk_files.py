@@ -8,7 +8,6 @@ import os
 import shutil
 from pathlib import Path
 
-import disk_mounts
 from disk_image import Disk, plain_files, sync_folder
 
 _STEP_BYTES = 1 << 20
@@ -53,14 +52,14 @@ def keep(folder: Path, node: str) -> int:
     disk = Disk(folder, node)
     shutil.rmtree(disk.kept, ignore_errors=True)
     disk.kept.mkdir()
-    disk_mounts.freeze(disk.mount)
+    disk.freeze()
     try:
         for path in disk.files():
             copy = disk.kept / path.relative_to(disk.mount)
             copy.parent.mkdir(parents=True, exist_ok=True)
             _copy_with_owner(path, copy)
     finally:
-        disk_mounts.thaw(disk.mount)
+        disk.thaw()
     return len(plain_files(disk.kept))
 
 

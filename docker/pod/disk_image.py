@@ -3,9 +3,12 @@
 It must never touch a file that is not the node's.
 """
 
+import contextlib
 import errno
+import fcntl
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import disk_mounts
@@ -30,6 +33,9 @@ class Disk:
         self.link = folder / f"{node}.device"
         self.kept = folder / f"{node}.kept"
         self.song = folder / f"{node}.song"
+        #: There while the disk is frozen, and from a moment before.
+        self.frozen = folder / f"{node}.frozen"
+        self._lock = folder / f"{node}.lock"
         self.mount = _MOUNTS / folder.name / node
 
     def make(self, size_mib: int) -> None:
@@ -62,7 +68,7 @@ class Disk:
         node then goes on with a copy of what is on the disk.
         """
         if disk_mounts.is_mounted(self.mount):
-            disk_mounts.thaw(self.mount)
+            self.thaw()
         disk_mounts.unmount(self.mount)
         if disk_mounts.is_released(self.image, _LINGERING_S):
             return
@@ -89,6 +95,39 @@ class Disk:
             file.flush()
             os.fsync(file.fileno())
         sync_folder(self.mount)
+
+    def perch_if_used(self) -> None:
+        """Perch on a disk that has come into use; leave one that is frozen alone.
+
+        Who writes to a frozen disk does not come back, and no signal ends him: a container whose
+        first process does cannot even be killed.
+        """
+        with self._by_turns():
+            if not self.frozen.exists() and not self.synced.exists() and self.is_used():
+                self.perch()
+
+    def freeze(self) -> None:
+        """Flush it, then let no write begin; nothing where it is frozen."""
+        with self._by_turns():
+            self.frozen.touch()
+            try:
+                disk_mounts.freeze(self.mount)
+            except OSError:
+                self.frozen.unlink()
+                raise
+
+    def thaw(self) -> bool:
+        """Undo freeze; whether it was frozen."""
+        was_frozen = disk_mounts.thaw(self.mount)
+        self.frozen.unlink(missing_ok=True)
+        return was_frozen
+
+    @contextlib.contextmanager
+    def _by_turns(self) -> Iterator[None]:
+        """Alone among those who perch or freeze; the lock goes with the process."""
+        with self._lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def device(self) -> Path:
         """The loop device as the kernel knows it."""

@@ -48,8 +48,8 @@ def probe(folder: Path) -> str:
         disk = Disk(Path(inner), "probe")
         try:
             disk.make(_PROBE_MIB)
-            disk_mounts.freeze(disk.mount)
-            disk_mounts.thaw(disk.mount)
+            disk.freeze()
+            disk.thaw()
             _cut([disk])
             loss = _revived(disk)
             return "" if loss["synced"] and not loss["unsynced"] else "a power cut took nothing"
@@ -72,7 +72,7 @@ def cut(folder: Path, *nodes: str) -> None:
 
 def _cut(disks: list[Disk]) -> None:
     for disk in disks:
-        disk_mounts.thaw(disk.mount)
+        disk.thaw()
         # Which cut it was that a canary has lived through; kept beside the image.
         disk.song.write_bytes(os.urandom(BLOCK_BYTES))
         # A node that has written its first file just now: its disk has a moment's sync ahead.
@@ -160,19 +160,19 @@ def drain(folder: Path, node: str) -> None:
 
 def freeze(folder: Path, node: str) -> None:
     """Let no write come to an end."""
-    disk_mounts.freeze(Disk(folder, node).mount)
+    Disk(folder, node).freeze()
 
 
 def thaw(folder: Path, node: str) -> bool:
     """Undo freeze; whether it was frozen."""
-    return disk_mounts.thaw(Disk(folder, node).mount)
+    return Disk(folder, node).thaw()
 
 
 def heal(folder: Path, *nodes: str) -> None:
     """Thaw and drain, all disks where none is named. Mounts what is not mounted."""
     for disk in _disks(folder, nodes):
         disk.attach()
-        disk_mounts.thaw(disk.mount)
+        disk.thaw()
         # A disk that failed or was shut down has its ballast until it is repaired.
         with contextlib.suppress(OSError):
             drain(folder, disk.node)
@@ -264,8 +264,7 @@ def hold(folder: Path) -> int:
         for disk in _disks(folder, ()):
             # A disk without power, or one that is being changed, is looked at again.
             with contextlib.suppress(OSError):
-                if not disk.synced.exists() and disk.is_used():
-                    disk.perch()
+                disk.perch_if_used()
         time.sleep(_LOOK_INTERVAL_S)
 
 
