@@ -80,7 +80,7 @@ DUPLICATES: Final[Table] = declare(
     _required("kind", _STRING),  # committed, read
     _required("f", _STRING),
     _optional("key", _STRING),
-    _optional("value", _STRING),  # JSON of the write; of an element its text
+    _optional("value", _STRING),  # JSON of the write or of the element
     _optional("node", _STRING),  # whose log, or that answered
     _required("count", _LONG),
     _required("expected", _LONG),  # at most

@@ -4,12 +4,12 @@
   than operations may have written: those that ended ok or open. A record that nobody asked for is a
   phantom (``jobs.commits``), and one is no duplicate; two equal ones are both.
 - An element is **read twice** where a read of a set, a key with an ``add``, returned it more than
-  once. Elements are told apart by their JSON; a text and the number that it spells are not.
+  once. Elements are told apart by their JSON: a text and the number that it spells are two.
 """
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark_analysis.finding_schemas import DUPLICATES
@@ -70,11 +70,12 @@ def _read_twice(operations: DataFrame) -> DataFrame:
         (sql.col("f") == "read") & (sql.col("type") == "ok") & sql.col("result").startswith("[")
     )
     of_set = (reads["run_id"] == sets["set_run"]) & reads["key"].eqNullSafe(sets["set_key"])
-    elements = sql.from_json("result", "array<string>")
     return (
         reads.join(sets, of_set, "left_semi")
-        .withColumn("elements", elements)
+        .withColumn("elements", sql.from_json("result", "array<string>"))
+        # What stands there twice as JSON does so as text: few reads need the second look.
         .where(sql.size("elements") > sql.size(sql.array_distinct("elements")))
+        .withColumn("elements", _as_json("result", "elements"))
         .select("run_id", "f", "key", "node", "index", sql.explode("elements").alias("value"))
         .groupBy("run_id", "f", "key", "node", "index", "value")
         .agg(sql.count(sql.lit(1)).alias("count"))
@@ -82,3 +83,26 @@ def _read_twice(operations: DataFrame) -> DataFrame:
         .withColumn("kind", sql.lit("read"))
         .withColumn("expected", sql.lit(1).cast("long"))
     )
+
+
+def _as_json(array: str, texts: str) -> Column:
+    """JSON of each element.
+
+    The texts have lost the quotes, a variant the digits of a number beyond 38: so the one says how
+    an element is written, the other whether it is a text.
+
+    Args:
+        array: column of the JSON of an array.
+        texts: column of the same elements as Spark reads texts.
+    """
+    variants = sql.try_parse_json(array).try_cast("array<variant>")
+
+    def written(text: Column, variant: Column) -> Column:
+        is_text = sql.schema_of_variant(variant) == "STRING"
+        return sql.when(is_text, sql.to_json(variant)).otherwise(_or_null(text))
+
+    return sql.coalesce(sql.zip_with(texts, variants, written), sql.transform(texts, _or_null))
+
+
+def _or_null(text: Column) -> Column:
+    return sql.coalesce(text, sql.lit("null"))

@@ -112,3 +112,22 @@ def test_an_element_that_one_read_returned_twice_is_told(
     (row,) = found.collect()
     assert (row.kind, row.key, row.value, row.node) == ("read", "r", "1", "n1")
     assert (row["count"], row.expected, row["index"]) == (2, 1, 1)
+
+
+def test_a_text_and_the_number_that_it_spells_are_two_elements(
+    frame_of: OperationFrames, session: SparkSession
+) -> None:
+    large = 10**45
+    run = [
+        operation(0, "add", 0, 10, argument=1),
+        operation(1, "read", 20, 30, result=[1, "1", True, "true", None, "null", [1], "[1]"]),
+        operation(2, "read", 20, 30, result=["1", 1, "1"]),
+        operation(3, "read", 20, 30, result=[large, large + 1]),
+        operation(4, "read", 20, 30, result=[None, "", None]),
+    ]
+    nothing = session.createDataFrame([], struct_type(COMMITTED))
+    found = duplicates(frame_of({"run": run}), nothing).collect()
+    assert sorted((row["index"], row.value, row["count"]) for row in found) == [
+        (2, '"1"', 2),
+        (4, "null", 2),
+    ]
