@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from harness.worker_process import resident_mib
+from history.process_budget import resident_mib
 from history.records import Event
 
 _INTERVAL_S = 0.25

@@ -5,55 +5,13 @@ out. It ends with its parent, also while a part is computing. Nothing that a par
 the frames.
 """
 
-import os
 import pickle
-import resource
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
 from harness.child_side import bodies_from, resolve
 from harness.frames import take_over_pipes, write_frame
-
-#: Share of the memory budget at which a part is asked to give up by itself.
-_MEMORY_SHARE_SOFT = 0.9
-#: How often the budget looks at the memory, at most.
-_MEMORY_INTERVAL_S = 0.1
-
-
-class ProcessBudget:
-    """A budget of time and resident memory for the part that runs now."""
-
-    def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
-        self._time_budget_s = time_budget_s
-        self._memory_budget_mib = memory_budget_mib
-        self._started = self._memory_seen = time.monotonic()
-
-    def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
-        now = time.monotonic()
-        if now - self._started > self._time_budget_s:
-            return f"time budget of {self._time_budget_s:g} s used up"
-        if now - self._memory_seen > _MEMORY_INTERVAL_S:
-            self._memory_seen = now
-            if resident_mib(os.getpid()) > self._memory_budget_mib * _MEMORY_SHARE_SOFT:
-                return f"memory budget of {self._memory_budget_mib} MiB used up"
-        return None
-
-
-def resident_mib(process_id: int) -> float:
-    """Resident memory of a process in MiB; 0 if it is gone.
-
-    Where there is no ``/proc`` the peak of this process stands in, and that of others is 0.
-    """
-    try:
-        resident_pages = int(Path(f"/proc/{process_id}/statm").read_bytes().split()[1])
-    except (FileNotFoundError, ProcessLookupError, IndexError):
-        if process_id != os.getpid():
-            return 0.0
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return resident_pages * os.sysconf("SC_PAGESIZE") / 2**20
+from history.process_budget import ProcessBudget
 
 
 def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple[str, Any]:

@@ -16,7 +16,8 @@ import msgspec
 
 from harness.forked_process import can_fork
 from harness.framed_child import FramedChild
-from harness.worker_process import resident_mib, work
+from harness.worker_process import work
+from history.process_budget import resident_mib
 
 _MODULE = "harness.worker_process"
 _GONE = "crashed before it began"

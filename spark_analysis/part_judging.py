@@ -10,7 +10,6 @@ import pickle
 import queue
 import sys
 import threading
-import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final, Literal
@@ -23,8 +22,8 @@ from checker.linearizability.parts import split, undecided_part
 from checker.models.registry import model_named
 from contracts.budget import Budget
 from contracts.errors import UsageError
+from history.process_budget import ProcessBudget
 from history.records import PairedOperation
-from spark_analysis.part_process import resident_mib
 
 #: Columns of ``operations`` that a part is judged by.
 COLUMNS: Final = (
@@ -34,31 +33,8 @@ COLUMNS: Final = (
 #: Verdict, algorithm, reason.
 Judgement = tuple[str, str, str]
 
-#: Share of the memory budget at which a part is asked to give up by itself.
-_MEMORY_SHARE_SOFT: Final = 0.9
-_MEMORY_INTERVAL_S: Final = 0.1
 #: Texts of values whose meaning is remembered; most operations repeat one.
 _VALUES_MAX: Final = 1 << 16
-
-
-class ProcessBudget:
-    """A budget of time and resident memory for the part that runs now."""
-
-    def __init__(self, time_budget_s: float, memory_budget_mib: int) -> None:
-        self._time_budget_s = time_budget_s
-        self._memory_budget_mib = memory_budget_mib
-        self._started = self._memory_seen = time.monotonic()
-
-    def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
-        now = time.monotonic()
-        if now - self._started > self._time_budget_s:
-            return f"time budget of {self._time_budget_s:g} s used up"
-        if now - self._memory_seen > _MEMORY_INTERVAL_S:
-            self._memory_seen = now
-            if resident_mib(os.getpid()) > self._memory_budget_mib * _MEMORY_SHARE_SOFT:
-                return f"memory budget of {self._memory_budget_mib} MiB used up"
-        return None
 
 
 def stream_of(rows: pa.Table) -> bytes:

@@ -16,8 +16,9 @@ import tempfile
 import threading
 import time
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import IO, Any, Final
+
+from history.process_budget import resident_mib
 
 #: What a part gets beyond its time to notice by itself that it is used up.
 _GRACE_S: Final = 2.0
@@ -192,15 +193,6 @@ class _Child:
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"crashed: its process {how}" + (f" ({lines[-1].strip()})" if lines else "")
-
-
-def resident_mib(process_id: int) -> float:
-    """Resident memory of a process in MiB; 0 if it is gone or nobody tells."""
-    try:
-        pages = int(Path(f"/proc/{process_id}/statm").read_bytes().split()[1])
-    except (OSError, IndexError):
-        return 0.0
-    return pages * os.sysconf("SC_PAGESIZE") / 2**20
 
 
 def _environment() -> dict[str, str]:

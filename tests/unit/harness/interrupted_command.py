@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import cli, convergence
-from harness.worker_process import ProcessBudget
+from history.process_budget import ProcessBudget
 from tests.unit.harness.run_fake import FakeRun
 
 #: Nothing is waited for longer than this, whatever the test does wrong.

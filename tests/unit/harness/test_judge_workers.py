@@ -159,7 +159,7 @@ def test_no_parts_need_no_worker() -> None:
 
 
 def test_parts_meet_the_budget_contract() -> None:
-    from harness.worker_process import ProcessBudget
+    from history.process_budget import ProcessBudget
 
     budget: Budget = ProcessBudget(60, 1024)
     assert budget.exhausted() is None
