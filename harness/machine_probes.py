@@ -234,7 +234,7 @@ def look_at_spark_session() -> Sequence[Finding]:
 
 def look_at_assets() -> Sequence[Finding]:
     """What the report page is made of."""
-    from harness.report.page import ASSETS, VENDOR
+    from harness.report.page_assets import ASSETS, VENDOR
 
     missing = [
         path.name

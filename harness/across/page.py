@@ -18,7 +18,7 @@ from harness.across.words import (
 )
 from harness.plain_text import printable
 from harness.report.embedding import content_security_policy, own_style
-from harness.report.page import ASSETS
+from harness.report.page_assets import ASSETS
 
 
 def across_page(findings: Findings) -> str:

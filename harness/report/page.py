@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import msgspec
 from markupsafe import Markup
 
@@ -40,16 +39,13 @@ from harness.report.operations_view import (
     contradicting,
     operations_view,
 )
+from harness.report.page_assets import VENDOR, page_assets, template_environment
 from harness.report.series import completed_calls, latency_series, throughput
 from harness.report.static_charts import draw_static_charts
 from harness.report.violations import ShownViolation, show_violations
 from harness.results import Results, leading_sentence
 from harness.timeline import reigns, sighted_reigns
 
-_FOLDER = Path(__file__).parent
-ASSETS = _FOLDER / "assets"
-#: Where ``make setup`` puts the chart library.
-VENDOR = _FOLDER / "vendor"
 _OBSERVATIONS_MAX = 50
 _REIGN_ROWS_MAX = 200
 _FAULT_ROWS_MAX = 500
@@ -61,15 +57,6 @@ _FROM_OUTSIDE = (
 
 #: A hostile history's checker may have figures of any length.
 _FIGURE_CHARACTERS_MAX = 1_000
-
-
-class _Assets(msgspec.Struct, frozen=True):
-    """Scripts and styles of the page, in the order in which they stand in it."""
-
-    scripts: list[str]
-    styles: list[str]
-    #: Whether the chart library is there.
-    has_charts: bool
 
 
 def report_page(
@@ -90,15 +77,22 @@ def report_page(
     messages = _messages(record, results)
     charts = _chart_data(record)
     view = operations_view(record.operations, results.checkers, charts.faults, charts.reigns)
-    assets = _assets(
+    assets = page_assets(
         # Nobody clocked a bare history's system, so there are no charts to draw.
         None if results.bare_history else vendor,
-        [*(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
+        ["report.js", *(SCRIPTS if messages else ()), *([SCRIPT] if view else [])],
         [*(STYLES if messages else ()), *([STYLE] if view else [])],
     )
     # What says nothing twice: the rejected requests of a hostile page end at this policy.
     return (
-        _environment()
+        template_environment(
+            {
+                "seconds": _seconds,
+                "printable": printable,
+                "figure": _figure,
+                "contradicting": contradicting,
+            }
+        )
         .get_template("report.html.j2")
         .render(
             policy=content_security_policy(assets.scripts),
@@ -152,48 +146,9 @@ def _messages(record: RunRecord, results: Results) -> MessageTimeline | None:
     return msgspec.structs.replace(messages, problems=[*messages.problems, *cut])
 
 
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = {
-        "seconds": _seconds,
-        "printable": printable,
-        "figure": _figure,
-        "contradicting": contradicting,
-    }
-    environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  # untyped there
-    return environment
-
-
 def _figure(value: object) -> str:
     """A figure of a checker; sentences are shown whole, for they say why a verdict is trusted."""
     return value_text(value, _FIGURE_CHARACTERS_MAX)
-
-
-def _assets(
-    vendor: Path | None, more_scripts: Sequence[str], more_styles: Sequence[str]
-) -> _Assets:
-    own_css = [_asset(name) for name in ("report.css", *more_styles)]
-    own_js = [_asset(name) for name in ("report.js", *more_scripts)]
-    if vendor is None:
-        return _Assets(own_js, own_css, has_charts=False)
-    library, library_css = vendor / "uPlot.iife.min.js", vendor / "uPlot.min.css"
-    if not (library.is_file() and library_css.is_file()):
-        return _Assets(own_js, own_css, has_charts=False)
-    return _Assets(
-        [library.read_text(encoding="utf-8"), *own_js],
-        [library_css.read_text(encoding="utf-8"), *own_css],
-        has_charts=True,
-    )
-
-
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def _chart_data(record: RunRecord) -> ChartData:

@@ -44,6 +44,7 @@
 
   const holder = document.getElementById("chart-data");
   if (!holder || typeof uPlot === "undefined") return;
+  const { color, axis, duration, onTheme, keepWidths } = globalThis.reportCharts;
   const data = JSON.parse(holder.textContent);
   const whole = { min: 0, max: data.end_s };
   const AXIS_PX = 72;
@@ -51,17 +52,7 @@
   let zoomed = whole;
   let passingOn = false;
 
-  const color = (name) =>
-    getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-  // A mark of the latency axis, short enough for its room.
-  const short = (value) => Number(value.toPrecision(3)).toLocaleString("en");
-  const duration = (value_ms) => {
-    if (value_ms == null) return "";
-    if (value_ms >= 1000) return short(value_ms / 1000) + " s";
-    return value_ms < 1 ? short(value_ms * 1000) + " µs" : short(value_ms) + " ms";
-  };
   const seconds = (value) => (value == null ? "" : value.toFixed(3) + " s");
-  const font = () => "12px system-ui, sans-serif";
 
   // One zoom for all charts: whoever is dragged or set tells the others.
   function passOn(source, key) {
@@ -151,13 +142,9 @@
   }
 
   function axes(yLabels) {
-    const common = () => ({
-      stroke: color("ink-soft"), font: font(),
-      grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line"), width: 1 },
-    });
     return [
-      { ...common(), values: (_, marks) => marks.map((mark) => +mark.toFixed(3) + " s"), space: 70 },
-      { ...common(), size: AXIS_PX, ...yLabels },
+      { ...axis(), values: (_, marks) => marks.map((mark) => +mark.toFixed(3) + " s"), space: 70 },
+      { ...axis(), size: AXIS_PX, ...yLabels },
     ];
   }
 
@@ -275,13 +262,8 @@
 
   build();
   document.documentElement.dataset.charts = String(charts.length);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", build);
-  new ResizeObserver(() => {
-    for (const chart of charts) {
-      const width = chart.root.parentElement.clientWidth;
-      if (width && width !== chart.width) chart.setSize({ width, height: chart.height });
-    }
-  }).observe(document.getElementById("timeline"));
+  onTheme(build);
+  keepWidths(document.getElementById("timeline"), () => charts);
 
   const chooser = document.getElementById("zoom-to");
   chooser.addEventListener("change", () => {

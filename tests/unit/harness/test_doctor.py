@@ -14,7 +14,7 @@ from rich.console import Console
 from contracts.errors import CapabilityError, HarnessError
 from harness import fault_probes, machine_probes
 from harness.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
-from harness.report import page
+from harness.report import page_assets
 from runtimes.docker import images
 
 
@@ -194,7 +194,7 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_no_report_assets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(page, "VENDOR", tmp_path)
+    monkeypatch.setattr(page_assets, "VENDOR", tmp_path)
     says_no(finding_of(machine_probes.look_at_assets), "uPlot.iife.min.js", "make setup")
 
 

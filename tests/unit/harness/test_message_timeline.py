@@ -20,7 +20,7 @@ from harness.report.message_timeline_section import (
     known_violations,
     message_timeline,
 )
-from harness.report.page import ASSETS
+from harness.report.page_assets import ASSETS
 from history.timeline_records import (
     TimelineFault,
     TimelineLife,
