@@ -49,6 +49,16 @@ class Shown(msgspec.Struct, frozen=True):
     count: int
 
 
+class ShownPoints(msgspec.Struct, frozen=True):
+    """The last points of some trends."""
+
+    rows: list[dict[str, Any]]
+    #: How many points there are.
+    count: int
+    #: How many trends there are.
+    trends: int
+
+
 class Across(msgspec.Struct, frozen=True):
     """All runs of a lake."""
 
@@ -58,8 +68,8 @@ class Across(msgspec.Struct, frozen=True):
     matrix: Shown
     failures: Shown
     flakes: Shown
-    #: The last points of each trend, in the order of time.
-    points: Shown
+    #: Trend after trend, each in the order of time.
+    points: ShownPoints
     changes: Shown
 
 
@@ -94,6 +104,7 @@ def look_across(session: SparkSession, request: AcrossRequest) -> Across:
     fingerprints = run_fingerprints(lake.verdicts, lake.runs).localCheckpoint()
     windows = fault_windows(lake.operations, lake.faults)
     points = trend_points(lake.operations, windows, lake.runs).localCheckpoint()
+    changes = trend_changes(points).localCheckpoint()
     by_state = sql.array_position(sql.array(*map(sql.lit, ("new", "known", "resolved"))), "state")
     return Across(
         lake=request.lake,
@@ -110,8 +121,8 @@ def look_across(session: SparkSession, request: AcrossRequest) -> Across:
         flakes=_shown(
             flakes(fingerprints, lake.runs), sql.desc("runs"), "plan_digest", "fingerprint"
         ),
-        points=_recent(points),
-        changes=_shown(trend_changes(points), sql.desc("started_at"), *TREND),
+        points=shown_points(points, changes),
+        changes=_shown(changes, sql.desc("started_at"), *TREND),
     )
 
 
@@ -126,23 +137,27 @@ def _shown(frame: DataFrame, *order: str | Column) -> Shown:
     return Shown(kept.orderBy(*order).limit(ROWS_MAX).toArrow().to_pylist(), kept.count())
 
 
-def _recent(points: DataFrame) -> Shown:
-    """The trends with the most points, each as far back as changes are sought."""
-    longest = (
-        points.groupBy(*TREND)
-        .agg(sql.count(sql.lit(1)).alias("length"))
-        .orderBy(sql.desc("length"), *TREND)
+def shown_points(points: DataFrame, changes: DataFrame) -> ShownPoints:
+    """Trends that became worse, that changed, then the longest; as far back as changes are sought.
+
+    One that became worse must never be left out for one that is merely longer.
+    """
+    lengths = points.groupBy(*TREND).agg(sql.count(sql.lit(1)).alias("length")).localCheckpoint()
+    changed = changes.groupBy(*TREND).agg(sql.max(sql.col("worse").cast("int")).alias("worse"))
+    chosen_trends = (
+        lengths.join(changed, list(TREND), "left")
+        .orderBy(sql.desc_nulls_last("worse"), sql.desc("length"), *TREND)
         .limit(TRENDS_MAX)
     )
     newest = Window.partitionBy(*TREND).orderBy(sql.desc("started_at"), sql.desc("run_id"))
     chosen = (
-        points.join(sql.broadcast(longest.select(*TREND)), list(TREND), "left_semi")
+        points.join(sql.broadcast(chosen_trends.select(*TREND)), list(TREND), "left_semi")
         .withColumn("age", sql.row_number().over(newest))
         .where(sql.col("age") <= POINTS_MAX)
         .drop("age")
         .orderBy(*TREND, "started_at", "run_id")
     )
-    return Shown(chosen.toArrow().to_pylist(), points.count())
+    return ShownPoints(chosen.toArrow().to_pylist(), points.count(), lengths.count())
 
 
 if __name__ == "__main__":

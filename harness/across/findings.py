@@ -111,10 +111,12 @@ class FlakeRows(msgspec.Struct, frozen=True):
 
 
 class Points(msgspec.Struct, frozen=True):
-    """The last points of the longest trends."""
+    """The last points of some trends: those that became worse, that changed, the longest."""
 
     rows: list[Point]
     count: int
+    #: How many trends there are.
+    trends: int
 
 
 class Changes(msgspec.Struct, frozen=True):

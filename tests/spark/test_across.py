@@ -46,4 +46,5 @@ def test_a_failure_met_again_is_known_and_its_plan_deterministic(
     assert (flake.flake, flake.failed, flake.runs) == ("deterministic", 2, 2)
     assert sum(len(trend.points) for trend in trends_of(findings)) == findings.points.count > 0
     assert findings.changes.rows == []
+    assert findings.points.trends == len(trends_of(findings))
     assert "<svg" in across_page(findings)

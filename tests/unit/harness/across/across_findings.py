@@ -99,6 +99,6 @@ def findings(*failures: Failure, step: float = 40.0) -> Findings:
         matrix=Cells(cells, 3),
         failures=FailureRows(list(failures), len(failures)),
         flakes=FlakeRows([flake], 1),
-        points=Points(points, len(points)),
+        points=Points(points, len(points), 3),
         changes=Changes(changes, len(changes)),
     )
