@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from harness.across.findings import Findings, trends_of
+from harness.across.matrix import worst_first
 from harness.across.words import (
     MEASURES,
     change_text,
@@ -13,9 +14,12 @@ from harness.across.words import (
     moment,
     value_text,
 )
+from harness.plain_text import markdown
 from harness.results import counted
 
 _ROWS_MAX: Final = 100
+#: Characters of a cell.
+_CELL_MAX: Final = 400
 
 
 def to_markdown(findings: Findings) -> str:
@@ -42,7 +46,7 @@ def to_markdown(findings: Findings) -> str:
         ),
         "## Trends",
         _table(
-            ("trend", "measure", "runs", "last", "changes"),
+            ("trend", "measure", "runs", "last", "changes, UTC"),
             (
                 (
                     trend.title,
@@ -50,14 +54,15 @@ def to_markdown(findings: Findings) -> str:
                     len(trend.points),
                     value_text(trend.measure, trend.points[-1].value),
                     "; ".join(
-                        f"{moment(change.started_at)}: {change_text(change)}"
+                        f"{moment(change.started_at)}, from run {change.run_id} on: "
+                        f"{change_text(change)}"
                         for change in trend.changes
                     )
                     or "none",
                 )
                 for trend in trends_of(findings)
             ),
-            None,
+            findings.points.trends,
         ),
         "## How surely failures come again",
         _table(
@@ -89,7 +94,7 @@ def to_markdown(findings: Findings) -> str:
                     *(cell.invalid, cell.unknown, cell.vacuous, cell.failed, cell.unjudged),
                     ", ".join(cell.examples),
                 )
-                for cell in findings.matrix.rows
+                for cell in worst_first(findings.matrix.rows)
             ),
             findings.matrix.count,
         ),
@@ -98,24 +103,21 @@ def to_markdown(findings: Findings) -> str:
 
 
 def _scope(findings: Findings) -> str:
-    runs = f"{counted(findings.runs, 'run')} in `{findings.lake}`"
+    runs = f"{counted(findings.runs, 'run')} in {_cell(findings.lake)}"
     return f"{runs}; failures since {moment(findings.since)} UTC are held against those before."
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int | None) -> str:
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int) -> str:
     cells = [[_cell(value) for value in row] for row in rows]
     if not cells:
         return "None."
     lines = [header, ["---"] * len(header), *cells[:_ROWS_MAX]]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    more = (len(cells) if count is None else count) - min(len(cells), _ROWS_MAX)
+    more = count - min(len(cells), _ROWS_MAX)
     return f"{text}\n\n{more:,} more." if more > 0 else text
 
 
 def _cell(value: object) -> str:
-    """Text of unknown origin may hold what ends a cell or begins markup."""
-    text = "unknown" if value is None else str(value)
-    text = " ".join(text.split())
-    for character in "\\`*_<>|[]":
-        text = text.replace(character, f"\\{character}")
-    return text
+    """Text of unknown origin may hold what ends a cell or begins markup, or a whole book."""
+    text = "unknown" if value is None else " ".join(str(value).split())
+    return markdown(text if len(text) <= _CELL_MAX else f"{text[: _CELL_MAX - 1]}…")

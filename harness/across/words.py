@@ -10,6 +10,8 @@ MEASURES: Final = {
     "failover_ms": "Failover",
     "latency_p99_ms": "Latency, 99th percentile",
 }
+#: Measures between 0 and 1; the others are in milliseconds.
+SHARES: Final = frozenset({"availability"})
 
 
 def headline(findings: Findings) -> str:
@@ -32,17 +34,17 @@ def moment(at: object) -> str:
 
 def value_text(measure: str, value: float) -> str:
     """A value of a trend with its unit."""
-    return f"{value:.1%}" if measure == "availability" else f"{value:,.4g} ms"
+    return f"{value:.1%}" if measure in SHARES else f"{value:,.4g} ms"
 
 
 def change_text(change: Change) -> str:
-    """``From 300 ms to 340 ms (+13 %), for the worse; p = 0.001``."""
+    """``Before 300 ms, after 340 ms (+13%): for the worse; p = 0.001``."""
     before, after = (value_text(change.measure, value) for value in (change.before, change.after))
     share = ""
     if change.before:
         share = f" ({change.after / change.before - 1:+.0%})"
     which = "for the worse" if change.worse else "for the better"
-    return f"From {before} to {after}{share}, {which}; p = {change.p_value:.3f}"
+    return f"Before {before}, after {after}{share}: {which}; p = {change.p_value:.3f}"
 
 
 def failure_title(failure: Failure) -> str:

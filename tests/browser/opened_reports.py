@@ -34,9 +34,9 @@ def visit(
     width: int = 1280,
     dark: bool = False,
     scripts: bool = True,
-    charts: bool = True,
+    charts: int = 3,
 ) -> Visit:
-    """Open a report and await its charts; the page of a bare history has none."""
+    """Open a page and await its charts; that of a bare history has none."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if dark else "light",
@@ -47,5 +47,7 @@ def visit(
     opened.page.goto(report.as_uri())
     if scripts and charts:
         # Not wait_for_function: it polls by eval, which the page's security policy forbids.
-        expect(opened.page.locator("html")).to_have_attribute("data-charts", "3", timeout=PATIENCE)
+        expect(opened.page.locator("html")).to_have_attribute(
+            "data-charts", str(charts), timeout=PATIENCE
+        )
     return opened

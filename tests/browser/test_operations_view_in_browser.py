@@ -55,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def opened(browser: Browser, page: Path, *, width: int = 1280, dark: bool = False) -> Visit:
-    found = visit(browser, page, width=width, dark=dark, charts=page.name == "report.html")
+    found = visit(browser, page, width=width, dark=dark, charts=3 * (page.name == "report.html"))
     expect(found.page.locator("html")).to_have_attribute(
         "data-operations-view", re.compile(r"\S+ \S+"), timeout=PATIENCE
     )
