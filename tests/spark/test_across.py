@@ -2,6 +2,7 @@
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,7 +10,11 @@ from pyspark.sql import SparkSession
 
 from harness.across.findings import Findings, trends_of
 from harness.across.page import across_page
-from spark_analysis.across_process import AcrossRequest, look_across
+from spark_analysis import across_process
+from spark_analysis.across_process import AcrossRequest, look_across, shown_points
+from spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
+from spark_analysis.frames import struct_type
+from spark_analysis.jobs.trends import TREND
 from spark_analysis.lake.ingest import ingest_runs
 from spark_analysis.lake.store import LocalStore
 from tests.lake_runs import make_run
@@ -48,3 +53,37 @@ def test_a_failure_met_again_is_known_and_its_plan_deterministic(
     assert findings.changes.rows == []
     assert findings.points.trends == len(trends_of(findings))
     assert "<svg" in across_page(findings)
+
+
+def test_a_trend_that_became_worse_is_shown_before_one_that_is_longer(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(across_process, "TRENDS_MAX", 3)
+    night = dt.datetime(2026, 11, 1, 22, tzinfo=dt.UTC)
+
+    def points_of(workload: str, count: int) -> list[dict[str, Any]]:
+        return [
+            {**name_of(workload), "started_at": night, "run_id": f"{number}", "value": 1.0}
+            for number in range(count)
+        ]
+
+    def change_of(workload: str, *, worse: bool) -> dict[str, Any]:
+        figures = {"before": 1.0, "after": 2.0, "p_value": 0.001, "worse": worse}
+        return {**name_of(workload), "started_at": night, "run_id": "1", **figures}
+
+    def name_of(workload: str) -> dict[str, Any]:
+        return dict(zip(TREND, ("kraft", workload, "docker", "failover_ms"), strict=True))
+
+    lengths = {"better": 2, "long": 6, "longer": 7, "worse": 3}
+    points = session.createDataFrame(
+        [point for name, count in lengths.items() for point in points_of(name, count)],
+        struct_type(TREND_POINTS),
+    )
+    # A change for the better beside one for the worse makes it no better.
+    changes = session.createDataFrame(
+        [change_of("better", worse=False), *(change_of("worse", worse=w) for w in (True, False))],
+        struct_type(TREND_CHANGES),
+    )
+    shown = shown_points(points, changes)
+    assert {row["workload"] for row in shown.rows} == {"worse", "better", "longer"}
+    assert (len(shown.rows), shown.count, shown.trends) == (3 + 2 + 7, 18, 4)
