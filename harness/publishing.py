@@ -78,7 +78,7 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
         results = results.with_problem(problem)
         _forget(folder.report)
     makers: tuple[tuple[str, Path, Callable[[Results], bytes]], ...] = (
-        ("summary.md", folder.summary, lambda given: to_markdown(given).encode()),
+        ("summary.md", folder.summary, lambda given: to_markdown(given, analysis).encode()),
         ("junit.xml", folder.junit, to_junit),
     )
     for name, path, make in makers:

@@ -1,16 +1,17 @@
 """The verdict for people: the table on the terminal and ``summary.md``.
 
 The verdict stands last on the terminal, where the eye is when a command ends, and first in the
-Markdown file, where it is when a page opens. Everything shown comes from ``results.json``; nothing
-is judged here.
+Markdown file, where it is when a page opens. Everything shown comes from ``results.json``, and in
+the file from the Spark analysis; nothing is judged here.
 """
 
 import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -18,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from checker.verdict import Verdict
+from harness.analysis_findings import finding_sentences, findings_of
 from harness.coverage_tables import HEADER, coverage_rows
 from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import markdown, printable
@@ -123,8 +125,13 @@ def _ending(results: Results) -> list[tuple[str, str]]:
     ]
 
 
-def to_markdown(results: Results) -> str:
-    """The content of ``summary.md``."""
+def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> str:
+    """The content of ``summary.md``.
+
+    Args:
+        results: the verdict.
+        analysis: content of ``analysis/summary.json``, None where there is none.
+    """
     lines = [
         f"# {results.headline}: {markdown(_title(results))}",
         "",
@@ -163,7 +170,11 @@ def to_markdown(results: Results) -> str:
         ("checker", "verdict", "reason"),
         [(result.checker, result.verdict.value, result.reason) for result in results.checkers],
     )
-    for title, sentences in (("Vacuous, because", results.vacuous), ("Problems", results.problems)):
+    for title, sentences in (
+        ("Analysis by Spark", finding_sentences(findings_of(analysis))),
+        ("Vacuous, because", results.vacuous),
+        ("Problems", results.problems),
+    ):
         if sentences:
             lines += ["", f"## {title}", "", *(f"- {markdown(text)}" for text in sentences)]
     return "\n".join(lines) + "\n"

@@ -15,11 +15,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from history.run_folder import RunFolder
+from spark_analysis.finding_schemas import (
+    CLIENT_ERRORS,
+    DIVERGENCES,
+    DUPLICATES,
+    ELECTIONS,
+    STALE_READS,
+)
 from spark_analysis.ingest import ingest
 from spark_analysis.jobs.availability import fault_windows, longest_unavailability
+from spark_analysis.jobs.client_errors import client_errors
 from spark_analysis.jobs.commits import acknowledged_writes, lost_commits, phantom_commits
+from spark_analysis.jobs.divergence import first_divergences
+from spark_analysis.jobs.duplicates import duplicates
+from spark_analysis.jobs.elections import election_timeline
 from spark_analysis.jobs.latency import latency_quantiles, throughput
 from spark_analysis.jobs.leadership import leader_overlaps, reigns
+from spark_analysis.jobs.stale_reads import stale_reads
 from spark_analysis.schemas import (
     LATENCY,
     LEADER_OVERLAPS,
@@ -89,6 +101,11 @@ def _run_jobs(spark: SparkSession, tables: RunTables, folder: RunFolder) -> dict
     store(PHANTOM, phantom_commits(operations, committed))
     leaders = store(LEADERS, reigns(state_events, faults, operations))
     store(LEADER_OVERLAPS, leader_overlaps(leaders))
+    store(ELECTIONS, election_timeline(state_events, faults, operations))
+    store(DIVERGENCES, first_divergences(committed, logs))
+    store(DUPLICATES, duplicates(operations, committed))
+    store(STALE_READS, stale_reads(operations))
+    store(CLIENT_ERRORS, client_errors(operations))
     return results
 
 

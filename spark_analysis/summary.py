@@ -19,16 +19,18 @@ Its keys, with times in milliseconds since the run's start:
 - ``leaders``: ``node, epoch, start_ms, end_ms``
 - ``leader_overlaps``: ``epoch_a, epoch_b, node_a, node_b, start_ms, end_ms, same_epoch``; those of
   one epoch first
+- what ``finding_summary`` tells: ``reigns, divergences, duplicates, stale_reads, client_errors``
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-import msgspec
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from spark_analysis.collected import collect, in_ms, plain_rows
+from spark_analysis.finding_summary import EXAMPLES_MAX, summarize_findings
 from spark_analysis.ingest import Ingested
 from spark_analysis.schemas import (
     LATENCY,
@@ -45,9 +47,6 @@ from spark_analysis.schemas import (
 SUMMARY_SCHEMA: Final = 1
 #: Rows of a list in the summary; beyond it the Parquet files have the rest.
 ROWS_MAX: Final = 20_000
-#: Lost and phantom commits that are shown.
-EXAMPLES_MAX: Final = 20
-_NS_PER_MS: Final = 1e6
 
 
 class Counts(NamedTuple):
@@ -68,17 +67,17 @@ def summarize(
 ) -> dict[str, Any]:
     """The summary, apart from ``seconds``, of the stored results of one run."""
     ok_latency = results[LATENCY].where(sql.col("type") == "ok").drop("type")
-    gaps = _rows(_in_ms(_collect(results[UNAVAILABILITY], "run_id")))
-    leaders = _in_ms(_collect(results[LEADERS], "start_ns", "epoch", "node"))
-    overlaps = _in_ms(_collect(results[LEADER_OVERLAPS], "epoch_a", "epoch_b", "start_ns"))
+    gaps = plain_rows(in_ms(_collect(results[UNAVAILABILITY], "run_id")))
+    leaders = in_ms(_collect(results[LEADERS], "start_ns", "epoch", "node"))
+    overlaps = in_ms(_collect(results[LEADER_OVERLAPS], "epoch_a", "epoch_b", "start_ns"))
     overlaps = overlaps.sort_values("same_epoch", ascending=False, kind="stable")
     return {
         "schema": SUMMARY_SCHEMA,
         "run_id": ingested.run_id,
         "damage": list(ingested.damage),
-        "latency": _rows(_collect(ok_latency, "f", "second")),
-        "throughput": _rows(_every_second(_collect(results[THROUGHPUT], "second"))),
-        "windows": _rows(_in_ms(_collect(results[WINDOWS], "start_ns", "index"))),
+        "latency": plain_rows(_collect(ok_latency, "f", "second")),
+        "throughput": plain_rows(_every_second(_collect(results[THROUGHPUT], "second"))),
+        "windows": plain_rows(in_ms(_collect(results[WINDOWS], "start_ns", "index"))),
         "longest_unavailability_ms": gaps[0]["gap_ms"] if gaps else None,
         "unavailability": {name: gaps[0][name] for name in ("start_ms", "end_ms")}
         if gaps
@@ -87,31 +86,23 @@ def summarize(
         "lost": {
             "acknowledged": counts.acknowledged,
             "missing": results[LOST].count() if counts.logs else None,
-            "examples": _examples(results[LOST], "position_offset", "index"),
+            "examples": _examples(results[LOST], "position_offset", "index", decoded="argument"),
             "nodes": counts.nodes,
             "logs": counts.logs,
         },
         "phantom": {
             "committed": counts.committed,
             "unexplained": results[PHANTOM].count() if counts.logs else None,
-            "examples": _examples(results[PHANTOM], "offset", "epoch"),
+            "examples": _examples(results[PHANTOM], "offset", "epoch", decoded="value"),
         },
-        "leaders": _rows(leaders),
-        "leader_overlaps": _rows(overlaps),
+        "leaders": plain_rows(leaders),
+        "leader_overlaps": plain_rows(overlaps),
+        **summarize_findings(results, logs=counts.logs),
     }
 
 
-def _collect(result: DataFrame, *order: str, limit: int = ROWS_MAX) -> pd.DataFrame:
-    """The first rows of a result, without the run id; integers stay integers beside nulls."""
-    table = result.drop("run_id").orderBy(*order).limit(limit).toArrow()
-    return table.to_pandas(types_mapper=pd.ArrowDtype)
-
-
-def _in_ms(frame: pd.DataFrame) -> pd.DataFrame:
-    """Turn the columns in nanoseconds into milliseconds, in their places."""
-    names = [str(name) for name in frame.columns if str(name).endswith("_ns")]
-    changed = frame.assign(**{name: frame[name] / _NS_PER_MS for name in names})
-    return changed.rename(columns={name: f"{name.removesuffix('_ns')}_ms" for name in names})
+def _collect(result: DataFrame, *order: str) -> pd.DataFrame:
+    return collect(result, *order, limit=ROWS_MAX)
 
 
 def _every_second(frame: pd.DataFrame) -> pd.DataFrame:
@@ -122,21 +113,7 @@ def _every_second(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_index("second").reindex(seconds, fill_value=0).reset_index()
 
 
-def _examples(result: DataFrame, *order: str) -> list[dict[str, Any]]:
+def _examples(result: DataFrame, *order: str, decoded: str) -> list[dict[str, Any]]:
     """The first few rows, their values decoded from JSON again."""
-    rows = _rows(_in_ms(_collect(result, *order, limit=EXAMPLES_MAX)))
-    for row in rows:
-        for name in ("argument", "value"):
-            if row.get(name) is not None:
-                row[name] = msgspec.json.decode(row[name])
-    return rows
-
-
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Plain Python values, null as None."""
-    plain = frame.astype(object).where(frame.notna(), None)
-    rows = cast("list[dict[str, Any]]", plain.to_dict("records"))
-    if "nodes" in frame.columns:
-        for row in rows:
-            row["nodes"] = list(row["nodes"])
-    return rows
+    first = in_ms(collect(result, *order, limit=EXAMPLES_MAX))
+    return plain_rows(first, decoded=(decoded,))

@@ -1,32 +1,15 @@
 """Turns ``analysis/summary.json`` into tables for the page. Pure.
 
-Shows availability and failover per fault, commits that are lost or unexplained, and leaders at
-the same time; latency and throughput stand in the charts already. Tolerates a summary that lacks a
-part: an analysis may be older than the report.
+Shows availability and failover per fault, commits that are lost or unexplained, leaders at the same
+time, and what the further jobs found (``finding_tables``); latency and throughput stand in the
+charts already. Tolerates a summary that lacks a part: an analysis may be older than the report.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import msgspec
-
-from harness.plain_text import value_text
-
-_ROWS_MAX = 100
-
-
-class AnalysisTable(msgspec.Struct, frozen=True):
-    """One table: rows of text under a header."""
-
-    title: str
-    #: One sentence that says what the figures mean.
-    note: str
-    header: list[str]
-    rows: list[list[str]]
-    #: Columns of text at the left; the others are figures.
-    text_columns: int = 1
-    #: Rows left out.
-    more: int = 0
+from harness.report.finding_tables import finding_tables
+from harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, share, text
 
 
 def analysis_tables(
@@ -41,7 +24,13 @@ def analysis_tables(
     if summary is None:
         return []
     commits = _commits(summary) if has_logs else None
-    tables = [_windows(summary), commits, _overlaps(summary), _quantiles(summary)]
+    tables = (
+        _windows(summary),
+        commits,
+        _overlaps(summary),
+        *finding_tables(summary),
+        _quantiles(summary),
+    )
     return [table for table in tables if table is not None]
 
 
@@ -70,19 +59,19 @@ def _windows(summary: Mapping[str, Any]) -> AnalysisTable | None:
         header=["#", "fault", "before", "during", "after", "failover", "recovery", "new epoch"],
         rows=[
             [
-                _text(row.get("index")),
+                text(row.get("index")),
                 f"{row.get('kind')}:{row.get('target')}",
-                _share(row.get("availability_before")),
-                _share(row.get("availability_during")),
-                _share(row.get("availability_after")),
-                _milliseconds(row.get("failover_ms")),
-                _milliseconds(row.get("recovery_ms")),
-                _text(row.get("new_epoch")),
+                share(row.get("availability_before")),
+                share(row.get("availability_during")),
+                share(row.get("availability_after")),
+                milliseconds(row.get("failover_ms")),
+                milliseconds(row.get("recovery_ms")),
+                text(row.get("new_epoch")),
             ]
-            for row in windows[:_ROWS_MAX]
+            for row in windows[:ROWS_MAX]
         ],
         text_columns=2,
-        more=max(0, len(windows) - _ROWS_MAX),
+        more=max(0, len(windows) - ROWS_MAX),
     )
 
 
@@ -119,14 +108,14 @@ def _overlaps(summary: Mapping[str, Any]) -> AnalysisTable | None:
             [
                 f"{row.get('node_a')}, {row.get('node_b')}",
                 f"{row.get('epoch_a')}, {row.get('epoch_b')}",
-                _milliseconds(row.get("start_ms")),
-                _milliseconds(_difference(row.get("end_ms"), row.get("start_ms"))),
+                milliseconds(row.get("start_ms")),
+                milliseconds(_difference(row.get("end_ms"), row.get("start_ms"))),
                 "yes" if row.get("same_epoch") else "no",
             ]
-            for row in overlaps[:_ROWS_MAX]
+            for row in overlaps[:ROWS_MAX]
         ],
         text_columns=2,
-        more=max(0, len(overlaps) - _ROWS_MAX),
+        more=max(0, len(overlaps) - ROWS_MAX),
     )
 
 
@@ -146,9 +135,9 @@ def _quantiles(summary: Mapping[str, Any]) -> AnalysisTable | None:
         rows=[
             [
                 kind,
-                _text(row.get("second")),
-                _text(row.get("count")),
-                *(_milliseconds(row.get(f"{name}_ms")) for name in ("p50", "p95", "p99", "max")),
+                text(row.get("second")),
+                text(row.get("count")),
+                *(milliseconds(row.get(f"{name}_ms")) for name in ("p50", "p95", "p99", "max")),
             ]
             for kind, row in sorted(worst.items())
         ],
@@ -156,20 +145,8 @@ def _quantiles(summary: Mapping[str, Any]) -> AnalysisTable | None:
 
 
 def _pair(row: Mapping[str, Any], first: str, second: str) -> Sequence[str]:
-    return _text(row.get(first)), _text(row.get(second))
+    return text(row.get(first)), text(row.get(second))
 
 
 def _difference(later: Any, earlier: Any) -> float | None:
     return None if later is None or earlier is None else later - earlier
-
-
-def _text(value: Any) -> str:
-    return "-" if value is None else value_text(value)
-
-
-def _share(value: Any) -> str:
-    return "-" if value is None else f"{value:.0%}"
-
-
-def _milliseconds(value: Any) -> str:
-    return "-" if value is None else f"{value:,.1f} ms"

@@ -18,7 +18,7 @@ from harness.evidence_loader import RunRecord
 from harness.fault_results import fault_windows
 from harness.outcome_words import failures, outcome_cells, outcome_columns
 from harness.plain_text import printable, value_text
-from harness.report.analysis_tables import AnalysisTable, analysis_tables
+from harness.report.analysis_tables import analysis_tables
 from harness.report.chart_data import ChartData, ShownReign, bands, shown_reigns
 from harness.report.embedding import (
     content_security_policy,
@@ -41,6 +41,7 @@ from harness.report.operations_view import (
 )
 from harness.report.page_assets import VENDOR, page_assets, template_environment
 from harness.report.series import completed_calls, latency_series, throughput
+from harness.report.shown_table import AnalysisTable
 from harness.report.static_charts import draw_static_charts
 from harness.report.violations import ShownViolation, show_violations
 from harness.results import Results, leading_sentence

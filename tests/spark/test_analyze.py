@@ -1,6 +1,7 @@
 """The analysis of a whole run folder: results, summary, trouble in one sentence."""
 
 import math
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,13 @@ from contracts.errors import HarnessError
 from history.run_folder import RunFolder
 from spark_analysis import analyze as analyze_module
 from spark_analysis.analyze import analyze
+from spark_analysis.finding_schemas import (
+    CLIENT_ERRORS,
+    DIVERGENCES,
+    DUPLICATES,
+    ELECTIONS,
+    STALE_READS,
+)
 from spark_analysis.schemas import (
     LATENCY,
     LEADER_OVERLAPS,
@@ -23,9 +31,10 @@ from spark_analysis.schemas import (
     WINDOWS,
 )
 from spark_analysis.session import spark_session
-from tests.spark import reference
+from tests.spark import reference, reference_findings
+from tests.spark.planted_reads import read_set, read_stale
 from tests.spark.reference import Run
-from tests.spark.run_folders import Shape, World
+from tests.spark.run_folders import MS, Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -38,6 +47,11 @@ RESULTS = (
     PHANTOM,
     LEADERS,
     LEADER_OVERLAPS,
+    ELECTIONS,
+    DIVERGENCES,
+    DUPLICATES,
+    STALE_READS,
+    CLIENT_ERRORS,
 )
 
 
@@ -89,6 +103,66 @@ def test_summary_has_the_agreed_shape_and_figures(session: SparkSession, tmp_pat
     assert all(not row["same_epoch"] for row in summary["leader_overlaps"])
 
 
+def test_summary_tells_what_the_further_jobs_found(session: SparkSession, tmp_path: Path) -> None:
+    world = World(Shape(seed=36, faults=3, repeated_values=0.0))
+    lost = [event for event in world.acknowledged() if event.f == "write"][3]
+    world.lose(lost, nodes=1)
+    world.commit("write", "r0", "twice")
+    world.commit("write", "r0", "twice")
+    read_stale(world)
+    read_set(world, "elements", [1, 2, 2, 2, 1])
+    reign = world.reigns[-1]
+    other = next(node for node in world.nodes if node != reign.node)
+    world.lead_as_well(other, reign.epoch, reign.start + 100 * MS)
+    folder = world.write(tmp_path / "run")
+    run = Run(folder)
+
+    summary = analyze(folder, session)
+
+    timeline = reference_findings.election_timeline(run)
+    gaps = sorted((row[5] for row in timeline if row[5]), reverse=True)
+    reigns = summary["reigns"]
+    assert reigns["count"] == len(timeline) == sum(reigns["ended"].values())
+    assert reigns["ended"] == Counter(row[4] for row in timeline)
+    assert reigns["leaderless_max_ms"] == gaps[0]
+    assert [row["leaderless_ms"] for row in reigns["examples"]] == gaps[:20]
+
+    pairs = reference_findings.first_divergences(run)
+    assert summary["divergences"]["pairs"] == len(pairs) == 2
+    assert {tuple(row.values()) for row in summary["divergences"]["examples"]} == pairs
+
+    twice = reference_findings.committed_twice(run)
+    found = summary["duplicates"]
+    assert (found["committed"], found["read"]) == (len(twice), 2)
+    assert len(twice) == len(world.nodes)
+    assert [(row["node"], row["value"], row["count"]) for row in found["examples"]] == [
+        *((node, '"twice"', 2) for node in world.nodes),
+        *((world.nodes[0], element, count) for element, count in (("1", 2), ("2", 3))),
+    ]
+
+    ages = reference_findings.stale_reads(run.operations)
+    stale = summary["stale_reads"]
+    assert stale["count"] == len(ages) == 1
+    assert stale["age_max_ms"] == next(iter(ages.values()))[0]
+    assert stale["age_max_versions"] == next(iter(ages.values()))[1]
+    (read,) = stale["examples"]
+    by_index = {one.index: one for one in run.operations}
+    assert read["index"] in ages
+    assert read["result"] == by_index[read["index"]].result
+    assert read["start_ms"] == by_index[read["index"]].start / MS
+
+    errors = reference_findings.client_errors(run)
+    by_class: Counter[tuple[str, str]] = Counter()
+    for (_, _, kind, error), (count, _, _) in errors.items():
+        by_class[kind, error] += count
+    told = summary["client_errors"]
+    assert told["count"] == by_class.total()
+    assert {(row["type"], row["error"]): row["count"] for row in told["classes"]} == by_class
+    assert min(row["first_ms"] for row in told["classes"]) == min(
+        first / MS for _, first, _ in errors.values()
+    )
+
+
 def test_results_stand_as_parquet_with_their_declared_columns(
     session: SparkSession, tmp_path: Path
 ) -> None:
@@ -115,6 +189,16 @@ def test_run_without_anything_has_an_empty_summary(session: SparkSession, tmp_pa
     assert summary["longest_unavailability_ms"] is None
     assert summary["unavailability"] is None
     assert summary["elections"] == 0
+    assert summary["reigns"] == {
+        "count": 0,
+        "ended": {},
+        "leaderless_max_ms": None,
+        "examples": [],
+    }
+    assert summary["divergences"] == {"pairs": None, "examples": []}
+    assert summary["duplicates"] == {"committed": None, "read": 0, "examples": []}
+    assert summary["stale_reads"]["count"] == 0
+    assert summary["client_errors"] == {"count": 0, "classes": []}
     assert summary["damage"] == ["history.jsonl is missing."]
 
 
