@@ -1,13 +1,15 @@
 """The figures that Spark computes for the release gate; needs no Spark to be read.
 
-``gate_figures`` computes them, ``docs/gate.md`` lists them. Latencies are those of ok operations
-that are no final reads, cut to whole microseconds; windows are those of ``jobs.availability``, of
-faults that were seen to bite. Quantiles are exact and linear between neighbours.
+``finding_figures`` has those of what is found in each run, ``gate_figures`` computes all of them,
+``docs/gate.md`` lists them. Latencies are those of ok operations that are no final reads, cut to
+whole microseconds; windows are those of ``jobs.availability``, of faults that were seen to bite.
+Quantiles are exact and linear between neighbours.
 """
 
 from typing import Final
 
 from contracts.figure import RUN_DIMENSIONS, Better, Dimension, Figure, Unit
+from spark_analysis.finding_figures import FINDING_FIGURES
 
 #: Samples that a quantile takes before a change of it means anything: ten beyond it.
 _P50_MIN: Final = 20
@@ -128,4 +130,5 @@ SPARK_FIGURES: Final = (
     *THROUGHPUT_FIGURES,
     *LEADERSHIP_FIGURES,
     *PHANTOM_FIGURES,
+    *FINDING_FIGURES,
 )

@@ -22,6 +22,21 @@ from spark_analysis.figure_catalogue import (
     THROUGHPUT_FIGURES,
     WINDOW_FIGURES,
 )
+from spark_analysis.finding_figures import (
+    DIVERGENCE_FIGURES,
+    DUPLICATE_FIGURES,
+    ELECTION_FIGURES,
+    OUTCOME_FIGURES,
+    STALE_READ_FIGURES,
+)
+from spark_analysis.gate_finding_measures import (
+    divergence,
+    duplicated,
+    election,
+    outcome,
+    stale_read,
+)
+from spark_analysis.gate_selection import Columns, Selection, one_row
 from spark_analysis.jobs.availability import fault_windows
 from spark_analysis.jobs.commits import phantom_commits
 from spark_analysis.jobs.latency import throughput
@@ -36,19 +51,9 @@ FIGURES: Final = StructType(
         StructField("samples", LongType(), nullable=False),
     ]
 )
-#: One row per selected run: what conditions on runs look at.
-SELECTED_RUNS: Final = StructType(
-    [
-        StructField(name, StringType(), nullable=False)
-        for name in ("run_id", "system", "version", "workload", "runtime")
-    ]
-)
 _NS_PER_US: Final = 1000
 _US_PER_MS: Final = 1e3
 _NS_PER_MS: Final = 1e6
-
-#: Figure name to its value and its samples, as columns of one row.
-_Columns = dict[str, tuple[Column, Column]]
 
 
 def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]) -> DataFrame:
@@ -75,13 +80,8 @@ def gate_figures(tables: RunTables, runs: DataFrame, subjects: Sequence[Subject]
     return reduce(DataFrame.unionByName, frames)
 
 
-class _Measures:
-    """One row of all figures of a family, under any conditions; jobs are planned once."""
-
-    def __init__(self, tables: RunTables, runs: DataFrame) -> None:
-        self._tables = tables
-        self._runs = runs
-        self._planned: dict[str, DataFrame] = {}
+class _Measures(Selection):
+    """One row of all figures of a family, under any conditions."""
 
     def of(self, family: str, conditions: Sequence[Condition]) -> DataFrame:
         """Columns ``<figure>`` and ``<figure>.samples`` of one row."""
@@ -89,8 +89,8 @@ class _Measures:
 
     def latency(self, conditions: Sequence[Condition]) -> DataFrame:
         """Figures of ok operations."""
-        counted = self._once("latency", lambda: _counted_latencies(self._tables.operations))
-        chosen = self._chosen(counted, conditions, operation="f")
+        counted = self.once("latency", lambda: _counted_latencies(self.tables.operations))
+        chosen = self.chosen(counted, conditions, operation="f")
         pooled = chosen.agg(
             sql.percentile("us", [0.5, 0.95, 0.99], sql.col("count")).alias("quantiles"),
             sql.max("us").alias("longest"),
@@ -102,7 +102,7 @@ class _Measures:
             .agg(sql.max("p99").alias("worst"))
         )
         quantiles, samples = sql.col("quantiles"), sql.col("samples")
-        return _one_row(
+        return one_row(
             pooled.crossJoin(worst),
             {
                 "latency_p50_ms": (quantiles[0] / _US_PER_MS, samples),
@@ -115,11 +115,11 @@ class _Measures:
 
     def windows(self, conditions: Sequence[Condition]) -> DataFrame:
         """Figures of faults that were seen to bite."""
-        windows = self._once(
-            "windows", lambda: fault_windows(self._tables.operations, self._tables.faults)
+        windows = self.once(
+            "windows", lambda: fault_windows(self.tables.operations, self.tables.faults)
         )
-        chosen = self._chosen(windows.where("verified"), conditions, fault="kind")
-        columns: _Columns = {}
+        chosen = self.chosen(windows.where("verified"), conditions, fault="kind")
+        columns: Columns = {}
         aggregates: list[Column] = []
         for name in ("failover", "recovery"):
             times = f"{name}_ms"
@@ -140,14 +140,14 @@ class _Measures:
         samples = sql.col("availability_samples")
         columns["availability_min"] = (sql.col("least"), samples)
         columns["availability_mean"] = (sql.col("mean"), samples)
-        return _one_row(chosen.agg(*aggregates), columns)
+        return one_row(chosen.agg(*aggregates), columns)
 
     def throughput(self, conditions: Sequence[Condition]) -> DataFrame:
         """Figures of how much was acknowledged."""
-        by_second = self._once("throughput", lambda: throughput(self._tables.operations))
+        by_second = self.once("throughput", lambda: throughput(self.tables.operations))
         seconds = sql.max("second") - sql.min("second") + 1
         by_run = (
-            self._chosen(by_second, conditions)
+            self.chosen(by_second, conditions)
             .groupBy("run_id")
             .agg((sql.sum("ok") / seconds).alias("rate"))
         )
@@ -157,7 +157,7 @@ class _Measures:
             sql.count("rate").alias("samples"),
         )
         samples = sql.col("samples")
-        return _one_row(
+        return one_row(
             figures,
             {
                 "throughput_mean": (sql.col("mean"), samples),
@@ -167,16 +167,16 @@ class _Measures:
 
     def leadership(self, conditions: Sequence[Condition]) -> DataFrame:
         """Figures of who led."""
-        tables = self._tables
-        overlaps = self._once(
+        tables = self.tables
+        overlaps = self.once(
             "overlaps",
             lambda: leader_overlaps(reigns(tables.state_events, tables.faults, tables.operations)),
         )
-        told = self._chosen(tables.state_events.select("run_id").distinct(), conditions).agg(
+        told = self.chosen(tables.state_events.select("run_id").distinct(), conditions).agg(
             sql.count("run_id").alias("samples")
         )
         length = (sql.col("end_ns") - sql.col("start_ns")) / _NS_PER_MS
-        found = self._chosen(overlaps, conditions).agg(
+        found = self.chosen(overlaps, conditions).agg(
             sql.count_distinct("run_id", sql.when(sql.col("same_epoch"), sql.col("epoch_a"))).alias(
                 "epochs"
             ),
@@ -185,7 +185,7 @@ class _Measures:
         samples = sql.col("samples")
         is_told = samples > 0
         longest = sql.coalesce("longest", sql.lit(0.0))
-        return _one_row(
+        return one_row(
             told.crossJoin(found),
             {
                 "split_brain_epochs": (sql.when(is_told, sql.col("epochs")), samples),
@@ -195,11 +195,11 @@ class _Measures:
 
     def phantom(self, conditions: Sequence[Condition]) -> DataFrame:
         """Figures of committed records that nobody asked for."""
-        phantoms = self._once(
-            "phantom", lambda: phantom_commits(self._tables.operations, self._tables.committed)
+        phantoms = self.once(
+            "phantom", lambda: phantom_commits(self.tables.operations, self.tables.committed)
         )
-        dumped = self._tables.logs.where(sql.col("start_offset").isNotNull())
-        told = self._chosen(dumped.select("run_id").distinct(), conditions)
+        dumped = self.tables.logs.where(sql.col("start_offset").isNotNull())
+        told = self.chosen(dumped.select("run_id").distinct(), conditions)
         samples = sql.col("samples")
         found = (
             phantoms.join(sql.broadcast(told), "run_id", "left_semi")
@@ -207,28 +207,7 @@ class _Measures:
             .crossJoin(told.agg(sql.count("run_id").alias("samples")))
         )
         value = sql.when(samples > 0, sql.col("found"))
-        return _one_row(found, {"phantom_commits": (value, samples)})
-
-    def _once(self, name: str, plan: Callable[[], DataFrame]) -> DataFrame:
-        """A job's result, computed once however many selections look at it."""
-        if name not in self._planned:
-            self._planned[name] = plan().localCheckpoint(eager=False)
-        return self._planned[name]
-
-    def _chosen(
-        self, frame: DataFrame, conditions: Sequence[Condition], **columns: str
-    ) -> DataFrame:
-        """The rows that meet the conditions; ``columns`` says where other dimensions stand."""
-        on_runs = [one for one in conditions if one.dimension not in columns]
-        for condition in conditions:
-            if condition.dimension in columns:
-                frame = frame.where(_holds(condition, columns[condition.dimension]))
-        if not on_runs:
-            return frame
-        runs = self._runs
-        for condition in on_runs:
-            runs = runs.where(_holds(condition, condition.dimension))
-        return frame.join(sql.broadcast(runs.select("run_id")), "run_id", "left_semi")
+        return one_row(found, {"phantom_commits": (value, samples)})
 
 
 def _counted_latencies(operations: DataFrame) -> DataFrame:
@@ -239,24 +218,6 @@ def _counted_latencies(operations: DataFrame) -> DataFrame:
         .where(sql.col("end_ns").isNotNull())
         .groupBy("run_id", "f", sql.floor(elapsed_ns / sql.lit(_NS_PER_US)).alias("us"))
         .agg(sql.count(sql.lit(1)).alias("count"))
-    )
-
-
-def _holds(condition: Condition, column: str) -> Column:
-    equal = sql.col(column) == sql.lit(condition.value)
-    return equal if condition.is_equal else ~equal
-
-
-def _one_row(frame: DataFrame, columns: _Columns) -> DataFrame:
-    """Value and samples of each figure, in one row; the sum of no samples is null."""
-    return frame.select(
-        *(
-            sql.struct(
-                value.cast("double").alias("value"),
-                sql.coalesce(samples, sql.lit(0)).cast("long").alias("samples"),
-            ).alias(name)
-            for name, (value, samples) in columns.items()
-        )
     )
 
 
@@ -281,6 +242,11 @@ _FAMILIES: Final[dict[str, tuple[tuple[Figure, ...], _Measure]]] = {
     "throughput": (THROUGHPUT_FIGURES, _Measures.throughput),
     "leadership": (LEADERSHIP_FIGURES, _Measures.leadership),
     "phantom": (PHANTOM_FIGURES, _Measures.phantom),
+    "divergence": (DIVERGENCE_FIGURES, divergence),
+    "duplicate": (DUPLICATE_FIGURES, duplicated),
+    "election": (ELECTION_FIGURES, election),
+    "outcome": (OUTCOME_FIGURES, outcome),
+    "stale read": (STALE_READ_FIGURES, stale_read),
 }
 _FAMILY_BY_FIGURE: Final[dict[str, str]] = {
     figure.name: family for family, (figures, _) in _FAMILIES.items() for figure in figures

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 
 from contracts.errors import HarnessError
 from contracts.figure import Subject
-from spark_analysis.gate_figures import SELECTED_RUNS
+from spark_analysis.gate_selection import SELECTED_RUNS
 from spark_analysis.ingest import ingest
 from spark_analysis.lake.hadoop_store import HadoopStore
 from spark_analysis.lake.reader import PARTITIONS, open_lake

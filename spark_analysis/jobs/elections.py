@@ -13,6 +13,10 @@ latest end of all reigns that began before it (by start, epoch, node), 0 where o
 on, null for the first of a run. A leader that is cut off reigns until it knows, so clients may have
 waited for longer; that is told by ``jobs.availability``. ``epoch_leaders`` over 1 is
 **split-brain**, on which the verdict belongs to ``checker``.
+
+A reign began **without a fault** where none was in force when it did, nor had one been for 5 s: the
+cluster needs a while to settle after a fault, and elects again. The first epoch with a leader is
+left out: a cluster that starts must elect. A fault that was never removed is in force to the end.
 """
 
 from typing import Final
@@ -22,6 +26,7 @@ from pyspark.sql import functions as sql
 
 from spark_analysis.finding_schemas import ELECTIONS
 from spark_analysis.frames import conform
+from spark_analysis.jobs.availability import CONTEXT_NS
 from spark_analysis.jobs.leadership import ended_reigns
 
 _NS_PER_MS: Final = 1e6
@@ -55,3 +60,29 @@ def election_timeline(
         .withColumnRenamed("node", "leader")
     )
     return conform(timeline, ELECTIONS)
+
+
+def without_fault(timeline: DataFrame, faults: DataFrame) -> DataFrame:
+    """The reigns that began without a fault.
+
+    Args:
+        timeline: rows of ``ELECTIONS``.
+        faults: rows of ``FAULTS``; those that were never injected provoke nothing.
+
+    Returns:
+        Rows of ``ELECTIONS``, in no order.
+    """
+    in_force = faults.where(sql.col("invoked_ns").isNotNull()).select(
+        sql.col("run_id").alias("fault_run"),
+        "invoked_ns",
+        (sql.col("removed_ns") + CONTEXT_NS).alias("settled_ns"),
+    )
+    provoked = (
+        (sql.col("run_id") == sql.col("fault_run"))
+        & (sql.col("invoked_ns") <= sql.col("start_ns"))
+        & (sql.col("settled_ns").isNull() | (sql.col("start_ns") < sql.col("settled_ns")))
+    )
+    later = timeline.withColumn(
+        "first_epoch", sql.min("epoch").over(Window.partitionBy("run_id"))
+    ).where(sql.col("epoch") > sql.col("first_epoch"))
+    return conform(later.join(sql.broadcast(in_force), provoked, "left_anti"), ELECTIONS)

@@ -1,12 +1,14 @@
 """The gate's figures in plain Python, from their definitions in ``figure_catalogue``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import mean
+from typing import Any
 
 import msgspec
 
 from contracts.figure import Condition, Subject
 from tests.spark import reference
+from tests.spark import reference_findings as findings
 from tests.spark.reference import Run
 
 #: Value and samples.
@@ -45,6 +47,10 @@ def figure(subject: Subject, runs: Sequence[Chosen]) -> Figure:
             if (told)
             else (None, 0)
         )
+    if name in _FINDINGS:
+        return _FINDINGS[name](chosen)
+    if name.startswith("operations_"):
+        return _outcome(name, chosen, subject.conditions_on("operation"))
     return _leadership(name, chosen)
 
 
@@ -122,3 +128,63 @@ def _leadership(name: str, runs: Sequence[Run]) -> Figure:
         return float(len({(number, one[0]) for number, one in overlaps if one[6]})), len(told)
     lengths = [(one[5] - one[4]) / 1e6 for _, one in overlaps if not one[6]]
     return max(lengths, default=0.0), len(told)
+
+
+def _over(
+    runs: Sequence[Run], told: Callable[[Run], bool], found: Callable[[Run], float], of_all: Any
+) -> Figure:
+    """What was found in the runs that tell, taken together."""
+    telling = [run for run in runs if told(run)]
+    return (float(of_all(map(found, telling))), len(telling)) if telling else (None, 0)
+
+
+def _has_events(run: Run) -> bool:
+    return any(run.state_events.values())
+
+
+def _reads(*writes: str) -> Callable[[Run], bool]:
+    return lambda run: (
+        any(one.f == "read" and one.type == "ok" for one in run.operations)
+        and any(one.f in writes for one in run.operations)
+    )
+
+
+def _oldest(run: Run) -> float:
+    return max((age for age, _ in findings.stale_reads(run.operations).values()), default=0.0)
+
+
+def _leaderless(run: Run) -> float:
+    return max((row[5] or 0.0 for row in findings.election_timeline(run)), default=0.0)
+
+
+def _unprovoked(run: Run) -> int:
+    return len({row[0] for row in findings.without_fault(run)})
+
+
+_REGISTERS = _reads("write", "cas")
+_FINDINGS: dict[str, Callable[[Sequence[Run]], Figure]] = {
+    "diverged_logs": lambda runs: _over(
+        runs, lambda run: len(run.logs) > 1, lambda run: len(findings.first_divergences(run)), sum
+    ),
+    "duplicated_commits": lambda runs: _over(
+        runs, lambda run: bool(run.logs), lambda run: len(findings.committed_twice(run)), sum
+    ),
+    "duplicated_elements": lambda runs: _over(runs, _reads("add"), findings.read_twice, sum),
+    "stale_reads": lambda runs: _over(
+        runs, _REGISTERS, lambda run: len(findings.stale_reads(run.operations)), sum
+    ),
+    "stale_read_max_ms": lambda runs: _over(runs, _REGISTERS, _oldest, max),
+    "elections_without_fault": lambda runs: _over(runs, _has_events, _unprovoked, sum),
+    "leaderless_max_ms": lambda runs: _over(runs, _has_events, _leaderless, max),
+}
+
+
+def _outcome(name: str, runs: Sequence[Run], conditions: Sequence[Condition]) -> Figure:
+    kinds = [
+        one.type
+        for run in runs
+        for one in run.operations
+        if all(condition.holds_for(one.f) for condition in conditions)
+    ]
+    kind = {"operations_failed": "fail", "operations_open": "info"}[name]
+    return (kinds.count(kind) / len(kinds), len(kinds)) if kinds else (None, 0)

@@ -1,12 +1,13 @@
 """Further jobs in plain Python, from their definitions and as slow as they like."""
 
+import math
 from collections import Counter, defaultdict
 from itertools import combinations
 from typing import Any
 
 from contracts.state_event import StateEvent
 from history.records import PairedOperation
-from tests.spark.reference import MS, Run, reigns
+from tests.spark.reference import CONTEXT, MS, Run, reigns
 
 # --- elections ------------------------------------------------------------------------------
 
@@ -22,6 +23,22 @@ def election_timeline(run: Run) -> set[tuple[Any, ...]]:
         ended = _ended(run, node, epoch, start, end)
         found.add((epoch, node, start, end, ended, leaderless, len(leaders)))
     return found
+
+
+def without_fault(run: Run) -> set[tuple[Any, ...]]:
+    """Reigns of the timeline that no fault explains."""
+    timeline = election_timeline(run)
+    first = min((row[0] for row in timeline), default=0)
+    spans: list[tuple[int, float]] = []
+    for index in {event.index for event in run.faults}:
+        times = {event.phase: event.time for event in reversed(run.faults) if event.index == index}
+        if "invoked" in times:
+            spans.append((times["invoked"], times.get("removed", math.inf) + CONTEXT))
+    return {
+        row
+        for row in timeline
+        if row[0] != first and not any(begin <= row[2] < end for begin, end in spans)
+    }
 
 
 def _ended(run: Run, node: str, epoch: int, start: int, end: int) -> str:
@@ -139,6 +156,18 @@ def committed_twice(run: Run) -> dict[tuple[Any, ...], tuple[int, int, int]]:
             if len(offsets) > expected:
                 found[(node, *content)] = (len(offsets), expected, min(offsets))
     return found
+
+
+def read_twice(run: Run) -> int:
+    """Elements that one read of a set returned more than once."""
+    sets = {one.key for one in run.operations if one.f == "add"}
+    reads = [one for one in run.operations if one.f == "read" and one.type == "ok"]
+    return sum(
+        count > 1
+        for one in reads
+        if one.key in sets
+        for count in Counter(map(repr, one.result)).values()
+    )
 
 
 def client_errors(run: Run) -> dict[tuple[Any, ...], tuple[int, int, int]]:

@@ -1,13 +1,17 @@
 """Elections, divergences, duplicates and errors equal their references on randomized runs."""
 
 import json
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from spark_analysis.ingest import ingest
 from spark_analysis.jobs import client_errors, divergence, duplicates, elections
-from spark_analysis.tables import RunTables
+from spark_analysis.tables import RunTables, open_tables
 from tests.spark import reference_findings as reference
 from tests.spark.reference import Run
+from tests.spark.run_folders import Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -28,6 +32,25 @@ def test_election_timeline_equals_reference(tables: RunTables, references: dict[
     assert any(gap is None for gap in gaps)
     assert any(gap == 0 for gap in gaps)
     assert any(gap is not None and gap > 0 for gap in gaps)
+
+
+def test_elections_without_fault_equal_reference(session: SparkSession, tmp_path: Path) -> None:
+    folders: list[Path] = []
+    for seed in (41, 42, 43):
+        world = World(Shape(seed=seed, faults=6, seconds=40.0))
+        # What most faults did then has no reason.
+        world.faults = [event for event in world.faults if event.index in (1, 4)]
+        folders.append(world.write(tmp_path / f"run-{seed}"))
+        ingest(folders[-1])
+    tables = open_tables(session, folders)
+    timeline = elections.election_timeline(tables.state_events, tables.faults, tables.operations)
+    found = [tuple(row) for row in elections.without_fault(timeline, tables.faults).collect()]
+    expected = {
+        (folder.name, *row) for folder in folders for row in reference.without_fault(Run(folder))
+    }
+    assert len(found) == len(expected)
+    assert set(found) == expected
+    assert len(folders) < len(expected) < timeline.count() - len(folders)
 
 
 def test_first_divergences_equal_reference(tables: RunTables, references: dict[str, Run]) -> None:

@@ -10,11 +10,13 @@ from harness.gate.gated_run import GatedRun, Outcome
 from harness.gate.lake_runs import runs_of_lake
 from harness.gate.spark_figures import measure_with_spark
 from spark_analysis.figure_catalogue import SPARK_FIGURES
+from spark_analysis.finding_figures import FINDING_FIGURES
 from spark_analysis.gate_figures import FIGURES, gate_figures
 from spark_analysis.gate_source import SelectedRun, open_selection
 from spark_analysis.lake.ingest import ingest_runs
 from spark_analysis.lake.store import LocalStore
 from tests.spark.gate_reference import Chosen, figure
+from tests.spark.planted_reads import read_set, read_stale
 from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
 
@@ -64,6 +66,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             other = next(node for node in world.nodes if node != reign.node)
             world.lead_as_well(other, reign.epoch, reign.start + 100 * MS)
             world.commit("write", "r0", "nobody asked for it")
+            world.commit("write", "r0", "nobody asked for it")
+            read_stale(world)
+            world.lose(world.acknowledged()[5], nodes=1)
+        if shape.seed == 12:
+            # Its elections then have no reason.
+            world.faults.clear()
+        if shape.seed == 13:
+            read_set(world, "elements", [1, 2, 2, 2, 1])
         made.append(world.write(root / f"run-{shape.seed}"))
     empty = root / "run-empty"
     empty.mkdir()
@@ -91,7 +101,10 @@ def test_every_figure_equals_its_reference_under_every_condition(
     told = [value for value, _ in expected.values() if value is not None]
     assert len(told) > 0.5 * len(expected), "the runs must tell of most figures"
     assert expected["split_brain_epochs"][0] == 1
-    assert expected["phantom_commits"][0] == 1
+    assert expected["phantom_commits"][0] == 2
+    for name in (one.name for one in FINDING_FIGURES):
+        assert expected[name][0], f"{name} must have something to find"
+    assert expected["duplicated_elements"] == (2, 1)
 
 
 def gated(folder: Path | None, name: str, outcome: Outcome = "valid") -> GatedRun:

@@ -1,0 +1,75 @@
+"""What the figures of the release gate are taken from: tables of runs, under conditions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StringType, StructField, StructType
+
+from contracts.figure import Condition
+from spark_analysis.tables import RunTables
+
+#: One row per selected run: what conditions on runs look at.
+SELECTED_RUNS: Final = StructType(
+    [
+        StructField(name, StringType(), nullable=False)
+        for name in ("run_id", "system", "version", "workload", "runtime")
+    ]
+)
+
+#: Figure name to its value and its samples, as columns of one row.
+Columns = dict[str, tuple[Column, Column]]
+
+
+class Selection:
+    """The selected runs; jobs are planned once.
+
+    Args:
+        tables: of the selected runs and no others.
+        runs: rows of ``SELECTED_RUNS``, one per run.
+    """
+
+    def __init__(self, tables: RunTables, runs: DataFrame) -> None:
+        self.tables = tables
+        self._runs = runs
+        self._planned: dict[str, DataFrame] = {}
+
+    def once(self, name: str, plan: Callable[[], DataFrame]) -> DataFrame:
+        """A job's result, computed once however many selections look at it."""
+        if name not in self._planned:
+            self._planned[name] = plan().localCheckpoint(eager=False)
+        return self._planned[name]
+
+    def chosen(
+        self, frame: DataFrame, conditions: Sequence[Condition], **columns: str
+    ) -> DataFrame:
+        """The rows that meet the conditions; ``columns`` says where other dimensions stand."""
+        on_runs = [one for one in conditions if one.dimension not in columns]
+        for condition in conditions:
+            if condition.dimension in columns:
+                frame = frame.where(_holds(condition, columns[condition.dimension]))
+        if not on_runs:
+            return frame
+        runs = self._runs
+        for condition in on_runs:
+            runs = runs.where(_holds(condition, condition.dimension))
+        return frame.join(sql.broadcast(runs.select("run_id")), "run_id", "left_semi")
+
+
+def one_row(frame: DataFrame, columns: Mapping[str, tuple[Column, Column]]) -> DataFrame:
+    """Value and samples of each figure, in one row; the sum of no samples is null."""
+    return frame.select(
+        *(
+            sql.struct(
+                value.cast("double").alias("value"),
+                sql.coalesce(samples, sql.lit(0)).cast("long").alias("samples"),
+            ).alias(name)
+            for name, (value, samples) in columns.items()
+        )
+    )
+
+
+def _holds(condition: Condition, column: str) -> Column:
+    equal = sql.col(column) == sql.lit(condition.value)
+    return equal if condition.is_equal else ~equal
