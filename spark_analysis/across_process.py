@@ -18,6 +18,7 @@ from pyspark.sql import functions as sql
 
 from contracts.errors import HarnessError, UsageError
 from spark_analysis.jobs.availability import fault_windows
+from spark_analysis.jobs.coverage import fault_coverage
 from spark_analysis.jobs.outcomes import failures_since, flakes, outcome_matrix, run_fingerprints
 from spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_points
 from spark_analysis.lake.hadoop_store import HadoopStore
@@ -68,6 +69,8 @@ class Across(msgspec.Struct, frozen=True):
     matrix: Shown
     failures: Shown
     flakes: Shown
+    #: What faults met most often.
+    coverage: Shown
     #: Trend after trend, each in the order of time.
     points: ShownPoints
     changes: Shown
@@ -120,6 +123,10 @@ def look_across(session: SparkSession, request: AcrossRequest) -> Across:
         ),
         flakes=_shown(
             flakes(fingerprints, lake.runs), sql.desc("runs"), "plan_digest", "fingerprint"
+        ),
+        coverage=_shown(
+            fault_coverage(lake.coverage),
+            *(sql.desc("faults"), "system", "kind", "role", "phase", "workload"),
         ),
         points=shown_points(points, changes),
         changes=_shown(changes, sql.desc("started_at"), *TREND),

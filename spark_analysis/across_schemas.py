@@ -27,6 +27,14 @@ OUTCOME_MATRIX: Final[Table] = declare_across(
     *_fields(_STRINGS, "examples"),  # ids of runs that are not valid, the worst first
 )
 
+#: What faults met over all runs; runs with a planted bug count too.
+FAULT_COVERAGE: Final[Table] = declare_across(
+    "fault_coverage",
+    1,
+    *_fields(_STRING, "system", "workload", "kind", "role", "phase"),
+    *_fields(_LONG, "runs", "faults", "bitten"),
+)
+
 #: One row per run and fingerprint of what a checker found in it.
 RUN_FINGERPRINTS: Final[Table] = declare_across(
     "run_fingerprints",

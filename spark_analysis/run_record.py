@@ -1,4 +1,4 @@
-"""What a run was and what it was judged to be: the rows of ``runs`` and ``verdicts``.
+"""What a run was and what it was judged to be: rows of ``runs``, ``verdicts``, ``coverage``.
 
 Reads ``plan.json`` and ``results.json`` as far as they can be read. Must never judge: the words are
 those of the results.
@@ -39,6 +39,17 @@ class Judged(msgspec.Struct, frozen=True):
     observations: list[dict[str, Any]] = []
 
 
+class Met(msgspec.Struct, frozen=True):
+    """What faults met, as it stands in ``results.json``."""
+
+    kind: str
+    role: str
+    phase: str
+    workload: str
+    faults: int
+    bitten: int
+
+
 class Conclusions(msgspec.Struct, frozen=True):
     """What is taken of ``results.json`` (``harness.results``)."""
 
@@ -49,6 +60,10 @@ class Conclusions(msgspec.Struct, frozen=True):
     problems: list[str] = []
     harness_failed: bool = False
     interrupted: bool = False
+    elections: int | None = None
+    longest_unavailability_ms: int | None = None
+    reproduce: str | None = None
+    coverage: list[Met] | None = None
 
     @property
     def outcome(self) -> str:
@@ -141,6 +156,12 @@ def verdict_rows(conclusions: Conclusions | None) -> list[Row]:
     ]
 
 
+def coverage_rows(conclusions: Conclusions | None) -> list[Row]:
+    """Rows of ``coverage``, in the order of the results."""
+    told = (conclusions.coverage if conclusions is not None else None) or ()
+    return [msgspec.structs.astuple(met) for met in told]
+
+
 def run_row(
     identity: Identity,
     conclusions: Conclusions | None,
@@ -181,6 +202,14 @@ def run_row(
             _column(conclusions.exit_code),
             conclusions.problems,
         )
+    told: Row = (None, None, None)
+    if conclusions is not None:
+        gap_ms = _optional_column(conclusions.longest_unavailability_ms)
+        told = (
+            _optional_column(conclusions.elections),
+            None if gap_ms is None else float(gap_ms),
+            conclusions.reproduce,
+        )
     state = damage.state(is_open=is_open)
     return (
         identity.name,
@@ -191,6 +220,7 @@ def run_row(
         list(damage.sentences),
         operations,
         None if plan is None else plan_digest(plan),
+        *told,
     )
 
 
@@ -215,6 +245,10 @@ def _is_folder_name(name: str) -> bool:
 def _column(number: int) -> int | None:
     """The number where a column takes it: an editor may have written any."""
     return number if -(2**63) <= number < 2**63 else None
+
+
+def _optional_column(number: int | None) -> int | None:
+    return None if number is None else _column(number)
 
 
 def _instant(text: str) -> dt.datetime | None:

@@ -166,10 +166,23 @@ VERDICTS: Final = declare(
     _required("observations", _STRING),  # JSON
 )
 
+#: What the faults of a run met, one row per kind, role, phase and workload
+#: (``docs/faults/coverage.md``); no row where nobody counted.
+COVERAGE: Final = declare(
+    "coverage",
+    1,
+    _required("kind", _STRING),
+    _required("role", _STRING),  # of a node that was hit: leader, follower, ...
+    _required("phase", _STRING),  # of the newest epoch: election, new-leader, settled, unknown
+    _required("workload", _STRING),
+    _required("faults", _LONG),  # injected
+    _required("bitten", _LONG),  # of them, seen from outside
+)
+
 #: One row per run; what stands in neither plan nor results is null.
 RUNS: Final = declare(
     "runs",
-    2,
+    3,
     _required("name", _STRING),  # of the run folder; run_id is unique, this need not be
     _optional("test", _STRING),
     _optional("system_version", _STRING),
@@ -198,6 +211,10 @@ RUNS: Final = declare(
     _required("operations", _LONG),  # rows of this run in that table
     # since version 2
     _optional("plan_digest", _STRING),  # of what a replay has in common with what it replays
+    # since version 3
+    _optional("elections", _LONG),  # epochs with a leader; null: nothing tells
+    _optional("unavailability_max_ms", _DOUBLE),  # without an acknowledged write
+    _optional("reproduce", _STRING),  # the command line that runs it again
 )
 
 # --- results of the jobs --------------------------------------------------------------------

@@ -54,12 +54,14 @@ def write_results(root: Path, verdict: str = "valid", **fields: Any) -> None:
         "violations": [violation] if invalid else [],
         "observations": [],
     }
+    met = {"kind": "kill", "role": "leader", "phase": "settled", "workload": "register"}
     results = {
         "schema": 1,
         "verdict": verdict,
         "exit_code": int(invalid),
         "checkers": [checker],
         "vacuous": [],
+        "coverage": [{**met, "faults": 2, "bitten": 1}],
     }
     RunFolder(root).results.write_text(json.dumps({**results, **fields}))
 

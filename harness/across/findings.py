@@ -61,6 +61,19 @@ class Flake(msgspec.Struct, frozen=True, kw_only=True):
     example: str
 
 
+class Met(msgspec.Struct, frozen=True, kw_only=True):
+    """What faults of one kind met, under one workload."""
+
+    system: str
+    workload: str
+    kind: str
+    role: str
+    phase: str
+    runs: int
+    faults: int
+    bitten: int
+
+
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one trend."""
 
@@ -110,6 +123,13 @@ class FlakeRows(msgspec.Struct, frozen=True):
     count: int
 
 
+class MetRows(msgspec.Struct, frozen=True):
+    """What faults met, as far as it is shown, the most frequent first."""
+
+    rows: list[Met]
+    count: int
+
+
 class Points(msgspec.Struct, frozen=True):
     """The last points of some trends: those that became worse, that changed, the longest."""
 
@@ -135,6 +155,7 @@ class Findings(msgspec.Struct, frozen=True):
     matrix: Cells
     failures: FailureRows
     flakes: FlakeRows
+    coverage: MetRows
     points: Points
     changes: Changes
 

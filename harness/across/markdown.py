@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from harness.across.coverage import HEADER, met_rows
 from harness.across.findings import Findings, trends_of
 from harness.across.matrix import worst_first
 from harness.across.words import (
@@ -14,6 +15,7 @@ from harness.across.words import (
     moment,
     value_text,
 )
+from harness.coverage_tables import NOTE
 from harness.plain_text import markdown
 from harness.results import counted
 
@@ -24,6 +26,7 @@ _CELL_MAX: Final = 400
 
 def to_markdown(findings: Findings) -> str:
     """The whole summary."""
+    met = met_rows(findings.coverage.rows)
     parts = [
         f"# {headline(findings)}",
         _scope(findings),
@@ -80,6 +83,9 @@ def to_markdown(findings: Findings) -> str:
             ),
             findings.flakes.count,
         ),
+        "## What faults met",
+        NOTE,
+        _table(HEADER, met, len(met)),
         "## All runs",
         "A run stands in the row of each kind of fault that was injected into it.",
         _table(

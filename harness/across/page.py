@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
+from harness.across.coverage import HEADER, met_rows
 from harness.across.findings import Change, Findings, Point, Trend, trends_of
 from harness.across.matrix import matrix_of
 from harness.across.trend_charts import shown_id, trend_charts
@@ -24,6 +25,7 @@ from harness.across.words import (
     moment,
     value_text,
 )
+from harness.coverage_tables import NOTE
 from harness.plain_text import printable
 from harness.report.embedding import (
     content_security_policy,
@@ -90,6 +92,9 @@ def across_page(findings: Findings, *, vendor: Path = VENDOR) -> str:
             trend_data=json_for_script(trend_charts(drawn)),
             headline=headline(findings),
             findings=findings,
+            coverage_header=HEADER,
+            coverage_note=NOTE,
+            coverage=met_rows(findings.coverage.rows),
             trends=[_shown(trend) for trend in drawn],
             other_trends=others,
             more_trends=findings.points.trends - len(trends),

@@ -1,7 +1,7 @@
 """Runs out of a lake: what its tables ``runs``, ``verdicts`` and ``faults`` say, without Spark.
 
-A lake does not keep all that ``results.json`` has: elections, unavailability and the reproduce line
-are not in it. The first two are then told by nobody; the line is made from the plan's columns.
+Of a run that an older version ingested it knows no elections, no unavailability and no reproduce
+line. The first two are then told by nobody; the line is made from the plan's columns.
 Source: docs/lake.md.
 """
 
@@ -61,6 +61,8 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
     outcome = _OUTCOMES.get(row["outcome"], "unjudged")
     checkers = tuple(map(_check_result, verdicts))
     problems = (*row["vacuous"], *row["problems"])
+    # Columns since version 3 of the table.
+    unavailability_ms = row.get("unavailability_max_ms")
     return GatedRun(
         name=row["run_id"],
         folder=None,
@@ -74,10 +76,12 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
         seed=row["seed"],
         outcome=outcome,
         sentence=_sentence(outcome, checkers, problems),
-        reproduce=_reproduce(system, row),
+        reproduce=row.get("reproduce") or _reproduce(system, row),
         checkers=checkers,
         faults=tuple(map(_fault, faults)),
         problems=problems,
+        elections=row.get("elections"),
+        longest_unavailability_ms=None if unavailability_ms is None else round(unavailability_ms),
         replay_of=None if row["replay_of"] is None else Path(row["replay_of"]).name,
         replayed_as=row["name"],
     )

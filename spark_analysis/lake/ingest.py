@@ -21,6 +21,7 @@ from spark_analysis.lake.store import Store
 from spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
 from spark_analysis.run_record import (
     Identity,
+    coverage_rows,
     identify,
     read_conclusions,
     run_row,
@@ -36,6 +37,7 @@ from spark_analysis.run_rows import (
 )
 from spark_analysis.schemas import (
     COMMITTED,
+    COVERAGE,
     FAULTS,
     LOGS,
     METRICS,
@@ -232,6 +234,7 @@ def _read_run(
     fill(METRICS, metric_rows(folder, damage))
     conclusions = read_conclusions(folder, damage)
     fill(VERDICTS, verdict_rows(conclusions))
+    fill(COVERAGE, coverage_rows(conclusions))
     row = run_row(identity, conclusions, damage, is_open=one.is_open, operations=operations)
     fill(RUNS, [row])
     state = damage.state(is_open=one.is_open)

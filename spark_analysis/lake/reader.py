@@ -38,6 +38,7 @@ class LakeTables(NamedTuple):
     logs: DataFrame
     metrics: DataFrame
     verdicts: DataFrame
+    coverage: DataFrame
     runs: DataFrame
 
 

@@ -46,36 +46,54 @@ def _runs_2(rows: DataFrame) -> DataFrame:
     return rows.withColumn("plan_digest", sql.lit(None).cast("string"))
 
 
+def _runs_3(rows: DataFrame) -> DataFrame:
+    """What ``results.json`` tells of it was not kept."""
+    return rows.withColumns(
+        {
+            "elections": sql.lit(None).cast("long"),
+            "unavailability_max_ms": sql.lit(None).cast("double"),
+            "reproduce": sql.lit(None).cast("string"),
+        }
+    )
+
+
 def _fields(kind: pa.DataType, *names: str, nullable: bool = False) -> list[pa.Field]:
     return [pa.field(name, kind, nullable) for name in names]
 
 
+_RUNS_1: Final = (
+    *_fields(pa.string(), "name"),
+    *_fields(pa.string(), "test", "system_version", "runtime", nullable=True),
+    *_fields(pa.string(), "workload", "nemesis", nullable=True),
+    *_fields(pa.list_(pa.string()), "bugs", "nodes"),
+    *_fields(pa.int64(), "seed", "planned_faults", nullable=True),
+    *_fields(pa.float64(), "time_limit_s", nullable=True),
+    *_fields(pa.int64(), "concurrency", nullable=True),
+    *_fields(pa.float64(), "rate", nullable=True),
+    *_fields(pa.timestamp("us", tz="UTC"), "started_at", nullable=True),
+    *_fields(pa.string(), "tool_version", "tool_commit", "replay_of", nullable=True),
+    *_fields(pa.string(), "outcome"),
+    *_fields(pa.string(), "verdict", nullable=True),
+    *_fields(pa.list_(pa.string()), "vacuous"),
+    *_fields(pa.int64(), "exit_code", nullable=True),
+    *_fields(pa.list_(pa.string()), "problems"),
+    *_fields(pa.string(), "state"),
+    *_fields(pa.list_(pa.string()), "damage_kinds", "damage"),
+    *_fields(pa.int64(), "operations"),
+)
 #: Table name and version to what it was.
 OLDER: Final[Versions] = {
     ("runs", 1): Older(
         declare(
             "runs",
             1,
-            *_fields(pa.string(), "name"),
-            *_fields(pa.string(), "test", "system_version", "runtime", nullable=True),
-            *_fields(pa.string(), "workload", "nemesis", nullable=True),
-            *_fields(pa.list_(pa.string()), "bugs", "nodes"),
-            *_fields(pa.int64(), "seed", "planned_faults", nullable=True),
-            *_fields(pa.float64(), "time_limit_s", nullable=True),
-            *_fields(pa.int64(), "concurrency", nullable=True),
-            *_fields(pa.float64(), "rate", nullable=True),
-            *_fields(pa.timestamp("us", tz="UTC"), "started_at", nullable=True),
-            *_fields(pa.string(), "tool_version", "tool_commit", "replay_of", nullable=True),
-            *_fields(pa.string(), "outcome"),
-            *_fields(pa.string(), "verdict", nullable=True),
-            *_fields(pa.list_(pa.string()), "vacuous"),
-            *_fields(pa.int64(), "exit_code", nullable=True),
-            *_fields(pa.list_(pa.string()), "problems"),
-            *_fields(pa.string(), "state"),
-            *_fields(pa.list_(pa.string()), "damage_kinds", "damage"),
-            *_fields(pa.int64(), "operations"),
+            *_RUNS_1,
         ),
         _runs_2,
+    ),
+    ("runs", 2): Older(
+        declare("runs", 2, *_RUNS_1, *_fields(pa.string(), "plan_digest", nullable=True)),
+        _runs_3,
     ),
     ("faults", 1): Older(
         declare(

@@ -26,6 +26,7 @@ from spark_analysis.lake.store import Store
 from spark_analysis.run_rows import Row
 from spark_analysis.schemas import (
     COMMITTED,
+    COVERAGE,
     FAULTS,
     LOGS,
     METRICS,
@@ -40,7 +41,17 @@ from spark_analysis.table_writer import TableWriter
 #: A commit that was longer in the making is given up: a cleaning may take its files for garbage.
 _COMMIT_TIME_MAX_S: Final = GRACE_S / 2
 #: Tables of a lake.
-LAKE_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS, METRICS, VERDICTS, RUNS)
+LAKE_TABLES: Final = (
+    OPERATIONS,
+    FAULTS,
+    STATE_EVENTS,
+    COMMITTED,
+    LOGS,
+    METRICS,
+    VERDICTS,
+    COVERAGE,
+    RUNS,
+)
 
 
 class PartitionWriter:

@@ -1,5 +1,6 @@
 """A lake as Spark reads it: the runs that count, in today's schemas, wherever it lies."""
 
+import datetime as dt
 import itertools
 import json
 import time
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from contracts.errors import HarnessError
+from harness.gate.lake_runs import runs_of_lake
 from spark_analysis.frames import struct_type
 from spark_analysis.jobs.latency import throughput
 from spark_analysis.lake import commits
@@ -26,7 +28,7 @@ from spark_analysis.lake.snapshot import read_snapshot
 from spark_analysis.lake.store import LocalStore, Store
 from spark_analysis.lake.upgrades import OLDER, Older
 from spark_analysis.lake.writing import LAKE_TABLES, commit
-from spark_analysis.schemas import FAULTS, STATE_EVENTS, Table, declare
+from spark_analysis.schemas import FAULTS, RUNS, STATE_EVENTS, Table, declare
 from tests.lake_runs import Content, content_of, make_run, rows_of, write_results
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -211,6 +213,61 @@ def test_files_of_older_versions_are_read_beside_today_s(
     # Rows of an older version stay where they are, and stay readable.
     assert compact(store, target_bytes=1 << 30).older == 2
     assert open_lake(session, store).faults.where("run_id = 'old'").count() == 2
+
+
+def test_runs_of_every_older_version_are_read_with_what_they_tell(
+    session: SparkSession, store: LocalStore, runs: list[Path]
+) -> None:
+    ingest_runs(store, runs)
+    columns: dict[str, list[Any]] = {
+        "name": ["r"],
+        "test": ["t"],
+        "system_version": ["1"],
+        "runtime": ["docker"],
+        "workload": ["register"],
+        "nemesis": ["kill"],
+        "bugs": [["stale"]],
+        "nodes": [["n1", "n2"]],
+        "seed": [7],
+        "planned_faults": [2],
+        "time_limit_s": [30.0],
+        "concurrency": [5],
+        "rate": [None],
+        "started_at": [dt.datetime(2026, 1, 1, tzinfo=dt.UTC)],
+        "tool_version": ["0.1"],
+        "tool_commit": [None],
+        "replay_of": [None],
+        "outcome": ["invalid"],
+        "verdict": ["invalid"],
+        "vacuous": [[]],
+        "exit_code": [1],
+        "problems": [["p"]],
+        "state": ["whole"],
+        "damage_kinds": [[]],
+        "damage": [[]],
+        "operations": [40],
+    }
+    since = {1: {}, 2: {"plan_digest": ["d"]}}
+    assert {version for name, version in OLDER if name == "runs"} == since.keys()
+    for version, more in since.items():
+        table = OLDER["runs", version].table
+        write_older(store, table, {"run_id": [f"old-{version}"], **columns, **more})
+    lake = open_lake(session, store)
+    for version, more in since.items():
+        (row,) = rows(lake.runs.where(sql.col("run_id") == f"old-{version}"))
+        told = {"run_id": [f"old-{version}"], **columns, **more}
+        assert {name: row[name] for name in told} == {name: one for name, (one,) in told.items()}
+        unknown = set(RUNS.schema.names) - told.keys()
+        assert {"elections", "unavailability_max_ms", "reproduce"} <= unknown
+        assert {row[name] for name in unknown} == {None}
+        assert row["system"] == "kraft"
+    assert lake.runs.count() == len(runs) + len(since)
+    # The gate reads the same rows without Spark.
+    old = {run.run_id: run for run in runs_of_lake(store.uri)}
+    for version in since:
+        run = old[f"old-{version}"]
+        assert (run.elections, run.longest_unavailability_ms) == (None, None)
+        assert "--seed 7" in run.reproduce
 
 
 def test_every_older_version_has_a_way_to_today_s() -> None:

@@ -14,6 +14,8 @@ from harness.across.findings import (
     Findings,
     Flake,
     FlakeRows,
+    Met,
+    MetRows,
     Point,
     Points,
 )
@@ -92,6 +94,11 @@ def findings(*failures: Failure, step: float = 40.0) -> Findings:
         flake="deterministic",
         example="run-1",
     )
+    met = {"system": "kraft", "workload": "register", "role": "leader", "runs": 3, "faults": 7}
+    coverage = [
+        Met(**met, kind=kind, phase="settled", bitten=7 - number)
+        for number, kind in enumerate(("kill", HOSTILE))
+    ]
     return Findings(
         lake="runs/lake",
         since=NIGHT,
@@ -99,6 +106,7 @@ def findings(*failures: Failure, step: float = 40.0) -> Findings:
         matrix=Cells(cells, 3),
         failures=FailureRows(list(failures), len(failures)),
         flakes=FlakeRows([flake], 1),
+        coverage=MetRows(coverage, 9),
         points=Points(points, len(points), 3),
         changes=Changes(changes, len(changes)),
     )

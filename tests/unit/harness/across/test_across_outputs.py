@@ -133,6 +133,16 @@ def test_hostile_text_cannot_act() -> None:
     assert all(not line.replace("\\|", "").startswith("||") for line in rows)
 
 
+def test_what_faults_met_is_a_table_with_zeros() -> None:
+    page, summary = across_page(findings()), to_markdown(findings())
+    cells = "<td>kraft</td><td>register</td><td>kill</td><td>leader</td>"
+    assert cells + '<td class="number soft">0</td>' * 2 + '<td class="number">7</td>' in page
+    assert "| kraft | register | kill | leader | 0 | 0 | 7 | 0 |" in summary
+    assert "| kraft | register | kill | follower | 0 | 0 | 0 | 0 |" in summary
+    assert "7 (6 bit)" in page
+    assert "the 2 most frequent of 9 meetings" in page
+
+
 def test_flakes_are_told_by_how_often_they_failed() -> None:
     (flake,) = findings().flakes.rows
     assert flake_text(flake) == "deterministic: 3 of 3"

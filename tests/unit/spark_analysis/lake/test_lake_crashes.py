@@ -13,7 +13,7 @@ from spark_analysis.lake.ingest import ingest_runs
 from spark_analysis.lake.sources import find_runs
 from spark_analysis.lake.store import LocalStore, Store
 from tests.failing_store import MOMENTS, FailingStore, Killed, Moment
-from tests.lake_runs import Content, content_of, make_run, names_of, write_results
+from tests.lake_runs import Content, all_tables, content_of, make_run, names_of, write_results
 
 Work = Callable[[Store], object]
 
@@ -71,8 +71,8 @@ def test_killed_ingest_leaves_whole_runs_or_none_and_is_made_good(
         assert content_of(store) == expected
 
     operations = every_crash(lake, ingest_all(runs), moment, check)
-    # The commits are listed once; two are made, each of eight files in two operations and itself.
-    assert operations == 1 + 2 * (8 * 2 + 1)
+    # The commits are listed once; two are made: a file per table in two operations, and itself.
+    assert operations == 1 + 2 * (len(all_tables()) * 2 + 1)
     assert seen == ({0, 1, 2} if moment == "after" else {0, 1})
 
 

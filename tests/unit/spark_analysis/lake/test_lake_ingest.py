@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from harness.gate.lake_runs import runs_of_lake
 from harness.suite.conclusion import prune
 from history.pairing import pair
 from history.reader import read_events
@@ -37,6 +38,39 @@ from tests.lake_runs import (
 @pytest.fixture
 def store(tmp_path: Path) -> LocalStore:
     return LocalStore(tmp_path / "lake")
+
+
+def test_a_run_tells_of_its_elections_and_how_to_run_it_again(
+    store: LocalStore, tmp_path: Path
+) -> None:
+    told, silent = (make_run(tmp_path / name, seed=n) for n, name in enumerate(("told", "silent")))
+    line = "splitbrain test --system kraft --seed 1 --some-option 'a b'"
+    write_results(told, elections=4, longest_unavailability_ms=812, reproduce=line)
+    ingest_runs(store, [told, silent])
+    figures = {
+        row["seed"]: (row["elections"], row["unavailability_max_ms"], row["reproduce"])
+        for row in rows_of(store, "runs")
+    }
+    assert figures == {0: (4, 812.0, line), 1: (None, None, None)}
+    gated = {run.seed: run for run in runs_of_lake(store.uri)}
+    assert (gated[0].elections, gated[0].longest_unavailability_ms) == (4, 812)
+    assert gated[0].reproduce == line
+    assert gated[1].elections is None
+    assert gated[1].reproduce.startswith("splitbrain test --system kraft")
+
+
+def test_coverage_is_that_of_the_results(store: LocalStore, tmp_path: Path) -> None:
+    names = ("kind", "role", "phase", "workload", "faults", "bitten")
+    cells = [("kill", "leader", "settled", "set", 2, 2), ("pause", "down", "election", "set", 1, 0)]
+    told, silent = (make_run(tmp_path / name, seed=n) for n, name in enumerate(("told", "silent")))
+    write_results(told, coverage=[dict(zip(names, cell, strict=True)) for cell in cells])
+    write_results(silent, coverage=None)
+    ingest_runs(store, [told, silent])
+    rows = rows_of(store, "coverage")
+    assert [tuple(row[name] for name in names) for row in rows] == cells
+    assert {row["run_id"] for row in rows} == {
+        row["run_id"] for row in rows_of(store, "runs") if row["seed"] == 0
+    }
 
 
 def test_operations_are_those_that_pairing_finds(tmp_path: Path, store: LocalStore) -> None:
