@@ -23,6 +23,7 @@ def analyze_command(
     lake: str | None = None,
     report: Path | None = None,
     since: str | None = None,
+    parts: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Run the Spark analysis of run folders again, or look at all runs of a lake together.
 
@@ -40,6 +41,9 @@ def analyze_command(
     since
         Failures since then are held against those before, such as 2026-11-21T22:00 (UTC); by
         default since the last day with a run.
+    parts
+        For histories that no longer fit one process: have Spark's workers judge linearizability
+        part by part, key after key, and nothing else. Ends with 0 valid, 1 invalid, 2 unknown.
     """
     from harness.commands import analyze
     from harness.lake import check_lake, ingest_after
@@ -48,6 +52,8 @@ def analyze_command(
         raise UsageError(
             "no run is named", "Name a run folder, or --lake and --report for all runs"
         )
+    if parts:
+        return _judge_parts((run, *more), alone=lake is None and report is None and since is None)
     if report is None and since is not None:
         raise UsageError("--since says nothing without --report", "Name a folder with --report")
     if report is not None and lake is None:
@@ -64,6 +70,17 @@ def analyze_command(
 
         look_across(lake, since, report, output())
     return code
+
+
+def _judge_parts(runs: tuple[Path | None, ...], *, alone: bool) -> int:
+    from harness.part_verdicts import judge_parts
+
+    named = [run for run in runs if run is not None]
+    if not (named and alone):
+        raise UsageError(
+            "--parts judges run folders, and nothing else", "Name run folders, without a lake"
+        )
+    return judge_parts(named, output())
 
 
 @app.command(name="ingest")

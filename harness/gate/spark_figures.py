@@ -3,25 +3,18 @@
 Whatever goes wrong there is one sentence and leaves every figure unknown, never zero.
 """
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from contracts.figure import Measured, Subject
-from harness.child_environment import child_environment
 from harness.gate.gated_run import GatedRun
 from harness.results import counted
-from history.scratch_folders import scratch_folder
+from harness.spark_child import ask_spark
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.
 TIMEOUT_S: Final = 3600.0
-_TERMINATION_PATIENCE_S: Final = 10.0
 #: Outcomes of runs that may have ended before any client worked.
 _WITHOUT_HISTORY: Final = ("failed", "unjudged")
 _MODULE: Final = "spark_analysis.gate_process"
@@ -97,53 +90,13 @@ def _ask(subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
         ],
         "subjects": subjects,
     }
-    with scratch_folder("gate") as folder:
-        path = folder / "request.json"
-        path.write_bytes(msgspec.json.encode(request))
-        code, output, errors = _run(path, timeout_s)
-    if code is None:
+    answered = ask_spark(_MODULE, request, name="gate", timeout_s=timeout_s)
+    if answered.code is None:
         return f"The figures of Spark did not come within {timeout_s:g} s."
     try:
-        if code == 0:
-            return msgspec.json.decode(_last_line(output), type=_Answer)
+        if answered.code == 0:
+            return msgspec.json.decode(answered.answer, type=_Answer)
     except msgspec.DecodeError as error:
         return f"The figures of Spark cannot be read: {error}."
-    told = _last_line(errors).decode(errors="replace") or f"it ended with code {code}"
+    told = answered.told or f"it ended with code {answered.code}"
     return f"The figures of Spark are missing: {told.rstrip('.')}."
-
-
-def _run(request: Path, timeout_s: float) -> tuple[int | None, bytes, bytes]:
-    """Exit code (None: it took too long), standard output and standard error."""
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", _MODULE, str(request), str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env=child_environment(),
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=timeout_s)
-        except BaseException as error:
-            _end(process)
-            if isinstance(error, subprocess.TimeoutExpired):
-                return None, b"", b""
-            raise
-    return process.returncode, output, errors
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ask the group, JVM included, to end; then make it."""
-    try:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(_TERMINATION_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    except ProcessLookupError:
-        process.wait()
-
-
-def _last_line(output: bytes) -> bytes:
-    lines = output.strip().splitlines()
-    return lines[-1].strip() if lines else b""

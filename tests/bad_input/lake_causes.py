@@ -72,6 +72,13 @@ LAKES = Chapter(
             "no run is named. Name a run folder, or --lake and --report for all runs",
         ),
         Cause(
+            "parts-with-lake",
+            "parts, and a lake",
+            "analyze runs/test/one --parts --lake lake",
+            "--parts judges run folders, and nothing else. Name run folders, without a lake",
+            arrange=_run,
+        ),
+        Cause(
             "report-without-lake",
             "a report over all runs without a lake",
             "analyze --report page",

@@ -1,0 +1,103 @@
+"""``python -m spark_analysis.parts_process REQUEST OWNER``: a run's parts, judged over Spark.
+
+For histories that no longer fit one process: the run is ingested batch by batch, and each part is
+judged by the checker in a process of its own (``jobs.linearizability``). Reads a ``PartsRequest``
+from a file, stores ``PART_VERDICTS`` among the results of the run, and prints a ``PartsAnswer`` as
+its last line. Ends with 0, or with 3 or 64 and one sentence on standard error.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from contracts.errors import HarnessError, UsageError
+from history.run_folder import RunFolder
+from spark_analysis.collected import collect, plain_rows
+from spark_analysis.finding_schemas import PART_VERDICTS
+from spark_analysis.ingest import ingest
+from spark_analysis.jobs.linearizability import part_verdicts
+from spark_analysis.owned_process import end_with, leave
+from spark_analysis.session import spark_session
+from spark_analysis.spark_failures import one_sentence
+from spark_analysis.tables import open_tables, store_result
+
+#: Parts that are named, the worst first.
+EXAMPLES_MAX: Final = 20
+_EXIT_USAGE: Final = 64
+_NEXT_STEP: Final = "The run itself is not affected; splitbrain check judges it in one process."
+
+
+class PartsRequest(msgspec.Struct, frozen=True):
+    """What is asked."""
+
+    #: The run's.
+    folder: str
+    #: Built-in models; at least one.
+    models: tuple[str, ...]
+
+
+class PartsAnswer(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    #: By model and verdict: ``model, verdict, parts, operations``.
+    counts: list[dict[str, Any]]
+    #: Parts that are not valid: ``model, key, verdict, reason, operations``; smallest first.
+    examples: list[dict[str, Any]]
+    #: What of the run could not be read, one sentence each.
+    damage: tuple[str, ...]
+
+
+def main(arguments: list[str]) -> int:
+    """Answer the request in the file that the first argument names; returns the exit code."""
+    request_path, owner = arguments
+    signal.signal(signal.SIGTERM, leave)
+    threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
+    request = msgspec.json.decode(Path(request_path).read_bytes(), type=PartsRequest)
+    failed = ("judge the parts with Spark", request.folder, _NEXT_STEP)
+    try:
+        with spark_session(application="splitbrain parts") as session, one_sentence(*failed):
+            answer = judge_parts(session, Path(request.folder), request.models)
+    except (HarnessError, UsageError) as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code if isinstance(error, HarnessError) else _EXIT_USAGE
+    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+    return 0
+
+
+def judge_parts(session: SparkSession, run_folder: Path, models: Sequence[str]) -> PartsAnswer:
+    """Judge every part of a run against each model, and store what came of it.
+
+    Raises:
+        HarnessError: the run cannot be read, or its results cannot be written.
+        UsageError: there is no such built-in model.
+    """
+    ingested = ingest(run_folder)
+    operations = open_tables(session, [run_folder]).operations
+    verdicts = reduce(DataFrame.unionByName, (part_verdicts(operations, model) for model in models))
+    stored = store_result(session, verdicts, PART_VERDICTS, RunFolder(run_folder))
+    counts = stored.groupBy("model", "verdict").agg(
+        sql.count(sql.lit(1)).alias("parts"), sql.sum("operations").alias("operations")
+    )
+    worst = (
+        stored.where(sql.col("verdict") != "valid")
+        .select("model", "key", "verdict", "reason", "operations")
+        .withColumn("is_unknown", sql.col("verdict") != "invalid")
+    )
+    examples = collect(worst, *("is_unknown", "operations", "model", "key"), limit=EXAMPLES_MAX)
+    return PartsAnswer(
+        counts=plain_rows(collect(counts, "model", "verdict", limit=3 * len(models))),
+        examples=plain_rows(examples.drop(columns="is_unknown")),
+        damage=ingested.damage,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

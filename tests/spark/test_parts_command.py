@@ -1,0 +1,73 @@
+"""``analyze --parts``: Spark's word on every part of a run is the checker's."""
+
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from checker.linearizability.check import check_part
+from checker.linearizability.parts import split
+from checker.models.registry import model_named
+from checker.verdict import Verdict
+from contracts.budget import Unlimited
+from harness.evidence_loader import load_run
+from harness.judge import judge
+from harness.part_verdicts import Answer
+from history.run_folder import RunFolder
+from spark_analysis.finding_schemas import PART_VERDICTS
+from spark_analysis.parts_process import judge_parts
+from tests.synthetic_runs import Flaw, SyntheticRun
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+MODEL = "cas-register"
+COLUMNS = ("key", "verdict", "algorithm", "reason", "operations")
+
+
+@pytest.mark.parametrize("flaw", [None, "stale-read"])
+def test_parts_of_a_run_have_the_checkers_verdicts(
+    session: SparkSession, tmp_path: Path, flaw: Flaw | None
+) -> None:
+    folder = SyntheticRun(tmp_path / "run", flaw=flaw, operations_per_second=40).write()
+    told = msgspec.json.encode(judge_parts(session, folder, [MODEL]))
+    answer = msgspec.json.decode(told, type=Answer)
+
+    by_checker = [
+        check_part(part, MODEL, Unlimited())
+        for part in split(load_run(folder).operations, model_named(MODEL))
+    ]
+    place = RunFolder(folder).analysis_result(PART_VERDICTS.name)
+    stored = pq.read_table(place).to_pylist()
+    assert {tuple(row[name] for name in COLUMNS) for row in stored} == {
+        (one.key, one.verdict.value, one.algorithm, one.reason, one.operations)
+        for one in by_checker
+    }
+    assert len(stored) == len(by_checker) > 1
+
+    # What a whole judgement of the folder concludes is the same.
+    results = {one.checker: one for one in judge(folder, analyze=False).checkers}
+    linearizability = results[f"linearizability:{MODEL}"]
+    assert answer.verdict is linearizability.verdict
+    assert answer.verdict is (Verdict.VALID if flaw is None else Verdict.INVALID)
+    parts = {count.verdict.value: count.parts for count in answer.counts}
+    assert sum(parts.values()) == linearizability.figures["parts"]
+    assert parts.get("invalid", 0) == linearizability.figures["parts-invalid"]
+    assert sum(count.operations for count in answer.counts) == linearizability.figures["operations"]
+    assert len(answer.examples) == parts.get("invalid", 0)
+    assert all(one.reason in linearizability.reason for one in answer.examples[:1])
+    assert answer.damage == []
+
+
+def test_what_is_left_of_a_torn_history_is_never_valid(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    folder = SyntheticRun(tmp_path / "run", operations_per_second=5).write()
+    with RunFolder(folder).history.open("ab") as history:
+        history.write(b'{"index": 99')
+    told = msgspec.json.encode(judge_parts(session, folder, [MODEL]))
+    answer = msgspec.json.decode(told, type=Answer)
+    assert {count.verdict for count in answer.counts} == {Verdict.VALID}
+    assert answer.damage == ["The last line of history.jsonl is torn."]
+    assert answer.verdict is Verdict.UNKNOWN
