@@ -161,14 +161,11 @@ def stale_sentence(found: StaleReads | None) -> str:
     """How stale reads were, empty where none was."""
     if found is None or not found.count or found.age_max_ms is None:
         return ""
-    versions = (
-        ""
-        if found.age_max_versions is None
-        else f", up to {found.age_max_versions:,} versions behind"
-    )
+    versions = found.age_max_versions
+    behind = "" if versions is None else f", by up to {counted(versions, 'version')}"
     return (
         f"{counted(found.count, 'read')} of what was certainly overwritten, for up to "
-        f"{found.age_max_ms:,.0f} ms{versions}."
+        f"{found.age_max_ms:,.0f} ms{behind}."
     )
 
 

@@ -69,7 +69,7 @@ SENTENCES = [
     "3 reigns (2 killed, 1 run-ended); the longest time without a leader was 1,204 ms.",
     "2 pairs of committed logs differ: n1 and n2 from offset 7 on.",
     "1 write stands too often in a committed log, 1 element was returned twice by one read.",
-    "1 read of what was certainly overwritten, for up to 203 ms, up to 3 versions behind.",
+    "1 read of what was certainly overwritten, for up to 203 ms, by up to 3 versions.",
     f"Errors of clients: 34 timeout| {TIMES}, 34 e {TIMES}, 34 e {TIMES}, and 2 more classes.",
 ]
 
