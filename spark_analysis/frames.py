@@ -1,7 +1,7 @@
 """Declared tables as Spark knows them: the type of a row, and a frame brought into its shape."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -48,6 +48,31 @@ def conform(frame: DataFrame, table: Table, *, kept: Sequence[str] = ()) -> Data
     return frame.select(
         *(sql.col(f"`{field.name}`").cast(field.dataType) for field in struct_type(table)), *kept
     )
+
+
+#: Rows that are sent to every worker rather than sorted into place: some MB.
+FEW_ROWS: Final = 50_000
+
+
+class Counted(NamedTuple):
+    """Rows that are computed, and whether they are few."""
+
+    rows: DataFrame
+    are_few: bool
+
+    def few(self, frame: DataFrame) -> DataFrame:
+        """The frame, made of these rows: sent to every worker where they are few."""
+        return sql.broadcast(frame) if self.are_few else frame
+
+
+def few_or_many(frame: DataFrame) -> Counted:
+    """Compute what is nearly always small beside the tables that it is to be joined with.
+
+    Spark plans a join before it knows: it would move the large table as well. This is computed at
+    once, where it is called.
+    """
+    rows = frame.localCheckpoint()
+    return Counted(rows, rows.limit(FEW_ROWS + 1).count() <= FEW_ROWS)
 
 
 def _spark_type(kind: pa.DataType) -> DataType:

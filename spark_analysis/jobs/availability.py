@@ -59,10 +59,19 @@ def fault_windows(
         Rows of ``WINDOWS``, in no order; none for runs without load.
     """
     load = operations.where(~sql.col("final"))
-    # A handful of rows that the plan needs in four places: computed once.
-    windows = _windows(load, faults).localCheckpoint(eager=False)
-    served = _served(load, _spans(windows, slot_ns, context_ns), slot_ns)
-    moved = _failover_and_recovery(load, windows)
+    acknowledged = load.where((sql.col("type") == "ok") & _is_write()).select(
+        "run_id",
+        sql.col("start_ns").alias("asked"),
+        sql.col("end_ns").alias("told"),
+        sql.col("position_epoch").alias("epoch"),
+    )
+    # Few rows each, whatever the length of the history, that the plan needs in several places:
+    # computed once.
+    by_slot = _by_slot(load, acknowledged, slot_ns).localCheckpoint(eager=False)
+    earliest = _earliest(acknowledged, slot_ns).localCheckpoint(eager=False)
+    windows = _windows(by_slot, faults).localCheckpoint(eager=False)
+    served = _served(by_slot, _spans(windows, slot_ns, context_ns))
+    moved = _failover_and_recovery(acknowledged, earliest, windows, slot_ns)
     joined = windows.join(served, ["run_id", "index"], "left").join(
         moved, ["run_id", "index"], "left"
     )
@@ -125,11 +134,10 @@ def _gap(start: Column, end: Column) -> Column:
     return sql.when(start.isNotNull(), gap)
 
 
-def _windows(load: DataFrame, faults: DataFrame) -> DataFrame:
+def _windows(by_slot: DataFrame, faults: DataFrame) -> DataFrame:
     """One row per injected fault, with the load's bounds and what its neighbours leave free."""
-    bounds = load.groupBy("run_id").agg(
-        sql.min("start_ns").alias("load_start"),
-        sql.max(sql.coalesce("end_ns", "start_ns")).alias("load_end"),
+    bounds = by_slot.groupBy("run_id").agg(
+        sql.min("load_start").alias("load_start"), sql.max("load_end").alias("load_end")
     )
     injected = faults.where(sql.col("invoked_ns").isNotNull()).join(sql.broadcast(bounds), "run_id")
     # A fault injected when the load was over lasts no time rather than a negative one.
@@ -188,27 +196,44 @@ def _spans(windows: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
     ).where(sql.col("first_slot") < sql.col("end_slot"))
 
 
-def _served(load: DataFrame, spans: DataFrame, slot_ns: int) -> DataFrame:
-    """Availability and ok ratio of each window's spans, side by side."""
-    ok = sql.col("type") == "ok"
-    acknowledged = load.where(ok & _is_write()).select(
-        "run_id", _slot("end_ns", slot_ns), sql.lit(1).alias("serving"), *_counts(0, 0)
-    )
+def _by_slot(load: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
+    """What was invoked and whether a write was acknowledged in each slot, and the load's bounds."""
+    nothing, nowhere = sql.lit(0), sql.lit(None).cast("long")
     invoked = load.select(
         "run_id",
         _slot("start_ns", slot_ns),
-        sql.lit(0).alias("serving"),
-        *_counts(1, sql.when(ok, 1).otherwise(0)),
+        sql.lit(1).alias("invoked"),
+        sql.when(sql.col("type") == "ok", 1).otherwise(0).alias("ok"),
+        nothing.alias("serving"),
+        sql.col("start_ns").alias("load_start"),
+        sql.coalesce("end_ns", "start_ns").alias("load_end"),
     )
-    # One row per slot: small, whatever the length of the history.
-    by_slot = (
-        acknowledged.unionByName(invoked)
+    served = acknowledged.select(
+        *("run_id", _slot("told", slot_ns), nothing, nothing, sql.lit(1), nowhere, nowhere)
+    )
+    return (
+        invoked.unionAll(served)
         .groupBy("run_id", "slot")
         .agg(
             *(sql.sum(name).alias(name) for name in ("invoked", "ok")),
             sql.max("serving").alias("serving"),
+            sql.min("load_start").alias("load_start"),
+            sql.max("load_end").alias("load_end"),
         )
     )
+
+
+def _earliest(acknowledged: DataFrame, slot_ns: int) -> DataFrame:
+    """The earliest acknowledgement of the writes of one epoch that were invoked in one slot."""
+    return (
+        acknowledged.groupBy("run_id", _slot("asked", slot_ns), "epoch")
+        .agg(sql.min("told").alias("told"))
+        .select("run_id", "slot", "told", "epoch")
+    )
+
+
+def _served(by_slot: DataFrame, spans: DataFrame) -> DataFrame:
+    """Availability and ok ratio of each window's spans, side by side."""
     inside = [
         by_slot["run_id"] == spans["run_id"],
         by_slot["slot"] >= spans["first_slot"],
@@ -237,22 +262,13 @@ def _slot(time: str, slot_ns: int) -> Column:
     return sql.floor(sql.col(time) / sql.lit(slot_ns)).cast("long").alias("slot")
 
 
-def _counts(invoked: int, ok: int | Column) -> tuple[Column, Column]:
-    ok_column = sql.lit(ok) if isinstance(ok, int) else ok
-    return sql.lit(invoked).alias("invoked"), ok_column.alias("ok")
-
-
-def _failover_and_recovery(load: DataFrame, windows: DataFrame) -> DataFrame:
+def _failover_and_recovery(
+    acknowledged: DataFrame, earliest: DataFrame, windows: DataFrame, slot_ns: int
+) -> DataFrame:
     """Failover, new epoch and recovery of each window; windows with neither are left out."""
-    acknowledged = load.where((sql.col("type") == "ok") & _is_write()).select(
-        "run_id",
-        sql.col("start_ns").alias("asked"),
-        sql.col("end_ns").alias("told"),
-        sql.col("position_epoch").alias("epoch"),
-    )
     # Epochs are few: which were known at an injection is read off their first acknowledgements.
     epochs = (
-        acknowledged.where(sql.col("epoch").isNotNull())
+        earliest.where(sql.col("epoch").isNotNull())
         .groupBy("run_id", "epoch")
         .agg(sql.min("told").alias("first_told"))
     )
@@ -266,6 +282,17 @@ def _failover_and_recovery(load: DataFrame, windows: DataFrame) -> DataFrame:
     spans = windows.select(
         "run_id", "index", "start_ns", "removed_ns", "next_after_start", "next_after_end"
     ).join(sql.broadcast(known), ["run_id", "index"], "left")
+    # All writes of a slot that lies whole behind a moment were invoked after it, and their
+    # earliest stands for them; only where the moment lies within does each count by itself.
+    moments = windows.select(
+        "run_id", sql.explode(sql.array("start_ns", "removed_ns")).alias("moment")
+    ).select("run_id", _slot("moment", slot_ns))
+    single = (
+        acknowledged.withColumn("slot", _slot("asked", slot_ns))
+        .join(sql.broadcast(moments.distinct()), ["run_id", "slot"], "left_semi")
+        .select("run_id", "asked", "told", "epoch")
+    )
+    whole = earliest.select("run_id", sql.col("slot") * sql.lit(slot_ns), "told", "epoch")
     asked, told = sql.col("asked"), sql.col("told")
     failed_over = (
         (asked > sql.col("start_ns"))
@@ -276,7 +303,8 @@ def _failover_and_recovery(load: DataFrame, windows: DataFrame) -> DataFrame:
         told < sql.col("next_after_end"), sql.lit(True)
     )
     found = (
-        acknowledged.join(sql.broadcast(spans), "run_id")
+        single.unionAll(whole)
+        .join(sql.broadcast(spans), "run_id")
         .where(failed_over | recovered)
         .groupBy("run_id", "index", "start_ns", "removed_ns")
         .agg(

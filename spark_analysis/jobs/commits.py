@@ -26,12 +26,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import conform
+from spark_analysis.frames import conform, few_or_many
 from spark_analysis.jobs.availability import PURE_KINDS
 from spark_analysis.schemas import LOST, PHANTOM
 
 _CONTENT: Final = ("run_id", "f", "key", "value")
 _PLACE: Final = ("epoch", "offset", *_CONTENT)
+#: A set of nodes is a number of 64 bits, of which one is its sign.
+_NODES_MAX: Final = 63
 
 
 def acknowledged_writes(operations: DataFrame) -> DataFrame:
@@ -60,37 +62,25 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
     """
     writes = _as_records(acknowledged_writes(operations))
     dumped = logs.where(sql.col("start_offset").isNotNull())
+    bits = dumped.select("run_id", "node", _bit_of_node().alias("bit"))
     records = committed.where(sql.col("f").isNotNull()).join(
-        sql.broadcast(dumped.select("run_id", "node")), ["run_id", "node"], "left_semi"
+        sql.broadcast(bits), ["run_id", "node"]
     )
-    nodes = logs.groupBy("run_id").agg(
-        sql.count(sql.lit(1)).alias("nodes"),
-        sql.count_if(sql.col("start_offset").isNull()).alias("not_dumped"),
-        sql.collect_list("start_offset").alias("starts"),
-        sql.collect_list(sql.when(sql.col("start_offset") > 0, sql.col("node"))).alias("cut_off"),
-    )
-    placed = sql.col("offset").isNotNull()
-    judged = (
-        _with_holders(writes.where(placed), records, _PLACE)
-        .unionByName(_with_holders(writes.where(~placed), records, _CONTENT))
-        .join(sql.broadcast(nodes), "run_id")
-    )
-    in_snapshots = sql.size(sql.filter("starts", lambda start: start > sql.col("offset")))
-    # The snapshot of a node whose log was cut off at its beginning may hold a write that has no
-    # position; nobody can tell.
-    maybe_in_snapshots = sql.size(sql.array_except("cut_off", "holding"))
-    holders = sql.size("holding") + sql.when(placed, in_snapshots).otherwise(sql.lit(0))
-    unknown = sql.col("not_dumped") + sql.when(placed, sql.lit(0)).otherwise(maybe_in_snapshots)
-    majority = sql.floor(sql.col("nodes") / 2) + 1
-    lost = (
-        judged.withColumn("holders", holders)
-        .withColumn("unknown", unknown)
-        .where(sql.col("holders") + sql.col("unknown") < majority)
+    has_place = sql.col("offset").isNotNull()
+    placed, unplaced = writes.where(has_place), writes.where(~has_place)
+    # Most systems give positions: then nothing of this is left to be read a second time.
+    elsewhere = sql.broadcast(unplaced.select("run_id").distinct())
+    nodes = _nodes_of_runs(logs, bits)
+    return conform(
+        _not_held(placed, records, nodes, _PLACE)
+        .unionByName(
+            _not_held(unplaced, records.join(elsewhere, "run_id", "left_semi"), nodes, _CONTENT)
+        )
         .withColumnsRenamed(
             {"value": "argument", "epoch": "position_epoch", "offset": "position_offset"}
-        )
+        ),
+        LOST,
     )
-    return conform(lost, LOST)
 
 
 def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
@@ -105,23 +95,24 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
     """
     writes = _as_records(operations.where(~sql.col("f").isin(*PURE_KINDS)))
     placed = (sql.col("type") == "ok") & sql.col("offset").isNotNull()
-    records = (
-        committed.where(sql.col("f").isNotNull())
-        .groupBy(*_PLACE)
-        .agg(sql.sort_array(sql.collect_set("node")).alias("nodes"))
-    )
-    unplaced = _join(records, writes.where(placed), _PLACE, "left_anti")
+    records = committed.where(sql.col("f").isNotNull())
+    unexplained = few_or_many(_only_in(records, writes.where(placed)))
     may_explain = (sql.col("type") == "info") | (
         (sql.col("type") == "ok") & sql.col("offset").isNull()
     )
-    by_content = writes.groupBy(*_CONTENT).agg(
-        sql.count_if(may_explain).alias("explaining"),
-        sql.count_if(sql.col("type") == "fail").alias("failed"),
-        sql.count_if(sql.col("type") == "ok").alias("acknowledged"),
+    contents = unexplained.few(unexplained.rows.select(*_CONTENT).distinct())
+    by_content = (
+        _join(writes, contents, _CONTENT, "left_semi")
+        .groupBy(*_CONTENT)
+        .agg(
+            sql.count_if(may_explain).alias("explaining"),
+            sql.count_if(sql.col("type") == "fail").alias("failed"),
+            sql.count_if(sql.col("type") == "ok").alias("acknowledged"),
+        )
     )
     order = Window.partitionBy(*_CONTENT).orderBy("offset", "epoch")
-    ranked = unplaced.withColumn("rank", sql.row_number().over(order))
-    phantom = (
+    ranked = unexplained.rows.withColumn("rank", sql.row_number().over(order))
+    phantom = few_or_many(
         _join(ranked, by_content, _CONTENT, "left")
         .where(sql.col("rank") > sql.coalesce("explaining", sql.lit(0)))
         .withColumn(
@@ -130,8 +121,14 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
             .when(sql.col("acknowledged") > 0, "duplicate")
             .otherwise("never-invoked"),
         )
+        .select(*_PLACE, "reason")
     )
-    return conform(phantom, PHANTOM)
+    standing = (
+        _join(records, phantom.few(phantom.rows), _PLACE, "inner")
+        .groupBy(*_PLACE, "reason")
+        .agg(sql.sort_array(sql.collect_set("node")).alias("nodes"))
+    )
+    return conform(standing, PHANTOM)
 
 
 def refused() -> Column:
@@ -147,11 +144,82 @@ def _as_records(operations: DataFrame) -> DataFrame:
     )
 
 
-def _with_holders(writes: DataFrame, records: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-    """The writes with ``holding``, the names of the nodes whose log has an equal record."""
-    by_record = records.groupBy(*columns).agg(sql.collect_set("node").alias("holding"))
-    return _join(writes, by_record, columns, "left").withColumn(
-        "holding", sql.coalesce("holding", sql.array().cast("array<string>"))
+def _bit_of_node() -> Column:
+    """A bit for each node of a run, so that a set of nodes is one number."""
+    number = sql.row_number().over(Window.partitionBy("run_id").orderBy("node")) - 1
+    refusal = sql.raise_error(sql.lit(f"a run of more than {_NODES_MAX} nodes"))
+    bit = sql.call_function("shiftleft", sql.lit(1).cast("long"), number)
+    return sql.when(number < _NODES_MAX, bit).otherwise(refusal)
+
+
+def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
+    """Of each run how many nodes there are, and what is not known of their logs."""
+    has_no_beginning = sql.col("start_offset") > 0
+    majority = sql.floor(sql.count(sql.lit(1)) / 2) + 1
+    not_dumped = sql.count_if(sql.col("start_offset").isNull())
+    return (
+        logs.join(sql.broadcast(bits), ["run_id", "node"], "left")
+        .groupBy("run_id")
+        .agg(
+            majority.alias("majority"),
+            not_dumped.alias("not_dumped"),
+            # That many holders are enough, whatever else is known.
+            (majority - not_dumped).alias("needed"),
+            sql.collect_list("start_offset").alias("starts"),
+            sql.coalesce(sql.bit_or(sql.when(has_no_beginning, sql.col("bit"))), sql.lit(0)).alias(
+                "cut_off"
+            ),
+        )
+    )
+
+
+def _not_held(
+    writes: DataFrame, records: DataFrame, nodes: DataFrame, columns: tuple[str, ...]
+) -> DataFrame:
+    """The writes, with ``holders`` and ``unknown``, that no majority can hold.
+
+    Writes and records meet in one aggregation of fixed width, which needs neither a sort nor the
+    other columns of a write; these are fetched for the few that are not held.
+    """
+    nothing = sql.lit(0).cast("long")
+    met = (
+        writes.select(*columns, sql.lit(True).alias("written"), nothing.alias("bit"))
+        .unionAll(records.select(*columns, sql.lit(False), "bit"))
+        .groupBy(*columns)
+        .agg(sql.bool_or("written").alias("written"), sql.bit_or("bit").alias("holding"))
+        .where("written")
+        # A narrow condition that is false for nearly all goes before the exact one.
+        .join(sql.broadcast(nodes.select("run_id", "needed")), "run_id")
+        .where(sql.bit_count("holding") < sql.col("needed"))
+        .drop("needed")
+        .join(sql.broadcast(nodes), "run_id")
+    )
+    holders, unknown = sql.bit_count("holding"), sql.col("not_dumped")
+    if "offset" in columns:
+        in_snapshots = sql.size(sql.filter("starts", lambda start: start > sql.col("offset")))
+        all_holders = holders + in_snapshots
+    else:
+        # The snapshot of a node whose log was cut off at its beginning may hold a write that has no
+        # position; nobody can tell.
+        unknown += sql.bit_count(sql.col("cut_off").bitwiseAND(sql.bitwise_not("holding")))
+        all_holders = holders
+    lost = few_or_many(
+        met.where(all_holders + unknown < sql.col("majority")).select(
+            *columns, all_holders.alias("holders"), unknown.alias("unknown")
+        )
+    )
+    return _join(writes, lost.few(lost.rows), columns, "inner")
+
+
+def _only_in(records: DataFrame, writes: DataFrame) -> DataFrame:
+    """The places of records, each once, at which no write was acknowledged."""
+    return (
+        records.select(*_PLACE, sql.lit(True).alias("stands"))
+        .unionAll(writes.select(*_PLACE, sql.lit(False)))
+        .groupBy(*_PLACE)
+        .agg(sql.bool_and("stands").alias("only"))
+        .where("only")
+        .drop("only")
     )
 
 
