@@ -63,7 +63,7 @@ def test_correct_runs_are_green_without_spark(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("no JVM is needed for verdicts")
 
-    monkeypatch.setattr(spark_figures, "_run", never)
+    monkeypatch.setattr(spark_figures, "ask_spark", never)
     code, text = place.gate(place.runs("good", "fine"))
     assert code == 0
     assert "GREEN" in text.splitlines()[-1]
@@ -288,10 +288,11 @@ def test_a_lake_says_what_its_runs_folders_say(place: Place) -> None:
     for failure in (by_folder["failures"][0], by_lake["failures"][0]):
         assert failure["fingerprint"] == STALE_READ
         assert "--seed 3" in failure["cases"][0]["reproduce"]
-    place.demand("unavailability_max_ms < 1000")
-    code, text = place.gate(lake)
-    assert code == 1, "the implied threshold on violations"
-    assert "Unknown: no run tells how long" in text
+    place.demand("unavailability_max_ms < 1000", "elections < 1000")
+    by_folder, by_lake = (json.loads(place.gate(one, "--json")[1]) for one in (runs, lake))
+    assert by_lake["thresholds"] == by_folder["thresholds"]
+    assert by_lake["exit_code"] == 1, "the implied threshold on violations"
+    assert "no run tells" not in json.dumps(by_lake)
 
 
 def test_a_lake_below_the_runs_is_no_run_and_a_baseline_may_be_one(place: Place) -> None:
