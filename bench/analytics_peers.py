@@ -1,12 +1,12 @@
 """``python -m bench.analytics_peers``: Spark's jobs beside duckdb, polars and pandas, same files.
 
-Every engine runs in a process of its own, each job twice: the second time is a warm session's. All
+Every engine runs in a process of its own, each job twice: the last time is a warm session's. All
 results of one job must be equal, numbers to 9 digits; where they are not, the bench fails. Peak
 memory is that of the process and its children at their largest. Prints a table and, on its last
 line, one JSON object.
 
     python -m bench.analytics_peers [--events 10000000] [--engines spark,duckdb,polars,pandas]
-        [--memory-mib 2048] [--limit-mib N] [--folder KEPT]
+        [--memory-mib 2048] [--limit-mib N] [--times 2] [--folder KEPT]
 
 ``--memory-mib`` is Spark's heap and duckdb's own limit; polars and pandas know none.
 ``--limit-mib`` is the operating system's, on the data of every process, for histories that are
@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("--memory-mib", type=int, default=2048)
     parser.add_argument("--limit-mib", type=int)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--times", type=int, default=2, help="of each job; the last one is warm")
     parser.add_argument("--folder", type=Path, help="made once, used again")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="splitbrain-bench-") as name:
@@ -80,7 +81,7 @@ def _measure(
     command = [
         *(sys.executable, "-m", "bench.analytics_child", engine, str(folder), str(results)),
         *("--memory-mib", str(arguments.memory_mib), "--threads", str(arguments.threads)),
-        *("--jobs", arguments.jobs),
+        *("--jobs", arguments.jobs, "--times", str(arguments.times)),
     ]
     if arguments.limit_mib is not None:
         command += ["--limit-mib", str(arguments.limit_mib)]
