@@ -28,11 +28,16 @@ class OperationFrames:
 
     def __call__(self, runs: Mapping[str, Iterable[PairedOperation]]) -> DataFrame:
         """Rows of ``OPERATIONS`` of all runs, by run id."""
-        rows = [_row(run_id, one) for run_id, operations in runs.items() for one in operations]
+        rows = operation_rows(runs)
         path = self._folder / f"operations-{self._count}.parquet"
         self._count += 1
         pq.write_table(pa.Table.from_pylist(rows, schema=OPERATIONS.schema), path)
         return self._session.read.schema(struct_type(OPERATIONS)).parquet(str(path))
+
+
+def operation_rows(runs: Mapping[str, Iterable[PairedOperation]]) -> list[dict[str, object]]:
+    """The same as plain rows."""
+    return [_row(run_id, one) for run_id, operations in runs.items() for one in operations]
 
 
 def _row(run_id: str, one: PairedOperation) -> dict[str, object]:

@@ -1,0 +1,78 @@
+"""Programs that tests let run as drivers, on the cluster and here.
+
+Each prints one JSON text as its last line. They run from their source text, so that a function of
+theirs is sent to workers by value, as that of a user's own program is.
+"""
+
+import os
+import subprocess
+import sys
+from typing import Any, Final
+
+import msgspec
+
+from spark_analysis.session import MASTER_VARIABLE
+from tests.containers.spark_cluster.standalone import Cluster
+
+#: Judges the parts in a file of operations, each within seconds: FILE MODEL SECONDS JUDGE, where
+#: JUDGE is the file of a module that the driver ships, or ``-`` for the checker's own.
+JUDGE_PARTS: Final = """
+import pathlib, sys
+import msgspec
+from spark_analysis.frames import struct_type
+from spark_analysis.jobs.linearizability import part_verdicts
+from spark_analysis.schemas import OPERATIONS
+from spark_analysis.session import spark_session
+
+path, model, seconds, judge = sys.argv[1:]
+with spark_session() as spark:
+    given = {"time_budget_s": float(seconds)}
+    if judge != "-":
+        spark.sparkContext.addPyFile(judge)
+        given["judge"] = pathlib.Path(judge).stem
+    operations = spark.read.schema(struct_type(OPERATIONS)).parquet(path)
+    rows = part_verdicts(operations, model, **given).toArrow().to_pylist()
+print(msgspec.json.encode(rows).decode())
+"""
+#: Judges the parts of a run folder, as ``splitbrain analyze --parts`` does: FOLDER MODEL.
+JUDGE_RUN: Final = """
+import pathlib, sys
+import msgspec
+from spark_analysis.parts_process import judge_parts
+from spark_analysis.session import spark_session
+
+with spark_session() as spark:
+    answer = judge_parts(spark, pathlib.Path(sys.argv[1]), [sys.argv[2]])
+print(msgspec.json.encode(answer).decode())
+"""
+#: Looks at all runs of a lake: LAKE.
+LOOK_ACROSS: Final = """
+import sys
+import msgspec
+from spark_analysis.across_process import AcrossRequest, look_across
+from spark_analysis.session import spark_session
+
+with spark_session() as spark:
+    across = look_across(spark, AcrossRequest(sys.argv[1], None))
+print(msgspec.json.encode(across).decode())
+"""
+
+
+def told_there(cluster: Cluster, program: str, *arguments: str) -> Any:
+    """What a driver on the cluster prints last."""
+    code, output = cluster.run_driver(["python3", "-c", program, *arguments])
+    assert code == 0, output
+    return msgspec.json.decode(output.splitlines()[-1])
+
+
+def told_here(program: str, *arguments: str) -> Any:
+    """What the same program prints on a local Spark."""
+    environment = {name: value for name, value in os.environ.items() if name != MASTER_VARIABLE}
+    output = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        check=True,
+        timeout=600,
+        env=environment,
+        stdout=subprocess.PIPE,
+    ).stdout
+    return msgspec.json.decode(output.splitlines()[-1])
