@@ -1,12 +1,15 @@
 """What follows a suite's night: its runs into the lake, all runs of it, the gate, and room.
 
-Each step is a command of its own in a child process, so that it can be stopped when its time is up
-and dies alone. Every one may be done twice: an ingest finds nothing new, a gate writes the same
-files, what was pruned is gone. A folder of a valid run is pruned only once the lake has it.
+Each step is a command of its own in a child process, so that it can be stopped when its time is up,
+dies alone, and dies with the night (``owned_step``). Every one may be done twice: an ingest finds
+nothing new, a gate writes the same files, what was pruned is gone. A folder of a valid run is
+pruned only once the lake has it.
 """
 
 import contextlib
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +23,7 @@ from contracts.errors import HarnessError
 from harness.child_environment import child_environment
 from harness.gate.baseline import NONE
 from harness.nightly.definition import LAST, Nightly
-from harness.nightly.record import NightlyRecord, Nights, Step, StepEnded
+from harness.nightly.record import STEPS, NightlyRecord, Nights, Step, StepEnded
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
 from harness.suite.conclusion import prune
 from harness.suite.conductor import TOOL
@@ -29,6 +32,7 @@ from history.run_folder import RunFolder
 from spark_analysis.lake.sources import find_runs
 
 _END_PATIENCE_S: Final = 10.0
+_OWNED: Final = "harness.nightly.owned_step"
 #: Exit codes that are answers; any other is a failure of the harness.
 _ANSWERS: Final = (0, 1, 2)
 
@@ -78,11 +82,12 @@ class Steps:
         Raises:
             HarnessError: the answer's folder cannot be made.
         """
+        self._say(f"Step {STEPS.index(step) + 1} of {len(STEPS)}: {step}")
         used_s = sum(done.took_s for done in record.steps.values())
         began_s = time.monotonic()
         code, sentence = self._doers[step](record, self._file.analysis_s - used_s)
         if sentence is not None:
-            self._console.print(Text(f"{step}: {sentence}"), soft_wrap=True)
+            self._say(f"{step}: {sentence}")
         return StepEnded(code, round(time.monotonic() - began_s, 3), sentence)
 
     def _ingest(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
@@ -149,8 +154,9 @@ class Steps:
         if timeout_s <= 0:
             return EXIT_UNKNOWN, "there was no time left for it: give more as analysis_budget."
         self._console.file.flush()
+        owned = (sys.executable, "-P", "-m", _OWNED, str(os.getpid()))
         with subprocess.Popen(
-            [*self._tool, *words], stdin=subprocess.DEVNULL, env=child_environment()
+            [*owned, *self._tool, *words], stdin=subprocess.DEVNULL, env=child_environment()
         ) as process:
             try:
                 code = process.wait(timeout_s)

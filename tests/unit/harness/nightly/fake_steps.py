@@ -1,9 +1,11 @@
 """Stands in for the commands that follow a suite: notes its words and ends as a file asks.
 
 ``fake_steps.py FOLDER COMMAND ...``: the exit code stands in ``FOLDER/COMMAND.code`` (0 where there
-is none), seconds that it takes in ``FOLDER/COMMAND.takes``.
+is none), seconds that it takes in ``FOLDER/COMMAND.takes``. Its process stands in
+``FOLDER/COMMAND.pid`` before its words are noted.
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,6 +16,7 @@ def number(path: Path) -> float:
 
 
 folder, command = Path(sys.argv[1]), sys.argv[2]
+(folder / f"{command}.pid").write_text(str(os.getpid()))
 with (folder / "steps").open("a") as log:
     log.write(" ".join(sys.argv[2:]) + "\n")
 time.sleep(number(folder / f"{command}.takes"))

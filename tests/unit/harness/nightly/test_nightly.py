@@ -1,22 +1,18 @@
 """Nights from the suite to the gate: the answer, what voids it, and that it survives any death."""
 
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from harness.nightly.command import NightlyOptions, run_nightly
 from harness.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
 from harness.nightly.steps import Steps
 from harness.suite.ledger import RunEnded
 from spark_analysis.lake.store import LocalStore
 from tests.lake_runs import rows_of
-from tests.unit.harness.suite.fake_nights import FAKE_TOOL, Suites, does, matrix
+from tests.unit.harness.nightly.fake_nightly import Nightly
+from tests.unit.harness.suite.fake_nights import does, matrix
 
-FAKE_STEPS = str(Path(__file__).with_name("fake_steps.py"))
 CANARY = matrix("canary", seeds=[1], setting=does("invalid"), expect="invalid")
 
 
@@ -24,56 +20,12 @@ class CrashedError(Exception):
     """The process died here."""
 
 
-class Nightly:
-    """A nightly file over fake runs, and the real commands or fake ones behind it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.suites = Suites(folder)
-        self.suites.write(CANARY, matrix("good", seeds=[2, 3], setting=self.sets("valid")))
-        self.policy = folder / "gate.toml"
-        self.policy.write_text('schema = 1\nrequire = ["violations == 0", "runs_valid >= 2"]\n')
-        self.file = folder / "night.toml"
-        self.write()
-        self.output = ""
-
-    def sets(self, what: str) -> dict[str, str]:
-        return does(what, log=str(self.suites.log))
-
-    def write(self, **fields: Any) -> None:
-        given = {"suite": "suite.toml", "policy": "gate.toml", "time_budget": "10m", **fields}
-        lines = ["schema = 1", *(f"{name} = {value!r}" for name, value in given.items())]
-        self.file.write_text("\n".join(lines) + "\n")
-
-    def run(self, *, fake: bool = True, **changes: Any) -> int:
-        options: dict[str, Any] = {"runs_folder": self.folder, "tool": FAKE_TOOL, "check": False}
-        if fake:
-            options["steps_tool"] = (sys.executable, "-IS", FAKE_STEPS, str(self.folder))
-        text = io.StringIO()
-        try:
-            return run_nightly(
-                self.file,
-                NightlyOptions(**options, **changes),
-                Console(file=text, soft_wrap=True),
-            )
-        finally:
-            self.output = text.getvalue()
-
-    def steps(self) -> list[str]:
-        """Commands that were carried out."""
-        log = self.folder / "steps"
-        return [line.split()[0] for line in log.read_text().splitlines()] if log.exists() else []
-
-    def ends_with(self, command: str, code: int) -> None:
-        (self.folder / f"{command}.code").write_text(str(code))
-
-    def folders(self) -> list[Path]:
-        return sorted((self.folder / "nightly" / "unit").glob("*/"))
-
-
 @pytest.fixture
 def nightly(tmp_path: Path) -> Nightly:
-    return Nightly(tmp_path)
+    made = Nightly(tmp_path)
+    made.suites.write(CANARY, matrix("good", seeds=[2, 3], setting=made.sets("valid")))
+    made.write()
+    return made
 
 
 def test_a_night_runs_ingests_gates_and_makes_room(
@@ -83,6 +35,9 @@ def test_a_night_runs_ingests_gates_and_makes_room(
     monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
     assert nightly.run(fake=False) == 0, nightly.output
     assert "the gate is green" in nightly.output
+    # Steps take minutes: whoever looks on is told which one it is.
+    told = [line for line in nightly.output.splitlines() if line.startswith("Step ")]
+    assert told == [f"Step {n} of 4: {step}" for n, step in enumerate(STEPS, start=1)]
     runs = {run.seed: run for run in nightly.suites.runs()}
     rows = rows_of(LocalStore(nightly.folder / "lake"), "runs")
     assert sorted(row["seed"] for row in rows) == [1, 2, 3]
@@ -151,7 +106,7 @@ def test_a_violation_counts_where_the_gate_did_not_answer(nightly: Nightly) -> N
 
 def test_a_step_ends_when_its_time_is_up(nightly: Nightly) -> None:
     nightly.write(analysis_budget="2s")
-    (nightly.folder / "gate.takes").write_text("60")
+    nightly.takes("gate", 60)
     assert nightly.run() == 2
     assert "gate: it was stopped after" in nightly.output
 
