@@ -22,9 +22,12 @@ def headline(findings: Findings) -> str:
         return (
             f"{told}, and {counted(worse, 'trend change')} for the worse." if worse else f"{told}."
         )
+    # The table below shows those, as new: a canary is one every night.
+    planted = any(one.state == "new" and one.planted for one in findings.failures.rows)
+    none = "No new failure but of planted bugs" if planted else "No new failure"
     if worse:
-        return f"No new failure, and {counted(worse, 'trend change')} for the worse."
-    return "No new failure, and no trend became worse."
+        return f"{none}, and {counted(worse, 'trend change')} for the worse."
+    return f"{none}, and no trend became worse."
 
 
 def moment(at: object) -> str:

@@ -86,7 +86,8 @@ def _judge(
         return
     failure = failures.of_case(run, result)
     assert failure is not None, "every violation of a selection is one of its failures"
-    body = f"{failure.text}\n{body}"
+    known = "" if failure.is_new is None else ", new" if failure.is_new else ", known"
+    body = f"{failure.text}{known}\n{body}"
     if failure.is_spared:
         assert failure.quarantine is not None
         why = f"Quarantined until {failure.quarantine.until}: {failure.quarantine.reason}"

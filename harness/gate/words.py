@@ -88,7 +88,13 @@ def leading_sentence(
     if not valid_runs:
         return f"Of {counted(runs, 'run')} none is valid, so nothing was proven."
     met = sum(one.state == "met" for one in thresholds)
-    return f"All {counted(met, 'threshold')} are met by {counted(runs, 'run')}."
+    told = (
+        f"{counted(met, 'threshold')} {'is' if met == 1 else 'are'} met by {counted(runs, 'run')}"
+    )
+    waived = len(thresholds) - met
+    if waived:
+        return f"{told}, and {waived} {'is' if waived == 1 else 'are'} not compared."
+    return f"{'All ' if met > 1 else ''}{told}."
 
 
 def failure_state(failure: FailureRecord) -> str:

@@ -26,7 +26,11 @@ def test_what_is_new_comes_first_and_is_counted() -> None:
 
 def test_planted_bugs_and_better_trends_are_no_news() -> None:
     planted = failure("new", planted=True)
-    assert headline(findings(planted, step=0.0)) == "No new failure, and no trend became worse."
+    quiet = "no trend became worse."
+    assert headline(findings(step=0.0)) == f"No new failure, and {quiet}"
+    assert (
+        headline(findings(planted, step=0.0)) == f"No new failure but of planted bugs, and {quiet}"
+    )
 
 
 def test_every_trend_has_a_plot_with_its_changes() -> None:

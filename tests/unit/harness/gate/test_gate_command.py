@@ -151,6 +151,16 @@ def test_a_regression_is_red_against_the_json_of_an_earlier_gate(place: Place) -
     assert "name one with --baseline" in text
 
 
+def test_what_was_not_compared_is_not_called_met(place: Place) -> None:
+    place.demand("violations == 0", "runs_valid >= 1", "failures_new == 0")
+    good = place.runs("good")
+    _, text = place.gate(good, "--baseline", "none")
+    assert "2 thresholds are met by 1 run, and 1 is not compared." in text
+    place.demand("violations == 0", "runs_valid >= 1")
+    _, text = place.gate(good)
+    assert "All 2 thresholds are met by 1 run." in text
+
+
 def test_a_baseline_may_stand_in_git(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = place.runs("good")
     out = place.root / "kept"

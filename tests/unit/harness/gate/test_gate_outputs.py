@@ -118,6 +118,20 @@ def test_a_quarantined_violation_and_a_pass_on_retry_are_flaky(held: Held) -> No
     assert suites["kraft/retried"].get("errors") == "0"
 
 
+@pytest.mark.parametrize(
+    ("is_new", "told"), [(True, ", new\n"), (False, ", known\n"), (None, "\n")]
+)
+def test_junit_says_which_failures_are_new(held: Held, is_new: bool | None, told: str) -> None:
+    every = tuple(msgspec.structs.replace(one, is_new=is_new) for one in held.failures.all)
+    failures = msgspec.structs.replace(held.failures, all=every)
+    root = assert_xunit2(to_junit(held.record, held.runs, failures, held.flaky))
+    names = {one.text for one in every}
+    cases = [one for one in root.iter() if one.get("type") in names]
+    assert {one.tag for one in cases} == {"failure", "flakyFailure"}
+    for one in cases:
+        assert f"{one.get('type')}{told}" in (one.text or "")
+
+
 def test_what_proves_nothing_is_an_error_or_a_failure(held: Held) -> None:
     suites = {suite.get("id"): suite for suite in junit(held).iter("testsuite")}
     assert suites["kraft/dead"].get("errors") == "1"
