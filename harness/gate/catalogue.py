@@ -48,7 +48,11 @@ VERDICT_FIGURES: Final = (
     _runs("runs_failed", "runs whose harness failed, or that nobody has judged", bad=True),
     _runs("runs_flaky", "runs that failed, and whose replay did not", bad=True),
     _runs("seeds", "different seeds among the valid runs", bad=False),
-    _runs("canaries_missed", "planted-bug runs of a suite that should fail and did not", bad=True),
+    _runs(
+        "canaries_missed",
+        "planted-bug runs that did not fail, of cells in which too few did",
+        bad=True,
+    ),
     Figure(
         name="valid_share",
         unit="share",

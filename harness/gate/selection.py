@@ -20,7 +20,7 @@ from harness.gate.lake_runs import is_lake, runs_of_lake
 from harness.results import Results, leading_sentence
 from harness.results import read as read_results
 from harness.suite.ledger import Ledger, RunEnded
-from harness.suite.tally import nights_of
+from harness.suite.tally import NightTally, nights_of
 from history.plan import Plan, decode_plan
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
@@ -75,12 +75,14 @@ def _runs_of(word: str) -> Iterator[tuple[str, GatedRun]]:
             f"there are no runs at {word}",
             "Name a run folder, a folder of them such as runs/, a ledger.jsonl, or a lake",
         )
-    for line in _lines_of(*ledger):
-        folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
-        if folder is not None and folder.results.is_file():
-            yield str(folder.root), _as_told(_from_folder(folder), line)
-        else:
-            yield f"{line.suite}/{line.night}/{line.number}", _from_ledger(line)
+    for night in _nights_of(*ledger):
+        for line in night.runs:
+            folder = RunFolder(Path(line.run_folder).resolve()) if line.run_folder else None
+            if folder is not None and folder.results.is_file():
+                yield str(folder.root), _as_told(_from_folder(folder), line, night)
+            else:
+                name = f"{line.suite}/{line.night}/{line.number}"
+                yield name, _as_told(_from_ledger(line), line, night)
 
 
 # --- folders --------------------------------------------------------------------------------
@@ -180,8 +182,8 @@ def _ledger_of(word: str) -> tuple[Path, str | None] | None:
     return None
 
 
-def _lines_of(path: Path, wanted: str | None) -> Iterator[RunEnded]:
-    """The runs of one night, or of the last night of each suite."""
+def _nights_of(path: Path, wanted: str | None) -> Iterable[NightTally]:
+    """One night, or the last night of each suite."""
     nights = nights_of(Ledger(path).lines())
     if wanted is not None:
         names = [night.began.night for night in nights]
@@ -190,9 +192,7 @@ def _lines_of(path: Path, wanted: str | None) -> Iterator[RunEnded]:
                 f"the ledger {path} has no night {wanted!r}", or_nearest(wanted, names, "nights")
             )
         nights = [night for night in nights if night.began.night == wanted]
-    last = {night.began.suite: night for night in nights}
-    for night in last.values():
-        yield from night.runs
+    return {night.began.suite: night for night in nights}.values()
 
 
 def _from_ledger(line: RunEnded) -> GatedRun:
@@ -203,7 +203,7 @@ def _from_ledger(line: RunEnded) -> GatedRun:
 
     system = option("system")
     sentence = line.sentence or f"It is {line.verdict}."
-    run = GatedRun(
+    return GatedRun(
         name=f"{line.suite}/{line.night}/{line.number}",
         folder=None,
         system=system,
@@ -219,15 +219,17 @@ def _from_ledger(line: RunEnded) -> GatedRun:
         ),
         problems=line.vacuous,
     )
-    return _as_told(run, line)
 
 
-def _as_told(run: GatedRun, line: RunEnded) -> GatedRun:
+def _as_told(run: GatedRun, line: RunEnded, night: NightTally) -> GatedRun:
     """The run with what only the suite knows of it."""
+    is_canary = line.expect == "invalid"
+    # Of the others in its cell as many may have found the bug as the suite asks for.
+    has_teeth = any(cell.planned.cell == line.cell and not cell.lacks_teeth for cell in night.cells)
     return msgspec.structs.replace(
         run,
-        is_canary=line.expect == "invalid",
-        canary_missed=line.expect == "invalid" and not line.as_expected,
+        is_canary=is_canary,
+        canary_missed=is_canary and not line.as_expected and not has_teeth,
         died_before=line.attempt - 1,
         took_s=line.took_s,
     )

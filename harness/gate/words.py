@@ -5,6 +5,8 @@ from harness.gate.catalogue import FIGURES
 from harness.gate.record import FailureRecord, GateRecord, JudgedThreshold
 from harness.results import counted
 
+#: Violated thresholds that are told before all others: what was seen, then what could not be.
+_TOLD_FIRST = ("violations", "canaries_missed")
 _HEADLINES = {"green": "GREEN", "red": "RED", "unknown": "UNKNOWN", "failed": "HARNESS FAILED"}
 
 
@@ -74,7 +76,7 @@ def leading_sentence(
     violated = [one for one in thresholds if one.state == "violated"]
     unknown = [one for one in thresholds if one.state == "unknown"]
     if violated:
-        first = violated[0]
+        first = min(violated, key=_place)
         more = f"; {counted(len(violated) - 1, 'threshold')} more" if len(violated) > 1 else ""
         return f"{first.threshold} is violated: {measured_text(first)}{more}."
     if problems:
@@ -95,6 +97,12 @@ def leading_sentence(
     if waived:
         return f"{told}, and {waived} {'is' if waived == 1 else 'are'} not compared."
     return f"{'All ' if met > 1 else ''}{told}."
+
+
+def _place(violated: JudgedThreshold) -> int:
+    """How soon it is told; thresholds of one place keep the policy's order."""
+    told = (*_TOLD_FIRST, violated.subject)
+    return told.index(violated.subject)
 
 
 def failure_state(failure: FailureRecord) -> str:

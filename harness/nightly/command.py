@@ -26,6 +26,7 @@ from harness.suite.tally import NightTally, nights_of
 #: Below the folder of runs.
 NIGHTS: Final = "nightly"
 LAKE: Final = "lake"
+_VOID: Final = "VOID: a canary went unseen, so its valid runs prove nothing."
 
 
 class NightlyOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,12 +170,14 @@ def answer(record: NightlyRecord) -> tuple[int, str]:
     """Exit code and sentence of a night all of whose steps are done."""
     gate = record.steps["gate"]
     judged = gate.sentence is None
-    if gate.exit_code == EXIT_INVALID:
-        return EXIT_INVALID, "the gate is red."
-    if not judged and record.suite_code == EXIT_INVALID:
+    violated = record.suite_code == EXIT_INVALID
+    # Every policy demands the canaries: the gate of a void night is red without a violation too.
+    if gate.exit_code == EXIT_INVALID and (violated or not record.is_void):
+        return EXIT_INVALID, f"the gate is red.{f' {_VOID}' if record.is_void else ''}"
+    if not judged and violated:
         return EXIT_INVALID, "there is a violation, and the gate did not answer."
     if record.is_void:
-        return EXIT_HARNESS_FAILED, ("VOID: a canary went unseen, so its valid runs prove nothing.")
+        return EXIT_HARNESS_FAILED, _VOID
     failed = [step for step, done in record.steps.items() if done.exit_code == EXIT_HARNESS_FAILED]
     if failed:
         return EXIT_HARNESS_FAILED, f"{failed[0]} failed."

@@ -142,7 +142,8 @@ class Steps:
         valid = [
             RunFolder(Path(run.run_folder))
             for run in self._tally.runs
-            if run.verdict == "valid" and run.run_folder is not None and not run.is_program
+            if run.verdict == "valid" and run.as_expected
+            if run.run_folder is not None and not run.is_program
         ]
         there = [folder for folder in valid if folder.history.exists()]
         for folder in there:

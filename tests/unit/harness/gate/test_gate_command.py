@@ -11,7 +11,7 @@ import pytest
 from checker.fingerprints import fingerprint_of
 from harness.cli import run as splitbrain
 from harness.gate import gating, spark_figures
-from harness.suite.ledger import Ledger, NightBegan, NightEnded, RunEnded
+from harness.suite.ledger import Ledger, NightBegan, NightEnded, PlannedCell, RunEnded
 from tests.unit.harness.gate.gate_runs import VALID, stale_read, write_run
 
 _FOUND = fingerprint_of(stale_read())
@@ -271,6 +271,40 @@ def test_a_ledger_stands_for_its_last_night_and_canaries_count_apart(place: Plac
     code, text = place.gate(str(ledger.path))
     assert code == 1, "a night that misses a planted bug is void whatever the policy says"
     assert "(implied)" in text
+
+
+def test_a_canary_is_missed_only_where_too_few_of_its_cell_were_found(place: Place) -> None:
+    ledger = Ledger(place.root / "ledger.jsonl")
+    place.demand("violations == 0")
+    for night, at_least, expected in (("n1", 1, 0), ("n2", 2, 1)):
+        cell = PlannedCell("m", "c", 2, "invalid", at_least)
+        ledger.append(
+            NightBegan(suite="s", night=night, night_seed=1, digest="d", at="now", cells=(cell,))
+        )
+        ledger.append(ended(1, night=night, cell="correct"))
+        told = {"night": night, "matrix": "m", "cell": "c", "expect": "invalid"}
+        ledger.append(ended(2, **told, verdict="invalid", violated=("set-full",)))
+        ledger.append(ended(3, **told, as_expected=False))
+        out = place.root / night
+        code, text = place.gate(str(ledger.path), "--output", str(out))
+        assert code == expected, text
+        said = (out / "gate.md").read_text()
+        assert ("planted bug missed" in said) == bool(expected)
+        assert ("planted bug not shown" in said) == (not expected)
+        assert "planted bug found" in said
+    assert "RED  canaries_missed == 0 is violated" in text
+
+
+def test_what_a_void_night_lacks_is_told_before_other_thresholds(place: Place) -> None:
+    ledger = Ledger(place.root / "ledger.jsonl")
+    ledger.append(NightBegan(suite="s", night="n2", night_seed=1, digest="d", at="now", cells=()))
+    ledger.append(ended(1))
+    ledger.append(ended(2, expect="invalid", as_expected=False))
+    place.demand("runs_valid >= 2")
+    assert (
+        "RED  canaries_missed == 0 is violated: 1 (runs: 1); 1 threshold more."
+        in place.gate(str(ledger.path))[1]
+    )
 
 
 def test_a_ledger_run_whose_folder_is_there_is_read_from_it_and_counts_once(place: Place) -> None:

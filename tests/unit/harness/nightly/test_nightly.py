@@ -69,11 +69,30 @@ def test_the_last_night_is_the_baseline_of_the_next(nightly: Nightly) -> None:
     assert baselines == ["none", str(first / "gate.json")]
 
 
+def test_a_void_night_is_void_with_the_real_gate_too(
+    nightly: Nightly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every gate is red where a canary was missed; that is no violation."""
+    monkeypatch.setattr(Steps, "_analyze", lambda *_: (0, None))
+    missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
+    good = matrix("good", seeds=[2, 3], setting=nightly.sets("valid"))
+    nightly.suites.write(missed, good)
+    assert nightly.run(fake=False) == 3, nightly.output
+    (folder,) = nightly.folders()
+    assert "canaries\\_missed == 0 is violated" in (folder / "gate.md").read_text()
+    assert "VOID: a canary went unseen" in nightly.output.splitlines()[-1]
+    # What has to be looked into is there.
+    runs = {run.seed: Path(str(run.run_folder)) for run in nightly.suites.runs()}
+    assert (runs[1] / "history.jsonl").exists()
+    assert not (runs[2] / "history.jsonl").exists()
+
+
 def test_a_violation_that_the_gate_saw_wins_over_a_void_night(nightly: Nightly) -> None:
     missed = matrix("canary", seeds=[1], setting=does("valid"), expect="invalid")
     nightly.suites.write(missed, matrix("bad", seeds=[2], setting=does("invalid")))
     nightly.ends_with("gate", 1)
     assert nightly.run() == 1
+    assert "the gate is red. VOID: a canary went unseen" in nightly.output
 
 
 def test_what_the_policy_spares_is_spared(nightly: Nightly) -> None:
