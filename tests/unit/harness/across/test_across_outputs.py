@@ -55,6 +55,11 @@ def test_the_live_charts_have_the_same_data() -> None:
     assert first["low"] < min(first["values"]) < max(first["values"]) < first["high"]
 
 
+def test_a_lake_of_planted_bugs_alone_says_why_it_has_no_trend() -> None:
+    none = msgspec.structs.replace(findings(step=0.0), points=Points([], 0, 0))
+    assert "those with a planted bug are left out" in across_page(none)
+
+
 def test_no_share_has_an_axis_above_one() -> None:
     points, _ = trend("register", 0.0, measure="availability")
     full = [msgspec.structs.replace(point, value=1.0) for point in points]
