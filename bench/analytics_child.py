@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.analytics_engines.jobs import Engine
+from bench.analytics_engines.jobs import SPARK_ONLY, Engine
 
 
 def main() -> None:
@@ -32,7 +32,8 @@ def main() -> None:
     started = time.perf_counter()
     engine = _engine(arguments)
     _say({"start_s": round(time.perf_counter() - started, 3)})
-    for job in arguments.jobs.split(","):
+    jobs = arguments.jobs.split(",")
+    for job in jobs if arguments.engine == "spark" else (j for j in jobs if j not in SPARK_ONLY):
         _say({"job": job, **_timed(engine, job, arguments)})
     _say({"peak_mib": _peak_mib()})
     engine.close()

@@ -32,6 +32,8 @@ COLUMNS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "lost": (("run_id", "index"), ("position_epoch", "position_offset", "holders")),
     "phantom": (("run_id", "offset"), ("epoch", "reason")),
 }
+#: Jobs that no other engine was given: they are run to see that they finish.
+SPARK_ONLY: Final = ("unavailability", "divergences", "duplicates", "stale_reads", "client_errors")
 
 
 class Engine(Protocol):

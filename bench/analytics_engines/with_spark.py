@@ -10,9 +10,13 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.jobs.availability import fault_windows
+from spark_analysis.jobs.availability import fault_windows, longest_unavailability
+from spark_analysis.jobs.client_errors import client_errors
 from spark_analysis.jobs.commits import lost_commits, phantom_commits
+from spark_analysis.jobs.divergence import first_divergences
+from spark_analysis.jobs.duplicates import duplicates
 from spark_analysis.jobs.latency import latency_quantiles, throughput
+from spark_analysis.jobs.stale_reads import stale_reads
 from spark_analysis.session import spark_session
 
 
@@ -52,9 +56,24 @@ class Spark:
             return throughput(operations)
         if job == "windows":
             return fault_windows(operations, self._table("faults"))
+        if job == "unavailability":
+            return longest_unavailability(operations)
+        if job == "stale_reads":
+            return stale_reads(operations)
+        if job == "client_errors":
+            return client_errors(operations)
+        return self._over_logs(job, operations, self._table("committed"), self._table("logs"))
+
+    def _over_logs(
+        self, job: str, operations: DataFrame, committed: DataFrame, logs: DataFrame
+    ) -> DataFrame:
         if job == "lost":
-            return lost_commits(operations, self._table("committed"), self._table("logs"))
-        return phantom_commits(operations, self._table("committed"))
+            return lost_commits(operations, committed, logs)
+        if job == "divergences":
+            return first_divergences(committed, logs)
+        if job == "duplicates":
+            return duplicates(operations, committed)
+        return phantom_commits(operations, committed)
 
     def _pair(self, output: Path) -> DataFrame:
         """Not the product's: that pairs once per run at ingest, so that no job has to shuffle."""
