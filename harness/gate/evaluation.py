@@ -27,7 +27,7 @@ Verdict = Literal["green", "red", "unknown", "failed"]
 
 Figures = Mapping[Subject, Measured]
 
-_WAIVED: Final = "there is no baseline, as you said"
+_WAIVED: Final = "there is no baseline"
 
 
 class Judged(msgspec.Struct, frozen=True):
