@@ -17,7 +17,7 @@ from tidy.tree import Finding
 
 #: Modules in which a simulated world lives, by their path.
 _SIMULATED = re.compile(
-    r"nodes/(quorum|registers|storage|wire)/\w+\.py"
+    r"nodes/(metadata|quorum|registers|storage|wire)/\w+\.py"
     r"|nodes/server/(applier|assembling|client_service|disk|formatting|incarnation|node|proposals"
     r"|quorum_settings|reads|surroundings)\.py"
     r"|nodes/transport/(back_off|client_protocol|kafka_codec)\.py"

@@ -120,23 +120,34 @@ class _Text:
 
 
 class ArrayOf:
-    """A compact array of one kind; null is read as empty where it is allowed."""
+    """A compact array of one kind.
 
-    def __init__(self, item: Kind, *, nullable: bool = False) -> None:
+    Null, where it is allowed, is read as empty, or as None if the difference means something.
+    """
+
+    def __init__(self, item: Kind, *, nullable: bool = False, keeps_null: bool = False) -> None:
         self._item = item
         self._nullable = nullable
+        self._keeps_null = keeps_null
 
-    def write(self, value: Sequence[Any], version: int, parts: list[bytes]) -> None:
+    def write(self, value: Sequence[Any] | None, version: int, parts: list[bytes]) -> None:
         """Append the encoded array."""
+        if value is None:
+            if not self._nullable:
+                raise ValueError("null where the array has none")
+            parts.append(b"\0")
+            return
         parts.append(encode_unsigned(len(value) + 1))
         for item in value:
             self._item.write(item, version, parts)
 
-    def read(self, buffer: bytes, position: int, version: int) -> tuple[list[Any], int]:
+    def read(self, buffer: bytes, position: int, version: int) -> tuple[list[Any] | None, int]:
         """The items, and the position after the array; raises WireError."""
         size, position = decode_unsigned(buffer, position)
-        if size == 0 and not self._nullable:
-            raise WireError(f"null array before byte {position}")
+        if size == 0:
+            if not self._nullable:
+                raise WireError(f"null array before byte {position}")
+            return (None if self._keeps_null else []), position
         # Every item takes a byte at least.
         if size - 1 > len(buffer) - position:
             raise WireError(f"an array of {size - 1} items at byte {position} runs past the end")
@@ -296,8 +307,10 @@ INT16: Final[Kind] = _Packed("h")
 UINT16: Final[Kind] = _Packed("H")
 INT32: Final[Kind] = _Packed("i")
 INT64: Final[Kind] = _Packed("q")
+FLOAT64: Final[Kind] = _Packed("d")
 BOOLEAN: Final[Kind] = _Packed("?")
 UUID: Final[Kind] = _Uuid()
 STRING: Final[Kind] = _Text(nullable=False)
 NULLABLE_STRING: Final[Kind] = _Text(nullable=True)
+BYTES: Final[Kind] = _Blob(nullable=False)
 NULLABLE_BYTES: Final[Kind] = _Blob(nullable=True)
