@@ -21,3 +21,7 @@ class UnknownRecordError(RecordError):
         self.api_key = api_key
         self.version = version
         super().__init__(problem)
+
+
+class ContradictionError(MetadataError):
+    """A record that cannot follow what the log said before."""
