@@ -1,0 +1,68 @@
+"""An image as records: what a snapshot holds, in the order that a real controller's loader takes.
+
+The metadata version first, since it says how to read what follows; then what others refer to before
+those that do. Equal images give equal records in equal order, whatever way they came about.
+
+Source: KIP-630; the order in which a real controller writes its own image.
+"""
+
+from collections.abc import Iterator
+
+from nodes.metadata.image import METADATA_VERSION, MetadataImage, QuotaKey
+from nodes.metadata.partitions import partition_record
+from nodes.metadata.records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    ProducerIdsRecord,
+    TopicRecord,
+)
+
+_NOBODY = -1
+
+
+def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
+    """Records that tell the whole image, one after the other."""
+    for name, level in sorted(image.features.items(), key=lambda item: _feature_order(item[0])):
+        yield FeatureLevelRecord(name, level)
+    for _, broker in sorted(image.brokers.items()):
+        yield broker
+    for _, controller in sorted(image.controllers.items()):
+        yield controller
+    for name, topic_id in sorted(image.topics.ids_by_name.items()):
+        yield TopicRecord(name, topic_id)
+        for number, state in enumerate(image.topics.by_id[topic_id].partitions):
+            yield partition_record(topic_id, number, state)
+    for (resource_type, resource), values in sorted(image.configs.items(), key=_key):
+        for name, value in sorted(values.items()):
+            yield ConfigRecord(resource_type, resource, name, value)
+    yield from _rest(image)
+
+
+def _rest(image: MetadataImage) -> Iterator[MetadataRecord]:
+    for _, quota in sorted(image.quotas.items(), key=lambda item: _quota_order(item[0])):
+        yield quota
+    if image.next_producer_id is not None:
+        yield ProducerIdsRecord(broker_id=_NOBODY, next_producer_id=image.next_producer_id)
+    for _, acl in sorted(image.acls.items()):
+        yield acl
+    for _, password in sorted(image.scram.items()):
+        yield password
+    for _, token in sorted(image.delegation_tokens.items()):
+        yield token
+
+
+def _feature_order(name: str) -> tuple[bool, str]:
+    return name != METADATA_VERSION, name
+
+
+def _key(item: tuple[tuple[int, str], object]) -> tuple[int, str]:
+    return item[0]
+
+
+def _quota_order(key: QuotaKey) -> tuple[list[tuple[str, bool, str]], str]:
+    entity, name = key
+    parts = [
+        (part.entity_type, part.entity_name is not None, part.entity_name or "") for part in entity
+    ]
+    return parts, name

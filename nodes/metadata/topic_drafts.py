@@ -1,0 +1,174 @@
+"""Topics that are being changed: only those that a record names are opened, the rest is shared."""
+
+from nodes.metadata.drafts import Draft
+from nodes.metadata.errors import ContradictionError
+from nodes.metadata.image import TopicImage, TopicsImage
+from nodes.metadata.partitions import (
+    PartitionState,
+    Sharing,
+    changed_partition,
+    new_partition,
+    without_eligible_leaders,
+)
+from nodes.metadata.records import PartitionChangeRecord, PartitionRecord, TopicRecord
+
+
+class _OpenTopic:
+    """A topic whose partitions change."""
+
+    def __init__(self, topic: TopicImage) -> None:
+        self.base = topic
+        self.partitions = list(topic.partitions)
+        #: Partitions that came before the ones below them.
+        self.early: dict[int, PartitionState] = {}
+
+    def get(self, partition_id: int) -> PartitionState | None:
+        if 0 <= partition_id < len(self.partitions):
+            return self.partitions[partition_id]
+        return self.early.get(partition_id)
+
+    def set(self, partition_id: int, state: PartitionState) -> None:
+        count = len(self.partitions)
+        if partition_id == count and not self.early:
+            self.partitions.append(state)
+        elif 0 <= partition_id < count:
+            self.partitions[partition_id] = state
+        else:
+            self.early[partition_id] = state
+
+    def close(self) -> TopicImage:
+        for partition_id, state in sorted(self.early.items()):
+            if partition_id != len(self.partitions):
+                raise ContradictionError(
+                    f"topic {self.base.name} has a partition {partition_id} and none "
+                    f"{len(self.partitions)}"
+                )
+            self.partitions.append(state)
+        return TopicImage(self.base.name, self.base.topic_id, tuple(self.partitions))
+
+
+class TopicsDraft:
+    """All topics of the next image."""
+
+    def __init__(self, base: TopicsImage) -> None:
+        self._base = base
+        self._topics: Draft[str, TopicImage] = Draft(base.by_id)
+        self._ids: Draft[str, str] = Draft(base.ids_by_name)
+        self._open: dict[str, _OpenTopic] = {}
+        self._sharing = Sharing()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Ids of topics that came, went or changed; complete once ``result`` was asked for."""
+        return self._topics.changed
+
+    def add(self, record: TopicRecord) -> None:
+        """A topic, without partitions yet.
+
+        Raises:
+            ContradictionError: its name or its id is taken.
+        """
+        known = self._ids.get(record.name)
+        if known is not None or self._topics.get(record.topic_id) is not None:
+            raise ContradictionError(
+                f"topic {record.name} with id {record.topic_id} is there already, or another with "
+                f"its {'name' if known else 'id'} is"
+            )
+        topic = TopicImage(record.name, record.topic_id, ())
+        self._topics.set(record.topic_id, topic)
+        self._ids.set(record.name, record.topic_id)
+        self._open[record.topic_id] = _OpenTopic(topic)
+
+    def remove(self, topic_id: str) -> TopicImage:
+        """The topic goes; it is returned as it was before this delta.
+
+        Raises:
+            ContradictionError: there is none with this id.
+        """
+        topic = self._topics.remove(topic_id)
+        if topic is None:
+            raise ContradictionError(f"topic {topic_id} cannot be removed: it is not there")
+        self._ids.remove(topic.name)
+        self._open.pop(topic_id, None)
+        return topic
+
+    def put(self, record: PartitionRecord) -> None:
+        """A partition, whole.
+
+        Raises:
+            ContradictionError: there is no such topic, or the partition makes no sense.
+        """
+        topic = self._opened(record.topic_id, record.partition_id)
+        if record.partition_id < 0:
+            raise ContradictionError(
+                f"topic {topic.base.name} has no partition {record.partition_id}"
+            )
+        topic.set(record.partition_id, new_partition(record, self._sharing))
+
+    def change(self, record: PartitionChangeRecord) -> None:
+        """A change of a partition.
+
+        Raises:
+            ContradictionError: there is no such partition, or the change makes no sense.
+        """
+        topic = self._opened(record.topic_id, record.partition_id)
+        before = topic.get(record.partition_id)
+        if before is None:
+            raise ContradictionError(
+                f"partition {record.partition_id} of topic {topic.base.name} cannot change: it is "
+                "not there"
+            )
+        topic.set(record.partition_id, changed_partition(before, record, self._sharing))
+
+    def clear_eligible_leaders(self, name: str) -> None:
+        """Partitions of the topic (of all topics, if the name is empty) forget their ELR.
+
+        Raises:
+            ContradictionError: there is no such topic.
+        """
+        if name:
+            topic_id = self._ids.get(name)
+            if topic_id is None:
+                raise ContradictionError(f"topic {name} cannot forget its ELR: it is not there")
+            topic_ids = [topic_id]
+        else:
+            topic_ids = list(self._topics.result())
+        for topic_id in topic_ids:
+            self._clear(topic_id)
+
+    def result(self) -> TopicsImage:
+        """Topics of the next image: the same object if nothing changed.
+
+        Raises:
+            ContradictionError: a topic lacks a partition below another.
+        """
+        for topic_id, topic in self._open.items():
+            self._topics.set(topic_id, topic.close())
+        self._open = {}
+        if not self._topics.changed:
+            return self._base
+        return TopicsImage(self._topics.result(), self._ids.result())
+
+    def _clear(self, topic_id: str) -> None:
+        known = self._topics.get(topic_id)
+        opened = self._open.get(topic_id)
+        if opened is None and known is not None:
+            if all(without_eligible_leaders(each) is each for each in known.partitions):
+                return
+            opened = self._opened(topic_id, 0)
+        if opened is not None:
+            opened.partitions = [without_eligible_leaders(each) for each in opened.partitions]
+            opened.early = {
+                number: without_eligible_leaders(each) for number, each in opened.early.items()
+            }
+
+    def _opened(self, topic_id: str, partition_id: int) -> _OpenTopic:
+        opened = self._open.get(topic_id)
+        if opened is None:
+            topic = self._topics.get(topic_id)
+            if topic is None:
+                raise ContradictionError(
+                    f"partition {partition_id} is of topic {topic_id}, which is not there"
+                )
+            opened = self._open[topic_id] = _OpenTopic(topic)
+        return opened
