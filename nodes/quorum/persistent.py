@@ -44,3 +44,12 @@ class LogShape(msgspec.Struct, frozen=True):
     end_offset: Offset
     #: Ascending in both fields; the log is empty where there are none.
     epochs: tuple[EpochStart, ...]
+
+
+class SnapshotId(msgspec.Struct, frozen=True, order=True):
+    """Names a snapshot by what of the log it stands for."""
+
+    #: One past the last record in it.
+    end_offset: Offset
+    #: Epoch of that record.
+    epoch: Epoch

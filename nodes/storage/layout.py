@@ -8,6 +8,7 @@
         leader-epoch-checkpoint          first offset of each epoch (Kafka's)
         quorum-state                     epoch, leader, vote (Kafka's)
         durable-length                   how much of the log was flushed (ours)
+        <offset>-<epoch>.checkpoint      snapshots (Kafka's); see ``snapshots``
 
 No index files are written: Kafka builds its own when it opens the folder, and this node keeps a
 sparse index in memory.
