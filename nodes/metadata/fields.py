@@ -7,7 +7,6 @@ tuples and structures become structs, so that a record read is immutable and can
 Source: Kafka's protocol guide, "Protocol Primitive Types"; KIP-482 for tagged fields.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import msgspec
@@ -41,22 +40,9 @@ class Place(NamedTuple):
     since: int = 0
 
 
-class TupleOf:
+def tuple_of(item: Kind, *, nullable: bool = False) -> Kind:
     """An array as a tuple; None where null is allowed."""
-
-    def __init__(self, item: Kind, *, nullable: bool = False) -> None:
-        self._array = ArrayOf(item, nullable=nullable, keeps_null=nullable)
-
-    def write(self, value: Sequence[Any] | None, version: int, parts: list[bytes]) -> None:
-        """Append the encoded array."""
-        self._array.write(value, version, parts)
-
-    def read(
-        self, buffer: bytes, position: int, version: int
-    ) -> tuple[tuple[Any, ...] | None, int]:
-        """The items, and the position after the array; raises WireError."""
-        items, position = self._array.read(buffer, position, version)
-        return None if items is None else tuple(items), position
+    return ArrayOf(item, nullable=nullable, frozen=True)
 
 
 class StructAs:
@@ -120,9 +106,9 @@ def _places(struct: type[msgspec.Struct]) -> dict[str, Place]:
     return places
 
 
-NULLABLE_INT32S: Final[Kind] = TupleOf(INT32, nullable=True)
-UUIDS: Final[Kind] = TupleOf(UUID)
-NULLABLE_UUIDS: Final[Kind] = TupleOf(UUID, nullable=True)
+NULLABLE_INT32S: Final[Kind] = tuple_of(INT32, nullable=True)
+UUIDS: Final[Kind] = tuple_of(UUID)
+NULLABLE_UUIDS: Final[Kind] = tuple_of(UUID, nullable=True)
 
 Boolean = Annotated[bool, Place(BOOLEAN)]
 Int8 = Annotated[int, Place(INT8)]
@@ -136,5 +122,5 @@ Text = Annotated[str, Place(STRING)]
 NullableText = Annotated[str | None, Place(NULLABLE_STRING)]
 #: 32 lower-case hex digits.
 Uuid = Annotated[str, Place(UUID)]
-Int32s = Annotated[tuple[int, ...], Place(TupleOf(INT32))]
-Texts = Annotated[tuple[str, ...], Place(TupleOf(STRING))]
+Int32s = Annotated[tuple[int, ...], Place(tuple_of(INT32))]
+Texts = Annotated[tuple[str, ...], Place(tuple_of(STRING))]

@@ -46,22 +46,27 @@ class PartitionState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sharing:
-    """Makes equal tuples one object: most partitions of a cluster hold the same few of them."""
+    """Makes equal values one object: the partitions of a cluster hold the same few of them."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
 
+    def number(self, number: int) -> int:
+        """The first number that was equal to this one."""
+        return self._known.setdefault(number, number)
+
     def numbers(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
         """The first tuple that was equal to this one."""
-        return self._known.setdefault(numbers, numbers)
+        return self._known.get(numbers) or self._shared(numbers)
 
     def directories(self, directories: tuple[str, ...]) -> tuple[str, ...]:
-        """As ``numbers``; the ids in it are shared too."""
-        known = self._known.get(directories)
-        if known is None:
-            known = tuple([self._known.setdefault(each, each) for each in directories])
-            self._known[known] = known
-        return known
+        """As ``numbers``."""
+        return self._known.get(directories) or self._shared(directories)
+
+    def _shared(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        shared = tuple([self._known.setdefault(value, value) for value in values])
+        self._known[shared] = shared
+        return shared
 
 
 def new_partition(record: PartitionRecord, sharing: Sharing) -> PartitionState:
@@ -76,10 +81,10 @@ def new_partition(record: PartitionRecord, sharing: Sharing) -> PartitionState:
         isr=sharing.numbers(record.isr),
         removing_replicas=sharing.numbers(record.removing_replicas),
         adding_replicas=sharing.numbers(record.adding_replicas),
-        leader=record.leader,
+        leader=sharing.number(record.leader),
         leader_recovery_state=_recovery(record, record.leader_recovery_state),
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
+        leader_epoch=sharing.number(record.leader_epoch),
+        partition_epoch=sharing.number(record.partition_epoch),
         elr=sharing.numbers(record.eligible_leader_replicas or ()),
         last_known_elr=sharing.numbers(record.last_known_elr or ()),
     )

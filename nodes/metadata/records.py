@@ -28,9 +28,9 @@ from nodes.metadata.fields import (
     StructAs,
     Text,
     Texts,
-    TupleOf,
     UInt16,
     Uuid,
+    tuple_of,
 )
 from nodes.wire.codec import BOOLEAN, INT8, INT32, NULLABLE_STRING
 
@@ -70,9 +70,9 @@ class QuotaEntity(msgspec.Struct, frozen=True, gc=False):
     entity_name: NullableText
 
 
-_Endpoints = Annotated[tuple[Endpoint, ...], Place(TupleOf(StructAs(Endpoint)))]
-_Features = Annotated[tuple[SupportedFeature, ...], Place(TupleOf(StructAs(SupportedFeature)))]
-_QuotaEntities = Annotated[tuple[QuotaEntity, ...], Place(TupleOf(StructAs(QuotaEntity)))]
+_Endpoints = Annotated[tuple[Endpoint, ...], Place(tuple_of(StructAs(Endpoint)))]
+_Features = Annotated[tuple[SupportedFeature, ...], Place(tuple_of(StructAs(SupportedFeature)))]
+_QuotaEntities = Annotated[tuple[QuotaEntity, ...], Place(tuple_of(StructAs(QuotaEntity)))]
 
 
 class RegisterBrokerRecord(MetadataRecord, frozen=True, kw_only=True, gc=False):

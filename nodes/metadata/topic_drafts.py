@@ -14,37 +14,47 @@ from nodes.metadata.records import PartitionChangeRecord, PartitionRecord, Topic
 
 
 class _OpenTopic:
-    """A topic whose partitions change."""
+    """A topic whose partitions change; what does not change is not touched before the end."""
 
     def __init__(self, topic: TopicImage) -> None:
         self.base = topic
-        self.partitions = list(topic.partitions)
-        #: Partitions that came before the ones below them.
-        self.early: dict[int, PartitionState] = {}
+        self._changed: dict[int, PartitionState] = {}
 
     def get(self, partition_id: int) -> PartitionState | None:
-        if 0 <= partition_id < len(self.partitions):
-            return self.partitions[partition_id]
-        return self.early.get(partition_id)
+        changed = self._changed.get(partition_id)
+        if changed is None and 0 <= partition_id < len(self.base.partitions):
+            return self.base.partitions[partition_id]
+        return changed
 
     def set(self, partition_id: int, state: PartitionState) -> None:
-        count = len(self.partitions)
-        if partition_id == count and not self.early:
-            self.partitions.append(state)
-        elif 0 <= partition_id < count:
-            self.partitions[partition_id] = state
-        else:
-            self.early[partition_id] = state
+        self._changed[partition_id] = state
+
+    def clear_eligible_leaders(self) -> None:
+        for partition_id in {**dict.fromkeys(range(len(self.base.partitions))), **self._changed}:
+            before = self.get(partition_id)
+            if before is not None and (after := without_eligible_leaders(before)) is not before:
+                self.set(partition_id, after)
 
     def close(self) -> TopicImage:
-        for partition_id, state in sorted(self.early.items()):
-            if partition_id != len(self.partitions):
+        if not self._changed:
+            return self.base
+        partitions = list(self.base.partitions)
+        # New ones may have come in any order.
+        for partition_id, state in sorted(self._changed.items(), key=_partition_id):
+            if partition_id < len(partitions):
+                partitions[partition_id] = state
+            elif partition_id == len(partitions):
+                partitions.append(state)
+            else:
                 raise ContradictionError(
                     f"topic {self.base.name} has a partition {partition_id} and none "
-                    f"{len(self.partitions)}"
+                    f"{len(partitions)}"
                 )
-            self.partitions.append(state)
-        return TopicImage(self.base.name, self.base.topic_id, tuple(self.partitions))
+        return TopicImage(self.base.name, self.base.topic_id, tuple(partitions))
+
+
+def _partition_id(changed: tuple[int, PartitionState]) -> int:
+    return changed[0]
 
 
 class TopicsDraft:
@@ -134,7 +144,7 @@ class TopicsDraft:
         else:
             topic_ids = list(self._topics.result())
         for topic_id in topic_ids:
-            self._clear(topic_id)
+            self._opened(topic_id, 0).clear_eligible_leaders()
 
     def result(self) -> TopicsImage:
         """Topics of the next image: the same object if nothing changed.
@@ -142,25 +152,14 @@ class TopicsDraft:
         Raises:
             ContradictionError: a topic lacks a partition below another.
         """
-        for topic_id, topic in self._open.items():
-            self._topics.set(topic_id, topic.close())
+        for topic_id, opened in self._open.items():
+            closed = opened.close()
+            if closed is not opened.base:
+                self._topics.set(topic_id, closed)
         self._open = {}
         if not self._topics.changed:
             return self._base
         return TopicsImage(self._topics.result(), self._ids.result())
-
-    def _clear(self, topic_id: str) -> None:
-        known = self._topics.get(topic_id)
-        opened = self._open.get(topic_id)
-        if opened is None and known is not None:
-            if all(without_eligible_leaders(each) is each for each in known.partitions):
-                return
-            opened = self._opened(topic_id, 0)
-        if opened is not None:
-            opened.partitions = [without_eligible_leaders(each) for each in opened.partitions]
-            opened.early = {
-                number: without_eligible_leaders(each) for number, each in opened.early.items()
-            }
 
     def _opened(self, topic_id: str, partition_id: int) -> _OpenTopic:
         opened = self._open.get(topic_id)

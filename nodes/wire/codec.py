@@ -58,9 +58,27 @@ class _Packed:
             raise WireError(f"the message is cut short at byte {len(buffer)}")
         return self._struct.unpack_from(buffer, position)[0], end
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of every value."""
+        return self._struct.size
+
+    def write_all(self, values: Sequence[Any]) -> bytes:
+        """Values without a gap."""
+        try:
+            return struct.pack(f">{len(values)}{self.layout}", *values)
+        except struct.error as error:
+            raise ValueError(f"{values!r} does not fit its field: {error}") from error
+
+    def read_all(self, buffer: bytes, position: int, count: int) -> tuple[Any, ...]:
+        """Values without a gap; the buffer holds them."""
+        return struct.unpack_from(f">{count}{self.layout}", buffer, position)
+
 
 class _Uuid:
     """16 bytes, as 32 hex digits."""
+
+    size_bytes: Final = 16
 
     def write(self, value: str, version: int, parts: list[bytes]) -> None:
         raw = bytes.fromhex(value)
@@ -73,6 +91,18 @@ class _Uuid:
         if end > len(buffer):
             raise WireError(f"the message is cut short at byte {len(buffer)}")
         return buffer[position:end].hex(), end
+
+    def write_all(self, values: Sequence[str]) -> bytes:
+        """Values without a gap."""
+        parts: list[bytes] = []
+        for value in values:
+            self.write(value, 0, parts)
+        return b"".join(parts)
+
+    def read_all(self, buffer: bytes, position: int, count: int) -> tuple[str, ...]:
+        """Values without a gap; the buffer holds them."""
+        digits = buffer[position : position + 16 * count].hex()
+        return tuple([digits[at : at + 32] for at in range(0, 32 * count, 32)])
 
 
 class _Blob:
@@ -120,15 +150,21 @@ class _Text:
 
 
 class ArrayOf:
-    """A compact array of one kind.
+    """A compact array of one kind, as a list, or as a tuple where ``frozen``.
 
-    Null, where it is allowed, is read as empty, or as None if the difference means something.
+    Null, where it is allowed, is read as an empty list; or as None where ``frozen``, for those to
+    whom the difference means something.
     """
 
-    def __init__(self, item: Kind, *, nullable: bool = False, keeps_null: bool = False) -> None:
+    def __init__(self, item: Kind, *, nullable: bool = False, frozen: bool = False) -> None:
         self._item = item
         self._nullable = nullable
-        self._keeps_null = keeps_null
+        self._frozen = frozen
+        self._collect: type[list[Any] | tuple[Any, ...]] = tuple if frozen else list
+        #: Items of fixed size are read and written at once.
+        self._fixed = item if isinstance(item, _Packed | _Uuid) else None
+        # Every item takes a byte at least.
+        self._item_bytes = self._fixed.size_bytes if self._fixed else 1
 
     def write(self, value: Sequence[Any] | None, version: int, parts: list[bytes]) -> None:
         """Append the encoded array."""
@@ -138,24 +174,37 @@ class ArrayOf:
             parts.append(b"\0")
             return
         parts.append(encode_unsigned(len(value) + 1))
+        if self._fixed is not None:
+            if value:
+                parts.append(self._fixed.write_all(value))
+            return
         for item in value:
             self._item.write(item, version, parts)
 
-    def read(self, buffer: bytes, position: int, version: int) -> tuple[list[Any] | None, int]:
+    def read(
+        self, buffer: bytes, position: int, version: int
+    ) -> tuple[list[Any] | tuple[Any, ...] | None, int]:
         """The items, and the position after the array; raises WireError."""
         size, position = decode_unsigned(buffer, position)
-        if size == 0:
-            if not self._nullable:
-                raise WireError(f"null array before byte {position}")
-            return (None if self._keeps_null else []), position
-        # Every item takes a byte at least.
-        if size - 1 > len(buffer) - position:
+        if size <= 1:
+            return self._read_nothing(size, position), position
+        end = position + (size - 1) * self._item_bytes
+        if end > len(buffer):
             raise WireError(f"an array of {size - 1} items at byte {position} runs past the end")
+        if self._fixed is not None:
+            return self._collect(self._fixed.read_all(buffer, position, size - 1)), end
         items: list[Any] = []
         for _ in range(size - 1):
             item, position = self._item.read(buffer, position, version)
             items.append(item)
-        return items, position
+        return self._collect(items), position
+
+    def _read_nothing(self, size: int, position: int) -> list[Any] | tuple[Any, ...] | None:
+        if size == 1:
+            return self._collect()
+        if not self._nullable:
+            raise WireError(f"null array before byte {position}")
+        return None if self._frozen else self._collect()
 
 
 class Field(NamedTuple):

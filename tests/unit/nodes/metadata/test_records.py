@@ -114,6 +114,7 @@ def test_a_version_without_a_place_for_what_is_said_is_refused() -> None:
         (records.TopicRecord(None, UUID), "null where"),  # pyright: ignore[reportArgumentType]
         (records.TopicRecord(name="t", topic_id="ab"), "not a UUID"),
         (records.UnregisterBrokerRecord(1 << 31, 0), "does not fit"),
+        (records.PartitionChangeRecord(topic_id=UUID, isr=(1, 1 << 31)), "does not fit"),
         (
             records.DelegationTokenRecord("o", "r", None, 0, 0, 0, "t"),  # pyright: ignore[reportArgumentType]
             "null where",
@@ -205,7 +206,7 @@ def test_any_bytes_raise_the_typed_error_or_are_read(
     assert type(read) is definition.struct
 
 
-@pytest.mark.parametrize("size", [1 << 20, (1 << 31) - 1, (1 << 63) - 1])
+@pytest.mark.parametrize("size", [30, 1 << 20, (1 << 31) - 1, (1 << 63) - 1])
 def test_a_huge_array_is_refused_before_anything_is_allocated(size: int) -> None:
     partition = b"\1\3\2" + b"\0" * 4 + bytes(16) + encode_unsigned(size) + bytes(100)
     tracemalloc.start()
