@@ -1,6 +1,7 @@
 """Kafka's message encoding, driven by tables: integers, compact strings and arrays, tagged fields.
 
-Covers the *flexible* form (KIP-482), which every message of the quorum has. Values are plain: ints,
+Covers the *flexible* form (KIP-482), which every message of the quorum has; ``nodes.wire.legacy``
+adds what older versions of the other messages need. Values are plain: ints,
 bools, strings, bytes, 32 hex digits for a UUID, lists for arrays and dicts by field name for
 structures. Reading never trusts a length: it checks it against the bytes that are there before it
 allocates, and it skips tagged fields that it does not know.
@@ -259,9 +260,10 @@ class _Single:
 
 
 class StructureOf:
-    """Fields in their order, then the tagged ones."""
+    """Fields in their order, then the tagged ones, which only the flexible form has."""
 
-    def __init__(self, *fields: Field) -> None:
+    def __init__(self, *fields: Field, flexible: bool = True) -> None:
+        self._flexible = flexible
         self._plain = tuple(field for field in fields if field.tag is None)
         tagged = [field for field in fields if field.tag is not None]
         self._tagged = {field.tag or 0: field for field in sorted(tagged, key=_tag)}
@@ -277,6 +279,8 @@ class StructureOf:
         """
         for step in self._steps.get(version) or self._plan(version):
             step.write(value, version, parts)
+        if not self._flexible:
+            return
         if not self._tagged:
             parts.append(b"\0")
             return
@@ -301,6 +305,8 @@ class StructureOf:
         fields = self._defaults[version].copy()
         for step in steps:
             position = step.read(buffer, position, version, fields)
+        if not self._flexible:
+            return fields, position
         count, position = decode_unsigned(buffer, position)
         previous = -1
         for _ in range(count):
