@@ -1,6 +1,7 @@
-"""Which of Kafka's APIs the quorum speaks, and in which versions; the one table of it.
+"""Kafka's APIs by number, and which of them a node of the quorum serves in which versions.
 
-Code, tests and documents read this table. Feature ranges are what ``ApiVersions`` advertises: a
+Code, tests and documents read these tables; ``nodes.wire.controller_apis`` says what a controller
+will serve besides. Feature ranges are what ``ApiVersions`` advertises: a
 real controller joins a quorum only with peers that know ``kraft.version``.
 
 Source: Kafka 4.3's message definitions; the wire names of ``kio``'s modules.
@@ -22,14 +23,39 @@ QUORUM_LISTENER: Final = "CONTROLLER"
 
 
 class ApiKey(IntEnum):
-    """Keys of the APIs that the quorum speaks."""
+    """Keys of the APIs that quorum and control plane know; not all are served."""
 
     FETCH = 1
+    METADATA = 3
     API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    CREATE_PARTITIONS = 37
+    ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
     VOTE = 52
     BEGIN_QUORUM_EPOCH = 53
     END_QUORUM_EPOCH = 54
     DESCRIBE_QUORUM = 55
+    ALTER_PARTITION = 56
+    UPDATE_FEATURES = 57
+    ENVELOPE = 58
+    FETCH_SNAPSHOT = 59
+    DESCRIBE_CLUSTER = 60
+    BROKER_REGISTRATION = 62
+    BROKER_HEARTBEAT = 63
+    UNREGISTER_BROKER = 64
+    ALLOCATE_PRODUCER_IDS = 67
+    CONTROLLER_REGISTRATION = 70
+    ASSIGN_REPLICAS_TO_DIRS = 73
+    DESCRIBE_TOPIC_PARTITIONS = 75
+    ADD_RAFT_VOTER = 80
+    REMOVE_RAFT_VOTER = 81
+    UPDATE_RAFT_VOTER = 82
 
 
 class RequestHeader(msgspec.Struct, frozen=True):
@@ -51,7 +77,8 @@ class VersionRange(NamedTuple):
         return isinstance(version, int) and self.lowest <= version <= self.highest
 
 
-#: Fetch starts where directory ids came (KIP-853); Vote 2 brought the pre-vote (KIP-996).
+#: What is served now. Fetch starts where directory ids came (KIP-853); Vote 2 brought the
+#: pre-vote (KIP-996).
 SUPPORTED_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
     {
         ApiKey.FETCH: VersionRange(17, 18),

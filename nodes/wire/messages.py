@@ -227,10 +227,10 @@ def decode_answer(payload: bytes, api_key: ApiKey, version: int) -> ReceivedAnsw
 
 
 def _known_version(api_key: ApiKey, version: int | None) -> int:
-    versions = SUPPORTED_VERSIONS[api_key]
-    if version is None:
+    versions = SUPPORTED_VERSIONS.get(api_key)
+    if versions is not None and version is None:
         return versions.highest
-    if version not in versions:
+    if version is None or versions is None or version not in versions:
         raise ValueError(f"{api_key.name} version {version} is not spoken here")
     return version
 
@@ -243,9 +243,9 @@ def _served(header: RequestHeader) -> ApiKey:
     """
     try:
         api_key = ApiKey(header.api_key)
-    except ValueError:
+        known = header.api_version in SUPPORTED_VERSIONS[api_key]
+    except (KeyError, ValueError):
         raise UnsupportedApiError(header.api_key, header.api_version) from None
-    known = header.api_version in SUPPORTED_VERSIONS[api_key]
     if not known and api_key is not ApiKey.API_VERSIONS:
         raise UnsupportedApiError(header.api_key, header.api_version)
     return api_key

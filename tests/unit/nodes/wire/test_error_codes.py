@@ -6,9 +6,10 @@ import pytest
 from kio.schema import errors as kio_errors
 
 from nodes.quorum.messages import ErrorCode
+from nodes.wire.errors import ApiError
 
 
-@pytest.mark.parametrize("codes", [ErrorCode])
+@pytest.mark.parametrize("codes", [ErrorCode, ApiError])
 def test_error_codes_have_kafkas_names_and_numbers(codes: type[IntEnum]) -> None:
     theirs = {code.name.upper(): int(code) for code in kio_errors.ErrorCode}
     assert {code.name: int(code) for code in codes} == {
