@@ -1,31 +1,30 @@
-"""ApiVersions: what a peer asks first, to learn which requests it may send.
+"""ApiVersions: what a peer asks first, to learn which requests it may send, and in which version.
 
 Its response always has header 0, and a request of a version that we do not know is answered in
 version 0 with ``UNSUPPORTED_VERSION`` and the versions of ApiVersions itself, so that any two
-releases can begin to talk. Versions up to 2 are not flexible and are written here by hand.
+releases can begin to talk.
 
 Source: KIP-511, KIP-584 (features); Kafka's ApiVersionsRequest and ApiVersionsResponse.
 """
 
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
 from nodes.quorum.messages import ErrorCode
 from nodes.wire.apis import SUPPORTED_FEATURES, SUPPORTED_VERSIONS, ApiKey, VersionRange
-from nodes.wire.codec import INT16, INT32, INT64, STRING, ArrayOf, Field, Fields, StructureOf
-from nodes.wire.errors import WireError
+from nodes.wire.declared import kind_of
+from nodes.wire.errors import NoCommonVersionError
+from nodes.wire.families import api_versions as family
 
 #: First version whose messages (not response headers) are flexible.
 FLEXIBLE_SINCE: Final = 3
 #: First version that may tell a feature whose lowest level is 0.
 _ZERO_LEVEL_SINCE: Final = 4
-_THROTTLE_SINCE: Final = 1
-
-_LEGACY_HEAD: Final = struct.Struct(">hi")
-_LEGACY_RANGE: Final = struct.Struct(">hhh")
-_THROTTLE: Final = struct.Struct(">i")
+_NO_FEATURES: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class ApiVersionsRequest(msgspec.Struct, frozen=True):
@@ -43,38 +42,33 @@ class ApiVersionsAnswer(msgspec.Struct, frozen=True):
     apis: tuple[tuple[int, int, int], ...]
     #: Feature, lowest and highest level that the node could run with.
     features: tuple[tuple[str, int, int], ...]
+    #: Feature and the level that the cluster runs with; one of level 0 is left out.
+    finalized: tuple[tuple[str, int], ...] = ()
+    #: Offset of the metadata that ``finalized`` is from; -1 where it is not known.
+    finalized_offset: int = -1
 
 
-_REQUEST: Final = StructureOf(
-    Field("client_software_name", STRING), Field("client_software_version", STRING)
-)
-_RANGE: Final = StructureOf(
-    Field("api_key", INT16), Field("min_version", INT16), Field("max_version", INT16)
-)
-_FEATURE: Final = StructureOf(
-    Field("name", STRING), Field("min_version", INT16), Field("max_version", INT16)
-)
-_RESPONSE: Final = StructureOf(
-    Field("error_code", INT16),
-    Field("api_keys", ArrayOf(_RANGE)),
-    Field("throttle_time_ms", INT32, default=0),
-    Field("supported_features", ArrayOf(_FEATURE), default=[], tag=0),
-    Field("finalized_features_epoch", INT64, default=-1, tag=1),
-)
-
-
-def own_versions() -> ApiVersionsAnswer:
-    """What this node serves, from the table."""
+def served_versions(
+    versions: Mapping[ApiKey, VersionRange],
+    features: Mapping[str, VersionRange],
+    finalized: Mapping[str, int] = _NO_FEATURES,
+    finalized_offset: int = -1,
+) -> ApiVersionsAnswer:
+    """The answer of a node that serves these versions and runs with these levels."""
     return ApiVersionsAnswer(
         error=ErrorCode.NONE,
         apis=tuple(
-            (int(key), versions.lowest, versions.highest)
-            for key, versions in sorted(SUPPORTED_VERSIONS.items())
+            (int(key), lowest, highest) for key, (lowest, highest) in sorted(versions.items())
         ),
-        features=tuple(
-            (name, levels.lowest, levels.highest) for name, levels in SUPPORTED_FEATURES.items()
-        ),
+        features=tuple((name, levels.lowest, levels.highest) for name, levels in features.items()),
+        finalized=tuple((name, level) for name, level in finalized.items() if level > 0),
+        finalized_offset=finalized_offset,
     )
+
+
+def own_versions() -> ApiVersionsAnswer:
+    """What a node of the quorum serves now, from the table."""
+    return served_versions(SUPPORTED_VERSIONS, SUPPORTED_FEATURES)
 
 
 def unsupported_version() -> ApiVersionsAnswer:
@@ -87,25 +81,30 @@ def unsupported_version() -> ApiVersionsAnswer:
     )
 
 
-def common_version(answer: ApiVersionsAnswer, api_key: ApiKey) -> int | None:
-    """Highest version of an API that the answering node and this one both speak; None if none."""
-    own = SUPPORTED_VERSIONS[api_key]
+def choose_version(answer: ApiVersionsAnswer, api_key: ApiKey, own: VersionRange) -> int:
+    """Highest version of an API that the answering node and we both speak.
+
+    Raises:
+        NoCommonVersionError: there is none, or the node does not serve the API.
+    """
     for key, lowest, highest in answer.apis:
         if key == api_key:
-            shared = VersionRange(max(own.lowest, lowest), min(own.highest, highest))
-            return shared.highest if shared.lowest <= shared.highest else None
-    return None
+            if max(own.lowest, lowest) > min(own.highest, highest):
+                raise NoCommonVersionError(api_key, (own.lowest, own.highest), (lowest, highest))
+            return min(own.highest, highest)
+    raise NoCommonVersionError(api_key, (own.lowest, own.highest), None)
 
 
 def encode_request_body(request: ApiVersionsRequest, version: int) -> bytes:
     """The request without its header."""
     parts: list[bytes] = []
-    if version >= FLEXIBLE_SINCE:
-        fields = {
-            "client_software_name": request.software_name,
-            "client_software_version": request.software_version,
-        }
-        _REQUEST.write(fields, version, parts)
+    message = family.ApiVersionsRequest(
+        client_software_name=request.software_name,
+        client_software_version=request.software_version,
+    )
+    kind_of(family.ApiVersionsRequest, flexible=version >= FLEXIBLE_SINCE).write(
+        message, version, parts
+    )
     return b"".join(parts)
 
 
@@ -117,79 +116,65 @@ def decode_request_body(
     Raises:
         WireError: it is malformed.
     """
-    if version < FLEXIBLE_SINCE:
-        return ApiVersionsRequest(), position
-    fields, position = _REQUEST.read(frame, position, version)
-    request = ApiVersionsRequest(fields["client_software_name"], fields["client_software_version"])
+    kind = kind_of(family.ApiVersionsRequest, flexible=version >= FLEXIBLE_SINCE)
+    message, position = kind.read(frame, position, version)
+    request = ApiVersionsRequest(message.client_software_name, message.client_software_version)
     return request, position
 
 
 def encode_answer_body(answer: ApiVersionsAnswer, version: int) -> bytes:
     """The response without its header."""
-    if version < FLEXIBLE_SINCE:
-        ranges = b"".join(_LEGACY_RANGE.pack(*entry) for entry in answer.apis)
-        throttle = _THROTTLE.pack(0) if version >= _THROTTLE_SINCE else b""
-        return _LEGACY_HEAD.pack(answer.error, len(answer.apis)) + ranges + throttle
-    features = [
-        {"name": name, "min_version": lowest, "max_version": highest}
-        for name, lowest, highest in answer.features
-        if lowest > 0 or version >= _ZERO_LEVEL_SINCE
-    ]
-    fields: Fields = {
-        "error_code": answer.error,
-        "api_keys": [
-            {"api_key": key, "min_version": lowest, "max_version": highest}
+    message = family.ApiVersionsResponse(
+        error_code=answer.error,
+        api_keys=tuple(
+            family.ServedApi(api_key=key, min_version=lowest, max_version=highest)
             for key, lowest, highest in answer.apis
-        ],
-        "supported_features": features,
-    }
+        ),
+        supported_features=tuple(
+            family.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, lowest, highest in answer.features
+            if lowest > 0 or version >= _ZERO_LEVEL_SINCE
+        ),
+        finalized_features_epoch=answer.finalized_offset,
+        finalized_features=tuple(
+            family.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in answer.finalized
+        ),
+    )
     parts: list[bytes] = []
-    _RESPONSE.write(fields, version, parts)
+    kind_of(family.ApiVersionsResponse, flexible=version >= FLEXIBLE_SINCE).write(
+        message, version, parts
+    )
     return b"".join(parts)
 
 
 def decode_answer_body(frame: bytes, position: int, version: int) -> tuple[ApiVersionsAnswer, int]:
     """The response at ``position`` and the position after it.
 
+    A node that does not know the version of the request says so in version 0.
+
     Raises:
         WireError: it is malformed.
     """
-    if version < FLEXIBLE_SINCE:
-        try:
-            return _decode_legacy_answer(frame, position, version)
-        except struct.error as error:
-            raise WireError("an ApiVersions response is cut short") from error
-    fields, position = _RESPONSE.read(frame, position, version)
+    if frame[position : position + _CODE.size] == _UNSUPPORTED:
+        version = 0
+    kind = kind_of(family.ApiVersionsResponse, flexible=version >= FLEXIBLE_SINCE)
+    message, position = kind.read(frame, position, version)
     answer = ApiVersionsAnswer(
-        error=_error(fields["error_code"]),
+        error=_error(message.error_code),
         apis=tuple(
-            (entry["api_key"], entry["min_version"], entry["max_version"])
-            for entry in fields["api_keys"]
+            (entry.api_key, entry.min_version, entry.max_version) for entry in message.api_keys
         ),
         features=tuple(
-            (entry["name"], entry["min_version"], entry["max_version"])
-            for entry in fields["supported_features"]
+            (entry.name, entry.min_version, entry.max_version)
+            for entry in message.supported_features
         ),
+        finalized=tuple(
+            (entry.name, entry.max_version_level) for entry in message.finalized_features
+        ),
+        finalized_offset=message.finalized_features_epoch,
     )
     return answer, position
-
-
-def _decode_legacy_answer(
-    frame: bytes, position: int, version: int
-) -> tuple[ApiVersionsAnswer, int]:
-    code, count = _LEGACY_HEAD.unpack_from(frame, position)
-    position += _LEGACY_HEAD.size
-    if not 0 <= count * _LEGACY_RANGE.size <= len(frame) - position:
-        raise WireError(f"an ApiVersions response announces {count} APIs")
-    apis: list[tuple[int, int, int]] = []
-    for _ in range(count):
-        key, lowest, highest = _LEGACY_RANGE.unpack_from(frame, position)
-        apis.append((key, lowest, highest))
-        position += _LEGACY_RANGE.size
-    if version >= _THROTTLE_SINCE:
-        _THROTTLE.unpack_from(frame, position)
-        position += _THROTTLE.size
-    return ApiVersionsAnswer(_error(code), tuple(apis), ()), position
 
 
 def _error(code: int) -> ErrorCode:
@@ -197,3 +182,7 @@ def _error(code: int) -> ErrorCode:
         return ErrorCode(code)
     except ValueError:
         return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+_CODE: Final = struct.Struct(">h")
+_UNSUPPORTED: Final = _CODE.pack(ErrorCode.UNSUPPORTED_VERSION)

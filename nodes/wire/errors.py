@@ -7,7 +7,7 @@ and goes on; it never ends a node. Our own misuse of this room is a plain ``Valu
 from enum import IntEnum
 
 from nodes.quorum.messages import ErrorCode
-from nodes.wire.apis import RequestHeader
+from nodes.wire.apis import ApiKey, RequestHeader
 
 
 class ApiError(IntEnum):
@@ -92,6 +92,18 @@ class UnsupportedApiError(WireError):
         self.api_key = api_key
         self.api_version = api_version
         super().__init__(f"request of API {api_key} version {api_version} is not served here")
+
+
+class NoCommonVersionError(WireError):
+    """A peer serves an API in no version that we speak, or not at all; nothing may be sent."""
+
+    def __init__(
+        self, api_key: ApiKey, own: tuple[int, int], served: tuple[int, int] | None
+    ) -> None:
+        self.api_key = api_key
+        here = f"this node speaks versions {own[0]} to {own[1]}"
+        there = "not at all" if served is None else f"in versions {served[0]} to {served[1]}"
+        super().__init__(f"the peer serves {api_key.name} {there}, {here}")
 
 
 class UnsupportedAnswerError(WireError):

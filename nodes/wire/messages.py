@@ -186,11 +186,14 @@ def encode_answer(
     return frame(b"".join(parts))
 
 
-def encode_api_versions(header: RequestHeader) -> bytes:
-    """The frame that answers an ApiVersions request, of whatever version it was."""
+def encode_api_versions(header: RequestHeader, serves: ApiVersionsAnswer | None = None) -> bytes:
+    """The frame that answers an ApiVersions request, of whatever version it was.
+
+    ``serves``: what to tell; None for what a node of the quorum serves.
+    """
     supported = header.api_version in SUPPORTED_VERSIONS[ApiKey.API_VERSIONS]
     version = header.api_version if supported else 0
-    answer = own_versions() if supported else unsupported_version()
+    answer = (serves or own_versions()) if supported else unsupported_version()
     response_header = encode_response_header(header.correlation_id, flexible=False)
     return frame(response_header + encode_answer_body(answer, version))
 

@@ -31,7 +31,6 @@ from nodes.quorum.messages import (
 from nodes.wire.api_versions import (
     ApiVersionsAnswer,
     ApiVersionsRequest,
-    common_version,
     own_versions,
 )
 from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
@@ -292,11 +291,3 @@ def test_api_versions_of_the_future_is_answered_in_version_0() -> None:
     assert isinstance(received.message, ApiVersionsRequest)
     framed = encode_api_versions(received.header)
     assert framed[4:] == struct.pack(">ihihhh", 31, 35, 1, 18, 0, 4)
-
-
-def test_common_version_is_the_highest_that_both_speak() -> None:
-    peer = ApiVersionsAnswer(ErrorCode.NONE, ((1, 4, 17), (52, 0, 9), (53, 0, 0)), ())
-    assert common_version(peer, ApiKey.FETCH) == 17
-    assert common_version(peer, ApiKey.VOTE) == 2
-    assert common_version(peer, ApiKey.BEGIN_QUORUM_EPOCH) is None
-    assert common_version(peer, ApiKey.END_QUORUM_EPOCH) is None
