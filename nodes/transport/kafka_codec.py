@@ -1,7 +1,8 @@
 """Kafka frames as this node sends them: who it is and where voters listen, over ``nodes.wire``.
 
-Requests go out in the highest version that we speak: the peers are our own nodes. Must never hold
-the state of a connection.
+Requests go out in the version that the link has chosen (``nodes.transport.peer_versions``), in the
+highest that we speak where the peer is known to be of our own release. Must never hold the state of
+a connection.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Final
 from nodes.quorum.identifiers import NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.quorum.persistent import Voter
+from nodes.transport.peer_versions import PeerVersions
 from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
 from nodes.wire.apis import SUPPORTED_VERSIONS, RequestHeader
 from nodes.wire.errors import ForeignPartitionError, UnsupportedAnswerError
@@ -47,20 +49,38 @@ class KafkaCodec:
         }
         self._own = self._endpoints.get(node_id)
 
-    def encode_request(self, correlation: int, request: Request) -> bytes:
-        """Frame of a request."""
+    def peer_versions(self) -> PeerVersions:
+        """For a new connection: what its peer serves is to be asked."""
+        return PeerVersions(self._client_id)
+
+    def encode_request(
+        self, correlation: int, request: Request, version: int | None = None
+    ) -> bytes:
+        """Frame of a request; ``version`` None: in the highest that we speak.
+
+        Raises:
+            ValueError: the version is not one of ours or cannot say what the request says.
+        """
         return encode_request(
-            request, correlation & _CORRELATION_MASK, self._client_id, leader=self._own
+            request,
+            correlation & _CORRELATION_MASK,
+            self._client_id,
+            version=version,
+            leader=self._own,
         )
 
-    def decode_answer(self, correlation: int, request: Request, payload: bytes) -> Answer:
-        """The answer to this request.
+    def decode_answer(
+        self, correlation: int, request: Request, payload: bytes, version: int | None = None
+    ) -> Answer:
+        """The answer to this request, which went out in ``version``.
 
         Raises:
             WireError: it is malformed, or answers something else.
         """
         api_key = api_key_of(request)
-        received = decode_answer(payload, api_key, SUPPORTED_VERSIONS[api_key].highest)
+        if version is None:
+            version = SUPPORTED_VERSIONS[api_key].highest
+        received = decode_answer(payload, api_key, version)
         if received.correlation_id != correlation & _CORRELATION_MASK:
             raise UnsupportedAnswerError(
                 f"answer {received.correlation_id} does not fit request {correlation}"

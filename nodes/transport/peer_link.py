@@ -2,8 +2,9 @@
 
 After a timeout, an abandoned request or anything malformed the connection is closed and the next
 request opens a new one: an answer can never meet another request, and a connection that a
-partition broke is replaced within one request timeout instead of waiting for TCP. Must never
-resend by itself: the replica decides.
+partition broke is replaced within one request timeout instead of waiting for TCP. On a new
+connection the link asks first which versions the peer serves. Must never resend by itself: the
+replica decides.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from nodes.quorum.messages import Answer, Request
 from nodes.quorum.persistent import Voter
 from nodes.transport.back_off import back_off_us
 from nodes.transport.kafka_codec import KafkaCodec
-from nodes.wire.errors import WireError
+from nodes.wire.errors import NoCommonVersionError, WireError
 from nodes.wire.framing import FrameReader
 
 
@@ -39,6 +40,8 @@ class _Outstanding(msgspec.Struct):
     correlation: CorrelationId
     request: Request
     timer: asyncio.TimerHandle
+    #: In which it went out; None before.
+    version: int | None = None
 
 
 class _Connection(asyncio.Protocol):
@@ -95,6 +98,8 @@ class PeerLink:
         self._owner = owner
         self._outstanding: _Outstanding | None = None
         self._connection: _Connection | None = None
+        #: Of the present connection.
+        self._versions = codec.peer_versions()
         self._connecting: asyncio.Task[None] | None = None
         self._failed_attempts_count = 0
         self._closed = False
@@ -167,14 +172,29 @@ class PeerLink:
         self._connecting = None
         self._failed_attempts_count = 0
         self._connection = connection
-        self._write()
+        self._versions = self._codec.peer_versions()
+        connection.write(self._versions.question())
 
     def _write(self) -> None:
-        if self._outstanding is not None and self._connection is not None:
-            outstanding = self._outstanding
-            self._connection.write(
-                self._codec.encode_request(outstanding.correlation, outstanding.request)
+        outstanding, connection = self._outstanding, self._connection
+        if outstanding is None or connection is None:
+            return
+        try:
+            outstanding.version = self._versions.version_for(outstanding.request)
+        except NoCommonVersionError as error:
+            # Not at once: the owner may be in the midst of sending.
+            asyncio.get_running_loop().call_soon(self._refuse, outstanding, str(error))
+            return
+        connection.write(
+            self._codec.encode_request(
+                outstanding.correlation, outstanding.request, outstanding.version
             )
+        )
+
+    def _refuse(self, outstanding: _Outstanding, reason: str) -> None:
+        """Fail a request that the peer cannot read, unless it was given up meanwhile."""
+        if outstanding is self._outstanding:
+            self._fail(reason)
 
     def _receive(self, payload: bytes) -> None:
         outstanding = self._outstanding
@@ -182,12 +202,26 @@ class PeerLink:
             self._drop()  # the peer answered what nobody asked
             return
         try:
+            if not self._versions.is_known:
+                self._take_versions(payload)
+                return
             answer = self._codec.decode_answer(
-                outstanding.correlation, outstanding.request, payload
+                outstanding.correlation, outstanding.request, payload, outstanding.version
             )
+        except NoCommonVersionError as error:
+            self._fail(str(error))
+            return
         except WireError as error:
             self._fail(f"unreadable answer: {error}")
             return
         outstanding.timer.cancel()
         self._outstanding = None
         self._owner.answered(self._peer.node_id, outstanding.correlation, answer)
+
+    def _take_versions(self, payload: bytes) -> None:
+        """The peer says what it serves; what waits for that goes out. Raises WireError."""
+        self._versions.take(payload)
+        if self._versions.is_known:
+            self._write()
+        elif self._connection is not None:
+            self._connection.write(self._versions.question())

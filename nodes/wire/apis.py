@@ -90,6 +90,9 @@ SUPPORTED_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
     }
 )
 
+#: First version of Vote that can ask for a pre-vote.
+PRE_VOTE_SINCE: Final = 2
+
 #: Features and the levels that this node can run with.
 SUPPORTED_FEATURES: Final[Mapping[str, VersionRange]] = MappingProxyType(
     {"kraft.version": VersionRange(0, 1)}

@@ -25,14 +25,12 @@ from nodes.wire.apis import (
     METADATA_PARTITION,
     METADATA_TOPIC,
     METADATA_TOPIC_ID,
+    PRE_VOTE_SINCE,
     QUORUM_LISTENER,
     ApiKey,
 )
 from nodes.wire.codec import Fields
 from nodes.wire.schemas import HIGH_WATERMARK_NOT_SUPPORTED
-
-#: First version of Vote that can ask for a pre-vote.
-_PRE_VOTE_SINCE: Final = 2
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -110,7 +108,7 @@ def sole_partition(fields: Fields, topics: str = "topics") -> Fields:
 
 
 def _vote_to_fields(request: VoteRequest, version: int) -> Fields:
-    if request.pre_vote and version < _PRE_VOTE_SINCE:
+    if request.pre_vote and version < PRE_VOTE_SINCE:
         raise ValueError(f"Vote version {version} has no pre-vote")
     partition = {
         "replica_epoch": request.epoch,
