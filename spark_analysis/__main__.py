@@ -6,9 +6,7 @@ analysis was not possible, with 64 where it was called wrongly; never with 1 or 
 verdicts.
 """
 
-import signal
 import sys
-import threading
 from pathlib import Path
 
 import msgspec
@@ -16,7 +14,7 @@ import msgspec
 from contracts.errors import HarnessError
 from history.run_folder import RunFolder
 from spark_analysis.analyze import analyze
-from spark_analysis.owned_process import end_with, leave
+from spark_analysis.owned_process import live_with
 
 _EXIT_USAGE = 64
 
@@ -31,10 +29,7 @@ def main(arguments: list[str]) -> int:
         case _:
             sys.stderr.write("usage: python -m spark_analysis RUN_FOLDER [OWNER]\n")
             return _EXIT_USAGE
-    # An exception, so that Spark's JVM and its files go too.
-    signal.signal(signal.SIGTERM, leave)
-    if owner is not None:
-        threading.Thread(target=end_with, args=(owner,), daemon=True).start()
+    live_with(owner)
     run_folder = Path(folder)
     try:
         summary = analyze(run_folder)

@@ -6,17 +6,13 @@ and says how many there were. Ends with 0, or with 3 or 64 and one sentence on s
 """
 
 import datetime as dt
-import signal
 import sys
-import threading
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from contracts.errors import HarnessError, UsageError
 from spark_analysis.jobs.availability import fault_windows
 from spark_analysis.jobs.coverage import fault_coverage
 from spark_analysis.jobs.outcomes import failures_since, flakes, outcome_matrix, run_fingerprints
@@ -24,7 +20,7 @@ from spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_p
 from spark_analysis.lake.hadoop_store import HadoopStore
 from spark_analysis.lake.reader import LakeTables, open_lake
 from spark_analysis.lake.store import LocalStore, local_root
-from spark_analysis.owned_process import end_with, leave
+from spark_analysis.owned_process import answer
 from spark_analysis.session import spark_session
 from spark_analysis.spark_failures import one_sentence
 
@@ -76,21 +72,15 @@ class Across(msgspec.Struct, frozen=True):
     changes: Shown
 
 
-def main(arguments: list[str]) -> int:
-    """Answer the request in the file that the first argument names; returns the exit code."""
-    request_path, owner = arguments
-    signal.signal(signal.SIGTERM, leave)
-    threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
-    request = msgspec.json.decode(Path(request_path).read_bytes(), type=AcrossRequest)
+def answer_to(request: AcrossRequest) -> Across:
+    """Look at all runs, in a session of its own.
+
+    Raises:
+        HarnessError: the lake cannot be read, there is no Java, or Spark failed.
+    """
     failed = ("look at all runs", request.lake, "Check that the lake can be read; it is as it was.")
-    try:
-        with spark_session(application="splitbrain across") as session, one_sentence(*failed):
-            across = look_across(session, request)
-    except (HarnessError, UsageError) as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code if isinstance(error, HarnessError) else 64
-    sys.stdout.write(msgspec.json.encode(across).decode() + "\n")
-    return 0
+    with spark_session(application="splitbrain across") as session, one_sentence(*failed):
+        return look_across(session, request)
 
 
 def look_across(session: SparkSession, request: AcrossRequest) -> Across:
@@ -168,4 +158,4 @@ def shown_points(points: DataFrame, changes: DataFrame) -> ShownPoints:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(answer(sys.argv[1:], AcrossRequest, answer_to))

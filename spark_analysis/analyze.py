@@ -28,9 +28,9 @@ from spark_analysis.jobs.client_errors import client_errors
 from spark_analysis.jobs.commits import acknowledged_writes, lost_commits, phantom_commits
 from spark_analysis.jobs.divergence import first_divergences
 from spark_analysis.jobs.duplicates import duplicates
-from spark_analysis.jobs.elections import election_timeline
+from spark_analysis.jobs.elections import election_timeline, reigns_of
 from spark_analysis.jobs.latency import latency_quantiles, throughput
-from spark_analysis.jobs.leadership import leader_overlaps, reigns
+from spark_analysis.jobs.leadership import leader_overlaps
 from spark_analysis.jobs.stale_reads import stale_reads
 from spark_analysis.schemas import (
     LATENCY,
@@ -99,9 +99,9 @@ def _run_jobs(spark: SparkSession, tables: RunTables, folder: RunFolder) -> dict
     store(UNAVAILABILITY, longest_unavailability(operations))
     store(LOST, lost_commits(operations, committed, logs))
     store(PHANTOM, phantom_commits(operations, committed))
-    leaders = store(LEADERS, reigns(state_events, faults, operations))
+    timeline = store(ELECTIONS, election_timeline(state_events, faults, operations))
+    leaders = store(LEADERS, reigns_of(timeline))
     store(LEADER_OVERLAPS, leader_overlaps(leaders))
-    store(ELECTIONS, election_timeline(state_events, faults, operations))
     store(DIVERGENCES, first_divergences(committed, logs))
     store(DUPLICATES, duplicates(operations, committed))
     store(STALE_READS, stale_reads(operations))

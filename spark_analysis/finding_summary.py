@@ -66,10 +66,11 @@ def _reigns(found: DataFrame) -> dict[str, Any]:
         *(sql.desc("leaderless_ms"), "start_ns", "epoch"),
         limit=EXAMPLES_MAX,
     )
+    totals = figures(found, count=_rows(), leaderless_max_ms=sql.max("leaderless_ms"))
     return {
-        **figures(found, count=_rows()),
+        "count": totals["count"],
         "ended": ended.set_index("ended")["count"].to_dict(),
-        **figures(found, leaderless_max_ms=sql.max("leaderless_ms")),
+        "leaderless_max_ms": totals["leaderless_max_ms"],
         "examples": plain_rows(in_ms(longest)),
     }
 

@@ -4,19 +4,13 @@ Reads a ``FiguresRequest`` from a file and prints a ``FiguresAnswer`` as its las
 Ends with 0, or with 3 and one sentence on standard error; with its owner's death it ends too.
 """
 
-import signal
 import sys
-import threading
-from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from contracts.errors import HarnessError
 from contracts.figure import Subject
 from spark_analysis.gate_figures import gate_figures
 from spark_analysis.gate_source import FiguresAnswer, FiguresRequest, open_selection
-from spark_analysis.owned_process import end_with, leave
+from spark_analysis.owned_process import answer
 from spark_analysis.session import spark_session
 from spark_analysis.spark_failures import one_sentence
 
@@ -25,21 +19,6 @@ _FAILED: Final = (
     "all that were selected",
     "Run splitbrain analyze on one of them to see more; the runs themselves are not affected.",
 )
-
-
-def main(arguments: list[str]) -> int:
-    """Answer the request in the file that the first argument names; returns the exit code."""
-    request_path, owner = arguments
-    signal.signal(signal.SIGTERM, leave)
-    threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
-    request = msgspec.json.decode(Path(request_path).read_bytes(), type=FiguresRequest)
-    try:
-        answer = measure(request)
-    except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
-    return 0
 
 
 def measure(request: FiguresRequest) -> FiguresAnswer:
@@ -60,4 +39,4 @@ def _each_once(subjects: tuple[Subject, ...]) -> list[Subject]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(answer(sys.argv[1:], FiguresRequest, measure))

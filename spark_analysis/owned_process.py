@@ -1,4 +1,4 @@
-"""How a child process that runs Spark ends: in order, and never later than its owner.
+"""The life of a child process that runs Spark: it ends in order, never later than its owner.
 
 For the main modules of such processes alone.
 """
@@ -9,14 +9,56 @@ import select
 import signal
 import sys
 import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import FrameType
+from typing import TypeVar
+
+import msgspec
+
+from contracts.errors import HarnessError
 
 _EXIT_TERMINATED = 128 + signal.SIGTERM
 #: After the owner's death; ending a session takes a second or two.
 _TERMINATION_PATIENCE_S = 15.0
 
 
-def end_with(owner: int) -> None:
+Request = TypeVar("Request")
+
+
+def answer(
+    arguments: Sequence[str], asked: type[Request], answer_to: Callable[[Request], object]
+) -> int:
+    """Answer the question of ``harness.spark_child``; returns the exit code.
+
+    The answer is the last line of standard output, as JSON; where there is none, one sentence
+    stands on standard error.
+
+    Args:
+        arguments: a file with the request, and the owner's process number.
+        asked: what the file holds.
+        answer_to: may raise HarnessError.
+    """
+    request_path, owner = arguments
+    live_with(int(owner))
+    request = msgspec.json.decode(Path(request_path).read_bytes(), type=asked)
+    try:
+        answered = answer_to(request)
+    except HarnessError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.write(msgspec.json.encode(answered).decode() + "\n")
+    return 0
+
+
+def live_with(owner: int | None) -> None:
+    """End in order when told to, and when the owner ends; None: nobody owns this process."""
+    signal.signal(signal.SIGTERM, _leave)
+    if owner is not None:
+        threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
+
+
+def _end_with(owner: int) -> None:
     """Terminate this process when another one ends, killed or not; first politely."""
     with contextlib.suppress(ProcessLookupError):
         process = os.pidfd_open(owner)
@@ -30,6 +72,6 @@ def end_with(owner: int) -> None:
     os._exit(_EXIT_TERMINATED)
 
 
-def leave(_signal: int, _frame: FrameType | None) -> None:
+def _leave(_signal: int, _frame: FrameType | None) -> None:
     """Handle SIGTERM by an exception, so that Spark's JVM and its files go too."""
     sys.exit(_EXIT_TERMINATED)

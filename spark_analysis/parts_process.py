@@ -6,9 +6,7 @@ from a file, stores ``PART_VERDICTS`` among the results of the run, and prints a
 its last line. Ends with 0, or with 3 or 64 and one sentence on standard error.
 """
 
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
@@ -18,20 +16,18 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from contracts.errors import HarnessError, UsageError
 from history.run_folder import RunFolder
 from spark_analysis.collected import collect, plain_rows
 from spark_analysis.finding_schemas import PART_VERDICTS
 from spark_analysis.ingest import ingest
 from spark_analysis.jobs.linearizability import part_verdicts
-from spark_analysis.owned_process import end_with, leave
+from spark_analysis.owned_process import answer
 from spark_analysis.session import spark_session
 from spark_analysis.spark_failures import one_sentence
 from spark_analysis.tables import open_tables, store_result
 
 #: Parts that are named, the worst first.
 EXAMPLES_MAX: Final = 20
-_EXIT_USAGE: Final = 64
 _NEXT_STEP: Final = "The run itself is not affected; splitbrain check judges it in one process."
 
 
@@ -55,21 +51,11 @@ class PartsAnswer(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
-def main(arguments: list[str]) -> int:
-    """Answer the request in the file that the first argument names; returns the exit code."""
-    request_path, owner = arguments
-    signal.signal(signal.SIGTERM, leave)
-    threading.Thread(target=end_with, args=(int(owner),), daemon=True).start()
-    request = msgspec.json.decode(Path(request_path).read_bytes(), type=PartsRequest)
+def answer_to(request: PartsRequest) -> PartsAnswer:
+    """Judge the parts, in a session of its own; raises what ``judge_parts`` does."""
     failed = ("judge the parts with Spark", request.folder, _NEXT_STEP)
-    try:
-        with spark_session(application="splitbrain parts") as session, one_sentence(*failed):
-            answer = judge_parts(session, Path(request.folder), request.models)
-    except (HarnessError, UsageError) as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code if isinstance(error, HarnessError) else _EXIT_USAGE
-    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
-    return 0
+    with spark_session(application="splitbrain parts") as session, one_sentence(*failed):
+        return judge_parts(session, Path(request.folder), request.models)
 
 
 def judge_parts(session: SparkSession, run_folder: Path, models: Sequence[str]) -> PartsAnswer:
@@ -100,4 +86,4 @@ def judge_parts(session: SparkSession, run_folder: Path, models: Sequence[str]) 
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(answer(sys.argv[1:], PartsRequest, answer_to))

@@ -2,6 +2,7 @@
 
 # pyright: standard
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -47,33 +48,21 @@ class Spark:
         return self._session.read.parquet(str(self._folder / name))
 
     def _result(self, job: str, output: Path) -> DataFrame:
-        operations = self._table("operations")
-        if job == "pair":
-            return self._pair(output)
-        if job == "latency":
-            return latency_quantiles(operations)
-        if job == "throughput":
-            return throughput(operations)
-        if job == "windows":
-            return fault_windows(operations, self._table("faults"))
-        if job == "unavailability":
-            return longest_unavailability(operations)
-        if job == "stale_reads":
-            return stale_reads(operations)
-        if job == "client_errors":
-            return client_errors(operations)
-        return self._over_logs(job, operations, self._table("committed"), self._table("logs"))
-
-    def _over_logs(
-        self, job: str, operations: DataFrame, committed: DataFrame, logs: DataFrame
-    ) -> DataFrame:
-        if job == "lost":
-            return lost_commits(operations, committed, logs)
-        if job == "divergences":
-            return first_divergences(committed, logs)
-        if job == "duplicates":
-            return duplicates(operations, committed)
-        return phantom_commits(operations, committed)
+        table = self._table
+        jobs: dict[str, Callable[[DataFrame], DataFrame]] = {
+            "pair": lambda _: self._pair(output),
+            "latency": latency_quantiles,
+            "throughput": throughput,
+            "windows": lambda operations: fault_windows(operations, table("faults")),
+            "unavailability": longest_unavailability,
+            "stale_reads": stale_reads,
+            "client_errors": client_errors,
+            "lost": lambda operations: lost_commits(operations, table("committed"), table("logs")),
+            "phantom": lambda operations: phantom_commits(operations, table("committed")),
+            "divergences": lambda _: first_divergences(table("committed"), table("logs")),
+            "duplicates": lambda operations: duplicates(operations, table("committed")),
+        }
+        return jobs[job](table("operations"))
 
     def _pair(self, output: Path) -> DataFrame:
         """Not the product's: that pairs once per run at ingest, so that no job has to shuffle."""

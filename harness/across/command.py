@@ -5,9 +5,6 @@ Spark works in a child process; what comes of it is written as ``index.html``, `
 """
 
 import datetime as dt
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +18,10 @@ from harness.across.markdown import to_markdown
 from harness.across.page import across_page
 from harness.across.words import headline
 from harness.atomic_file import write_atomically
-from harness.child_environment import child_environment
 from harness.results import EXIT_VALID
-from history.scratch_folders import scratch_folder
+from harness.spark_child import ask_spark
 
 _MODULE: Final = "spark_analysis.across_process"
-_END_PATIENCE_S: Final = 10.0
 
 
 def look_across(lake: str, since: str | None, folder: Path, console: Console) -> int:
@@ -75,41 +70,18 @@ def _moment(since: str | None) -> dt.datetime | None:
 
 
 def _ask(lake: str, since: dt.datetime | None) -> Findings:
-    with scratch_folder("across") as folder:
-        path = folder / "request.json"
-        path.write_bytes(msgspec.json.encode({"lake": lake, "since": since}))
-        code, output, errors = _run(path)
-    told = errors.decode(errors="replace").strip().splitlines()
-    if code != 0:
+    request = {"lake": lake, "since": since}
+    answered = ask_spark(_MODULE, request, name="across", timeout_s=None)
+    if answered.code != 0:
         raise HarnessError(
             "look at all runs of the lake",
             lake,
-            told[-1].rstrip(".") if told else f"Spark ended with exit code {code}",
+            answered.told.rstrip(".") or f"Spark ended with exit code {answered.code}",
             "Name a lake that splitbrain ingest made; splitbrain doctor --spark looks at Spark.",
         )
     try:
-        return msgspec.json.decode(output.strip().splitlines()[-1], type=Findings)
-    except (msgspec.DecodeError, IndexError) as error:
+        return msgspec.json.decode(answered.answer, type=Findings)
+    except msgspec.DecodeError as error:
         raise HarnessError(
             "look at all runs of the lake", lake, str(error), "This is a defect of splitbrain."
         ) from error
-
-
-def _run(request: Path) -> tuple[int, bytes, bytes]:
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", _MODULE, str(request), str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=child_environment(),
-    ) as process:
-        try:
-            output, errors = process.communicate()
-        except BaseException:
-            process.terminate()
-            try:
-                process.wait(_END_PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            raise
-    return process.returncode, output, errors

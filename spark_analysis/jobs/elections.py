@@ -28,6 +28,7 @@ from spark_analysis.finding_schemas import ELECTIONS
 from spark_analysis.frames import conform
 from spark_analysis.jobs.availability import CONTEXT_NS
 from spark_analysis.jobs.leadership import ended_reigns
+from spark_analysis.schemas import LEADERS
 
 _NS_PER_MS: Final = 1e6
 
@@ -60,6 +61,15 @@ def election_timeline(
         .withColumnRenamed("node", "leader")
     )
     return conform(timeline, ELECTIONS)
+
+
+def reigns_of(timeline: DataFrame) -> DataFrame:
+    """What ``leadership.reigns`` gives, from rows of ``ELECTIONS`` that are there already.
+
+    Returns:
+        Rows of ``LEADERS``, in no order.
+    """
+    return conform(timeline.withColumnRenamed("leader", "node"), LEADERS)
 
 
 def without_fault(timeline: DataFrame, faults: DataFrame) -> DataFrame:
