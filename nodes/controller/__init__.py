@@ -1,0 +1,1 @@
+"""Kafka's controller as decisions: what a request, or the time, makes of the metadata. Pure."""
