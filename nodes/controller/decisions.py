@@ -2,8 +2,9 @@
 
 A handler looks at the metadata as of the last record that this leader appended, committed or not,
 and decides: which records to append, as one batch that counts whole or not at all, and what to
-answer once all of them are committed. It changes nothing itself. Must never depend on anything but
-the view and the request: the log alone says what became of a decision.
+answer once all of them are committed. It changes nothing itself, except that contacts remember what
+was heard. Must never depend on anything but the view and the request: the log alone says what
+became of a decision.
 
 Source: a real controller's write events (KIP-631); that they see what is not yet committed, and
 answer when it is, is Kafka's too.
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from nodes.controller.contacts import Contacts
+from nodes.controller.leaderships import Leaderships
 from nodes.controller.settings import ControllerSettings
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.records import MetadataRecord
@@ -37,6 +39,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     contacts: Contacts
     #: For topic ids and the first broker of a placement.
     random: RandomSource
+    #: Of this cluster, as brokers name it.
+    cluster_id: str = ""
+    #: A cache over images; a host that keeps one spares each decision the first count.
+    leaderships: Leaderships = msgspec.field(default_factory=Leaderships)
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -2,6 +2,9 @@
 
 import msgspec
 
+from nodes.controller.bugs import NO_BUGS, ControllerBugs
+from nodes.quorum.identifiers import Microseconds
+
 
 class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Every controller of a cluster should have the same; the defaults are Kafka's."""
@@ -21,3 +24,10 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_idle_interval_ms: int = 500
     #: Most records of one decision, as a real controller allows.
     records_per_batch_max: int = 10_000
+    #: Which planted bugs are on; none in the correct controller.
+    bugs: ControllerBugs = NO_BUGS
+
+    @property
+    def broker_session_timeout(self) -> Microseconds:
+        """The session as the clock counts."""
+        return Microseconds(self.broker_session_timeout_ms * 1_000)

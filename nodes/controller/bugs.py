@@ -1,0 +1,33 @@
+"""Planted bugs of the controller: known ways to get it wrong, each a branch in the code, all off.
+
+As ``nodes.quorum.bugs``, and apart from it as long as only tests ask anything of a controller: what
+is named there is offered to users.
+"""
+
+from typing import Final
+
+import msgspec
+
+
+class ControllerBugs(msgspec.Struct, frozen=True):
+    """Which bugs are on. The default is the correct controller."""
+
+    #: An earlier incarnation's requests count as the present one's.
+    broker_epoch_not_checked: bool = False
+    #: A broker is unfenced before it has applied its own registration.
+    unfenced_too_early: bool = False
+    #: A leader's proposal counts although the partition has changed since.
+    stale_partition_epoch_accepted: bool = False
+    #: The ISR takes fenced brokers, those that leave, and earlier incarnations.
+    ineligible_replica_accepted: bool = False
+    #: A fenced broker keeps its partitions and its places in the ISRs.
+    fenced_broker_stays_leader: bool = False
+    #: A broker that shuts down may go before the others know the new leaders.
+    shut_down_too_early: bool = False
+    #: A block of producer ids is given away and not written down.
+    producer_ids_given_twice: bool = False
+    #: A broker id is given to a second process while the first one lives.
+    live_broker_displaced: bool = False
+
+
+NO_BUGS: Final = ControllerBugs()

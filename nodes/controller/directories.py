@@ -1,0 +1,93 @@
+"""AssignReplicasToDirs: a broker says in which of its directories replicas lie.
+
+A replica in a directory that the broker has lost is no longer in sync.
+
+Source: KIP-858.
+"""
+
+from nodes.controller.broker_transitions import without_broker
+from nodes.controller.decisions import Decision, View
+from nodes.controller.leaderships import PartitionAt
+from nodes.controller.partition_change import Target, partition_change
+from nodes.controller.registrations import is_online, registered
+from nodes.metadata.image import TopicImage
+from nodes.metadata.records import MetadataRecord, RegisterBrokerRecord
+from nodes.wire.errors import ApiError
+from nodes.wire.families.brokers import (
+    AssignedDirectory,
+    AssignedPartition,
+    AssignedTopic,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    DirectoryToAssign,
+    TopicToAssign,
+)
+
+
+def assign_replicas(view: View, request: AssignReplicasToDirsRequest, _version: int) -> Decision:
+    """Each replica lies where the broker says; each has its own outcome.
+
+    Raises:
+        Refusal: the broker is not registered with this epoch.
+    """
+    broker = registered(view.image, request.broker_id, request.broker_epoch)
+    assignments = _Assignments(view, broker)
+    directories = tuple(assignments.take(each) for each in request.directories)
+    answer = AssignReplicasToDirsResponse(
+        throttle_time_ms=0, error_code=ApiError.NONE, directories=directories
+    )
+    return Decision(answer, assignments.records())
+
+
+def answered_assignment(code: ApiError) -> AssignReplicasToDirsResponse:
+    """The response where nothing was looked at."""
+    return AssignReplicasToDirsResponse(throttle_time_ms=0, error_code=code, directories=())
+
+
+class _Assignments:
+    """What comes of one request."""
+
+    def __init__(self, view: View, broker: RegisterBrokerRecord) -> None:
+        self._view = view
+        self._broker = broker
+        self._records: list[MetadataRecord] = []
+        #: Partitions whose replica lies in a lost directory, each once.
+        self._lost: dict[tuple[str, int], PartitionAt] = {}
+
+    def take(self, directory: DirectoryToAssign) -> AssignedDirectory:
+        topics = tuple(self._topic(each, directory.id) for each in directory.topics)
+        return AssignedDirectory(id=directory.id, topics=topics)
+
+    def records(self) -> list[MetadataRecord]:
+        lost = without_broker(self._view.image, self._broker.broker_id, self._lost.values())
+        return [*self._records, *lost]
+
+    def _topic(self, asked: TopicToAssign, directory: str) -> AssignedTopic:
+        topic = self._view.image.topics.by_id.get(asked.topic_id)
+        partitions = tuple(
+            AssignedPartition(
+                partition_index=each.partition_index,
+                error_code=(
+                    ApiError.UNKNOWN_TOPIC_ID
+                    if topic is None
+                    else self._partition(topic, each.partition_index, directory)
+                ),
+            )
+            for each in asked.partitions
+        )
+        return AssignedTopic(topic_id=asked.topic_id, partitions=partitions)
+
+    def _partition(self, topic: TopicImage, number: int, directory: str) -> ApiError:
+        image, broker_id = self._view.image, self._broker.broker_id
+        state = image.topics.partition(topic.topic_id, number)
+        if state is None:
+            return ApiError.UNKNOWN_TOPIC_OR_PARTITION
+        if broker_id not in state.replicas:
+            return ApiError.NOT_LEADER_OR_FOLLOWER
+        at = PartitionAt(topic, number, state)
+        record = partition_change(image, at, Target(directories={broker_id: directory}))
+        if record is not None:
+            self._records.append(record)
+        if not is_online(self._broker, directory):
+            self._lost[topic.topic_id, number] = at
+        return ApiError.NONE
