@@ -22,20 +22,20 @@ from nodes.controller.registration import answered_registration, register_broker
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
 
-#: Makes the answer to a request of one API that is refused as a whole.
-Refuse = Callable[[Any, ApiError, str | None], msgspec.Struct]
+#: Makes the answer to a request of one API, in its version, that is refused as a whole.
+Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]
 
 #: For a host too, that has to say NOT_CONTROLLER.
 BROKER_REFUSALS: Final[Mapping[ApiKey, Refuse]] = MappingProxyType(
     {
-        ApiKey.BROKER_REGISTRATION: lambda _, code, __: answered_registration(code),
-        ApiKey.BROKER_HEARTBEAT: lambda _, code, __: answered_heartbeat(code),
-        ApiKey.UNREGISTER_BROKER: lambda _, code, text: answered_unregistration(code, text),
-        ApiKey.ALLOCATE_PRODUCER_IDS: lambda _, code, __: answered_producer_ids(code),
-        ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda _, code, __: answered_assignment(code),
-        ApiKey.ALTER_PARTITION: lambda _, code, __: answered_alteration(code),
+        ApiKey.BROKER_REGISTRATION: lambda _, __, code, ___: answered_registration(code),
+        ApiKey.BROKER_HEARTBEAT: lambda _, __, code, ___: answered_heartbeat(code),
+        ApiKey.UNREGISTER_BROKER: lambda _, __, code, text: answered_unregistration(code, text),
+        ApiKey.ALLOCATE_PRODUCER_IDS: lambda _, __, code, ___: answered_producer_ids(code),
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda _, __, code, ___: answered_assignment(code),
+        ApiKey.ALTER_PARTITION: lambda _, __, code, ___: answered_alteration(code),
         ApiKey.ELECT_LEADERS: refused_elections,
-        ApiKey.CONTROLLER_REGISTRATION: lambda _, code, text: answered_controller(code, text),
+        ApiKey.CONTROLLER_REGISTRATION: lambda _, __, code, text: answered_controller(code, text),
     }
 )
 
@@ -60,7 +60,8 @@ def _answering(api_key: ApiKey, decide: Handler) -> Handler:
         try:
             return decide(view, request, version)
         except Refusal as refusal:
-            return Decision(BROKER_REFUSALS[api_key](request, refusal.code, refusal.message))
+            refuse = BROKER_REFUSALS[api_key]
+            return Decision(refuse(request, version, refusal.code, refusal.message))
 
     return handle
 

@@ -31,6 +31,8 @@ from nodes.wire.families.partitions import (
 
 #: Most elections of one periodic event; a full one means that more may be due.
 ELECTIONS_PER_EVENT_MAX: Final = 1_000
+#: First version with an error for the whole request.
+_WHOLE_SINCE: Final = 1
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 _TYPES: Final = {_PREFERRED: Election.PREFERRED, _UNCLEAN: Election.UNCLEAN}
@@ -83,11 +85,14 @@ def answered_elections(
 
 
 def refused_elections(
-    request: ElectLeadersRequest, code: ApiError, message: str | None
+    request: ElectLeadersRequest, version: int, code: ApiError, message: str | None
 ) -> ElectLeadersResponse:
-    """The response where nothing was looked at: each partition that was named failed."""
+    """The response where nothing was looked at: each partition that was named failed.
+
+    The first version says it of the partitions alone.
+    """
     return answered_elections(
-        code,
+        code if version >= _WHOLE_SINCE else ApiError.NONE,
         tuple(
             ElectedTopic(
                 topic=topic.topic,
