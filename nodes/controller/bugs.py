@@ -28,6 +28,8 @@ class ControllerBugs(msgspec.Struct, frozen=True):
     producer_ids_given_twice: bool = False
     #: A broker id is given to a second process while the first one lives.
     live_broker_displaced: bool = False
+    #: A new incarnation of a broker gets the epoch of the one before.
+    broker_epoch_not_renewed: bool = False
 
 
 NO_BUGS: Final = ControllerBugs()

@@ -34,9 +34,14 @@ class Contacts:
 
     @classmethod
     def of_new_leader(cls, image: MetadataImage, now: Microseconds) -> "Contacts":
-        """What a leader starts with: a session for each broker that is not fenced."""
+        """What a leader starts with: a session for each broker that is not fenced.
+
+        Where a registration stands that another leader wrote, it does not know; the image's end is
+        not before it, and a broker gets there soon.
+        """
         contacts = cls()
         for broker_id, broker in sorted(image.brokers.items()):
+            contacts.registered(broker_id, image.provenance.last_offset)
             if not broker.fenced:
                 contacts.hear(Incarnation(broker_id, broker.broker_epoch), now)
         return contacts
@@ -78,10 +83,9 @@ class Contacts:
         self._registered[broker_id] = offset
 
     def registration_offset(self, broker_id: int, epoch: int) -> Offset:
-        """Where the broker's registration stands, as far as this leader knows.
+        """What a broker has applied that has applied its registration, the one with this epoch.
 
-        One that an earlier leader wrote stands at its epoch, or in the same batch a little later:
-        whoever has applied the one has applied the other.
+        Not before its epoch, which is all there is of one that was never noted here.
         """
         return self._registered.get(broker_id, Offset(epoch))
 

@@ -18,7 +18,7 @@ from nodes.controller.partition_change import (
     partition_change,
 )
 from nodes.controller.registrations import registered
-from nodes.controller.topic_configs import is_unclean_election_allowed
+from nodes.controller.unclean_elections import is_unclean_election_allowed
 from nodes.metadata.image import MetadataImage, TopicImage
 from nodes.metadata.partitions import PartitionState, Sharing, changed_partition
 from nodes.metadata.records import MetadataRecord, PartitionChangeRecord

@@ -18,7 +18,7 @@ from nodes.controller.leaderships import (
 )
 from nodes.controller.limits import check_size
 from nodes.controller.partition_change import Election, Target, partition_change
-from nodes.controller.topic_configs import is_unclean_election_allowed
+from nodes.controller.unclean_elections import is_unclean_election_allowed
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.records import NO_LEADER, MetadataRecord, PartitionChangeRecord
 from nodes.wire.errors import ApiError

@@ -30,19 +30,19 @@ def register_broker(view: View, request: BrokerRegistrationRequest, _version: in
             f"this is cluster {view.cluster_id}, not {request.cluster_id}",
         )
     existing = view.image.brokers.get(request.broker_id)
-    is_amended = existing is not None and existing.incarnation_id == request.incarnation_id
-    if existing is not None and not is_amended and not view.settings.bugs.live_broker_displaced:
+    bugs = view.settings.bugs
+    is_known = existing is not None and existing.incarnation_id == request.incarnation_id
+    amended = existing if is_known else None
+    if existing is not None and amended is None and not bugs.live_broker_displaced:
         _refuse_second(view, existing)
     if request.is_migrating_zk_broker:
         raise Refusal(ApiError.BROKER_ID_NOT_REGISTERED, "brokers of ZooKeeper's time are unknown")
     _check_directories(view.image, request)
     end_points = record_endpoints(request.listeners)
     _check_features(view.image, request)
-    epoch, records = int(view.next_offset), list[MetadataRecord]()
-    if existing is not None and is_amended:
-        epoch = existing.broker_epoch
-    else:
-        records = replaced(view, request.broker_id)
+    kept = existing if bugs.broker_epoch_not_renewed else amended
+    epoch = view.next_offset if kept is None else kept.broker_epoch
+    records: list[MetadataRecord] = [] if amended else replaced(view, request.broker_id)
     records.append(
         RegisterBrokerRecord(
             broker_id=request.broker_id,
@@ -54,10 +54,8 @@ def register_broker(view: View, request: BrokerRegistrationRequest, _version: in
                 for each in request.features
             ),
             rack=request.rack,
-            fenced=existing.fenced if existing is not None and is_amended else True,
-            in_controlled_shutdown=(
-                existing is not None and is_amended and existing.in_controlled_shutdown
-            ),
+            fenced=amended is None or amended.fenced,
+            in_controlled_shutdown=amended is not None and amended.in_controlled_shutdown,
             log_dirs=request.log_dirs,
         )
     )

@@ -11,7 +11,7 @@ from nodes.wire.control_plane import encode_reply
 from nodes.wire.errors import ApiError
 from nodes.wire.families.cluster import DescribeClusterRequest
 from nodes.wire.families.controllers import ControllerRegistrationRequest
-from tests.unit.nodes.controller.clusters import (
+from tests.unit.nodes.controller.led_cluster import (
     CLUSTER_ID,
     Cluster,
     feature,

@@ -11,7 +11,7 @@ from nodes.metadata.records import PartitionChangeRecord
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
 from nodes.wire.families import brokers
-from tests.unit.nodes.controller.clusters import TOPIC_ID, Cluster, directory
+from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
 
 
 def decided(cluster: Cluster, *assigned: tuple[str, str, tuple[int, ...]], **said: Any) -> Any:

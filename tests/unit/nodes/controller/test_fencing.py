@@ -12,7 +12,7 @@ from nodes.metadata.records import (
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
 from nodes.wire.families.brokers import UnregisterBrokerRequest
-from tests.unit.nodes.controller.clusters import SESSION, TOPIC_ID, Cluster
+from tests.unit.nodes.controller.led_cluster import SESSION, TOPIC_ID, Cluster
 
 
 def test_a_broker_is_fenced_when_its_session_is_over_and_not_before() -> None:

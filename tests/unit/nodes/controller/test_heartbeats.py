@@ -9,7 +9,7 @@ from nodes.metadata import records
 from nodes.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
-from tests.unit.nodes.controller.clusters import SESSION, Cluster, directory
+from tests.unit.nodes.controller.led_cluster import SESSION, Cluster, directory
 
 
 def beaten(cluster: Cluster, broker_id: int, **said: Any) -> list[MetadataRecord]:

@@ -11,7 +11,7 @@ from nodes.metadata.records import FenceBrokerRecord, PartitionChangeRecord
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
 from nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
-from tests.unit.nodes.controller.clusters import TOPIC_ID, Cluster
+from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster
 
 PREFERRED, UNCLEAN = 0, 1
 

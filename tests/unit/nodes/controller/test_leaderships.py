@@ -14,7 +14,7 @@ from nodes.controller.leaderships import (
     partitions_without_leader,
 )
 from nodes.metadata.image import MetadataImage
-from tests.unit.nodes.controller.clusters import Cluster, directory
+from tests.unit.nodes.controller.led_cluster import Cluster, directory
 from tests.unit.nodes.metadata.courses import course
 
 

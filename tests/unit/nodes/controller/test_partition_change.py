@@ -10,7 +10,7 @@ from nodes.controller.reassignment import Completed, completed
 from nodes.metadata import records
 from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from nodes.metadata.records import PartitionChangeRecord
-from tests.unit.nodes.controller.clusters import TOPIC_ID, Cluster, directory
+from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
 
 PREFERRED, UNCLEAN = Election.PREFERRED, Election.UNCLEAN
 

@@ -8,7 +8,7 @@ from nodes.metadata.records import ProducerIdsRecord
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
 from nodes.wire.families.brokers import AllocateProducerIdsRequest
-from tests.unit.nodes.controller.clusters import Cluster
+from tests.unit.nodes.controller.led_cluster import Cluster
 
 LAST = (1 << 63) - 1
 

@@ -8,7 +8,7 @@ from nodes.controller.contacts import Contacts
 from nodes.metadata import records
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
-from tests.unit.nodes.controller.clusters import (
+from tests.unit.nodes.controller.led_cluster import (
     SESSION,
     Cluster,
     directory,
@@ -160,6 +160,8 @@ def test_a_broker_has_its_own_registration_once_it_has_the_record_itself() -> No
     # Its epoch is the offset of the first record, its registration is the last.
     assert not cluster.beat(1, current_metadata_offset=epoch).is_caught_up
     assert cluster.beat(1, current_metadata_offset=epoch + 1).is_caught_up
-    # A leader that did not write it knows the epoch.
+    # A leader that did not write it asks for all that it starts with.
     cluster.contacts = Contacts.of_new_leader(cluster.image, cluster.view.now)
-    assert cluster.beat(1, current_metadata_offset=epoch).is_caught_up
+    last = cluster.next_offset - 1
+    assert not cluster.beat(1, current_metadata_offset=last - 1).is_caught_up
+    assert cluster.beat(1, current_metadata_offset=last).is_caught_up

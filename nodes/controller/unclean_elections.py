@@ -1,4 +1,4 @@
-"""What is configured of a topic that elections ask for.
+"""Whether a topic would rather lose records than have a partition without a leader.
 
 Read of the topic, else of all brokers; not of one broker, as a controller is none of them.
 Source: KIP-106; a real controller's resolution of topic configs.
