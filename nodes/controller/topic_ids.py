@@ -19,8 +19,8 @@ _DASH: Final = 62
 _DASH_SHIFT: Final = 122
 
 
-def new_topic_id(random: RandomSource, known: Container[str]) -> str:
-    """32 lower-case hex digits: none of ``known``, and nothing that begins with '-' in base64.
+def new_topic_id(random: RandomSource, *known: Container[str]) -> str:
+    """32 lower-case hex digits: in none of ``known``, and nothing that begins with '-' in base64.
 
     The version and variant bits keep it from the ids that Kafka reserves.
     """
@@ -30,5 +30,5 @@ def new_topic_id(random: RandomSource, known: Container[str]) -> str:
             bits = bits << _WORD_BITS | int(random.random() * (1 << _WORD_BITS))
         bits = bits & ~_VERSION_MASK & ~_VARIANT_MASK | _VERSION | _VARIANT
         drawn = f"{bits:032x}"
-        if bits >> _DASH_SHIFT != _DASH and drawn not in known:
+        if bits >> _DASH_SHIFT != _DASH and not any(drawn in some for some in known):
             return drawn

@@ -60,7 +60,7 @@ def test_names_collide_that_differ_only_in_dots_and_underscores(
 
 def test_a_topic_id_is_a_random_uuid_that_no_tool_takes_for_an_option() -> None:
     source = random.Random(5)
-    drawn = [new_topic_id(source, ()) for _ in range(2_000)]
+    drawn = [new_topic_id(source) for _ in range(2_000)]
     assert len(set(drawn)) == len(drawn)
     for topic_id in drawn:
         assert len(topic_id) == 32
@@ -79,5 +79,5 @@ def test_a_topic_id_is_a_random_uuid_that_no_tool_takes_for_an_option() -> None:
 
 
 def test_a_topic_id_that_is_taken_is_drawn_again() -> None:
-    first = new_topic_id(random.Random(5), ())
+    first = new_topic_id(random.Random(5))
     assert new_topic_id(random.Random(5), {first}) != first

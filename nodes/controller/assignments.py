@@ -1,0 +1,128 @@
+"""Replicas of new partitions: which brokers may hold them, where they lie there, who leads first.
+
+Source: a real controller's replication control; KIP-858 (directories), KIP-1066 (cordoned ones).
+"""
+
+from collections.abc import Sequence
+
+from nodes.controller.decisions import Refusal, View
+from nodes.controller.placement import UsableBroker, place
+from nodes.metadata.image import MetadataImage
+from nodes.metadata.partitions import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
+from nodes.metadata.records import PartitionRecord
+from nodes.wire.errors import ApiError
+
+_RECOVERED = 0
+
+
+def is_active(image: MetadataImage, broker_id: int) -> bool:
+    """Whether the broker is registered, not fenced and not on its way out."""
+    broker = image.brokers.get(broker_id)
+    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
+    """Brokers that new replicas may go to: not those on their way out, nor all cordoned off."""
+    return [
+        UsableBroker(broker_id, broker.rack, broker.fenced)
+        for broker_id, broker in sorted(image.brokers.items())
+        if not broker.in_controlled_shutdown
+        and not (
+            broker.log_dirs
+            and broker.cordoned_log_dirs is not None
+            and set(broker.log_dirs) <= set(broker.cordoned_log_dirs)
+        )
+    ]
+
+
+def place_replicas(
+    view: View, partition_count: int, replication_factor: int
+) -> list[tuple[int, ...]]:
+    """Replicas of new partitions where the controller chooses.
+
+    Raises:
+        Refusal: INVALID_REPLICATION_FACTOR.
+    """
+    return place(usable_brokers(view.image), partition_count, replication_factor, view.random)
+
+
+def check_assignment(
+    image: MetadataImage, replicas: Sequence[int], replication_factor: int | None
+) -> None:
+    """Refuse a caller's choice of replicas; None for a first partition, which sets the factor.
+
+    Raises:
+        Refusal: INVALID_REPLICA_ASSIGNMENT.
+    """
+    if not replicas:
+        raise _refused("The manual partition assignment includes an empty replica list.")
+    last: int | None = None
+    for broker_id in sorted(replicas):
+        if broker_id not in image.brokers:
+            raise _refused(
+                f"The manual partition assignment includes broker {broker_id}, but no such broker "
+                "is registered."
+            )
+        if broker_id == last:
+            raise _refused(
+                f"The manual partition assignment includes the broker {broker_id} more than once."
+            )
+        last = broker_id
+    if replication_factor is not None and len(replicas) != replication_factor:
+        raise _refused(
+            f"The manual partition assignment includes a partition with {len(replicas)} "
+            "replica(s), but this is not consistent with previous partitions, which have "
+            f"{replication_factor} replica(s)."
+        )
+
+
+def check_chosen_isr(image: MetadataImage, replicas: Sequence[int], partition_id: int) -> None:
+    """Refuse a caller's choice of replicas none of which could lead.
+
+    Raises:
+        Refusal: INVALID_REPLICA_ASSIGNMENT.
+    """
+    if not any(is_active(image, broker_id) for broker_id in replicas):
+        raise _refused(
+            "All brokers specified in the manual partition assignment for partition "
+            f"{partition_id} are fenced or in controlled shutdown."
+        )
+
+
+def new_partition(
+    image: MetadataImage, topic_id: str, partition_id: int, replicas: Sequence[int]
+) -> PartitionRecord:
+    """The record of a new partition; at least one replica must be active.
+
+    Active replicas are in sync from the start, and the first of them leads.
+    """
+    isr = tuple(broker_id for broker_id in replicas if is_active(image, broker_id))
+    return PartitionRecord(
+        partition_id=partition_id,
+        topic_id=topic_id,
+        replicas=tuple(replicas),
+        isr=isr,
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=isr[0],
+        leader_recovery_state=_RECOVERED,
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=tuple(_directory(image, broker_id) for broker_id in replicas),
+    )
+
+
+def _directory(image: MetadataImage, broker_id: int) -> str:
+    """Where the broker will hold a new replica, as far as that is known."""
+    directories = image.brokers[broker_id].log_dirs
+    match len(directories):
+        case 0:
+            return MIGRATING_DIRECTORY
+        case 1:
+            return directories[0]
+        case _:
+            return UNASSIGNED_DIRECTORY
+
+
+def _refused(problem: str) -> Refusal:
+    return Refusal(ApiError.INVALID_REPLICA_ASSIGNMENT, problem)

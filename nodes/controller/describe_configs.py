@@ -1,0 +1,234 @@
+"""DescribeConfigs as a controller answers it, which clients ask only of a controller itself.
+
+Topics, client metrics subscriptions and groups are told whole, with defaults; of brokers what is
+set for all of them. A single node's own configuration is in its file, so it is refused here: each
+node of Kafka tells only its own. Documentation is never told.
+
+Source: Kafka 4.3.1's ``ConfigHelper``; KIP-226 (synonyms), KIP-569 (types).
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from nodes.controller.broker_configs import DYNAMIC_BROKER_CONFIGS
+from nodes.controller.client_metrics_configs import CLIENT_METRICS_CONFIGS
+from nodes.controller.config_types import (
+    ConfigDefinition,
+    ConfigType,
+    config_text,
+    parse_config,
+)
+from nodes.controller.config_validation import ResourceType
+from nodes.controller.decisions import Decision, Refusal, View
+from nodes.controller.effective_configs import (
+    ConfigSource,
+    cluster_configs,
+    effective_config,
+    static_configs,
+)
+from nodes.controller.group_configs import GROUP_CONFIGS
+from nodes.controller.topic_configs import SYNONYMS, TOPIC_CONFIGS
+from nodes.controller.topic_names import check_topic_name
+from nodes.metadata.image import ConfigResource
+from nodes.wire.errors import ApiError
+from nodes.wire.families.configs import (
+    ConfigSynonym,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribedConfig,
+    DescribedResource,
+    ResourceToDescribe,
+)
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+#: Topics' configs whose first synonym has no default of its own: another one's is converted.
+_WITHOUT_BROKER_DEFAULT: Final = frozenset(
+    {"segment.ms", "segment.jitter.ms", "flush.ms", "retention.ms"}
+)
+#: Types whose values nobody is told; what is not known might be a password.
+_SENSITIVE: Final = frozenset({ConfigType.PASSWORD, ConfigType.UNKNOWN})
+
+
+def describe_configs(view: View, request: DescribeConfigsRequest, version: int) -> Decision:
+    """Decide about DescribeConfigs; it never writes."""
+    del version
+    unknown = [
+        each for each in request.resources if each.resource_type not in frozenset(ResourceType)
+    ]
+    results = tuple(
+        _refused(
+            each,
+            Refusal(
+                ApiError.INVALID_REQUEST,
+                f"Unexpected resource type UNKNOWN for resource {unknown[0].resource_name}",
+            ),
+        )
+        if unknown
+        else _described(view, each, with_synonyms=request.include_synonyms)
+        for each in request.resources
+    )
+    return Decision(DescribeConfigsResponse(throttle_time_ms=0, results=results))
+
+
+def _described(view: View, asked: ResourceToDescribe, *, with_synonyms: bool) -> DescribedResource:
+    try:
+        configs = [
+            config
+            for config in _configs(view, asked)
+            if not asked.configuration_keys or config.name in asked.configuration_keys
+        ]
+    except Refusal as refusal:
+        return _refused(asked, refusal)
+    return DescribedResource(
+        error_code=ApiError.NONE,
+        error_message=None,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=tuple(configs if with_synonyms else map(_without_synonyms, configs)),
+    )
+
+
+def _configs(view: View, asked: ResourceToDescribe) -> Iterator[DescribedConfig]:
+    """All configs of a resource.
+
+    Raises:
+        Refusal: it is not there, or cannot be told.
+    """
+    name = asked.resource_name
+    resource: ConfigResource = (asked.resource_type, name)
+    own = view.image.configs.get(resource, _NOTHING)
+    match asked.resource_type:
+        case ResourceType.TOPIC:
+            check_topic_name(name)
+            if view.image.topics.named(name) is None:
+                raise Refusal(ApiError.UNKNOWN_TOPIC_OR_PARTITION)
+            return _topic_configs(view, own)
+        case ResourceType.BROKER:
+            if name:
+                raise _malformed(
+                    f"Unexpected broker id, expected an empty string, but received {name}"
+                )
+            return _cluster_configs(own)
+        case ResourceType.CLIENT_METRICS:
+            if not name:
+                raise _malformed("Client metrics subscription name must not be empty")
+            return _own_configs(CLIENT_METRICS_CONFIGS, own, ConfigSource.CLIENT_METRICS)
+        case ResourceType.GROUP:
+            if not name:
+                raise _malformed("Group name must not be empty")
+            return _own_configs(GROUP_CONFIGS, own, ConfigSource.GROUP)
+        case _:
+            raise _malformed("Levels of loggers are not told here")
+
+
+def _topic_configs(view: View, own: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    for name, definition in sorted(TOPIC_CONFIGS.items()):
+        if definition.is_internal and name not in own:
+            continue
+        text, source = effective_config(view.image, view.settings, own, name)
+        value = _normal(definition, text)
+        synonyms = tuple(_topic_synonyms(view, definition, value if name in own else None))
+        yield _config(definition, value, source, synonyms)
+
+
+def _topic_synonyms(
+    view: View, definition: ConfigDefinition, own: str | None
+) -> Iterator[ConfigSynonym]:
+    """Where the value could come from, the nearest first."""
+    name = definition.name
+    if own is not None:
+        yield ConfigSynonym(name=name, value=own, source=ConfigSource.TOPIC)
+    synonyms = SYNONYMS.get(name, ())
+    for source, said in (
+        (ConfigSource.ALL_BROKERS, cluster_configs(view.image)),
+        (ConfigSource.STATIC, static_configs(view.settings)),
+    ):
+        for synonym in synonyms:
+            if synonym.name in said:
+                yield ConfigSynonym(name=synonym.name, value=said[synonym.name], source=source)
+    if synonyms and name not in _WITHOUT_BROKER_DEFAULT:
+        yield ConfigSynonym(
+            name=synonyms[0].name,
+            value=_normal(definition, definition.default),
+            source=ConfigSource.DEFAULT,
+        )
+
+
+def _own_configs(
+    definitions: Mapping[str, ConfigDefinition], own: Mapping[str, str], source: ConfigSource
+) -> Iterator[DescribedConfig]:
+    for name, definition in sorted(definitions.items()):
+        value = _normal(definition, own.get(name, definition.default))
+        if name in own:
+            synonym = ConfigSynonym(name=name, value=value, source=source)
+            yield _config(definition, value, source, (synonym,))
+        else:
+            yield _config(definition, value, ConfigSource.DEFAULT, ())
+
+
+def _cluster_configs(own: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    for name, text in sorted(own.items()):
+        kind = DYNAMIC_BROKER_CONFIGS.get(name, ConfigType.UNKNOWN)
+        is_sensitive = kind in _SENSITIVE
+        value = None if is_sensitive else text
+        source = ConfigSource.ALL_BROKERS
+        yield DescribedConfig(
+            name=name,
+            value=value,
+            read_only=name not in DYNAMIC_BROKER_CONFIGS,
+            config_source=source,
+            is_sensitive=is_sensitive,
+            synonyms=(ConfigSynonym(name=name, value=value, source=source),),
+            config_type=kind,
+            documentation=None,
+        )
+
+
+def _normal(definition: ConfigDefinition, text: str | None) -> str | None:
+    """The value as it is written once it was read."""
+    if text is None:
+        return None
+    try:
+        return config_text(parse_config(definition, text))
+    except Refusal:
+        # Set for all brokers, under a name that no controller checks.
+        return text
+
+
+def _config(
+    definition: ConfigDefinition,
+    value: str | None,
+    source: ConfigSource,
+    synonyms: tuple[ConfigSynonym, ...],
+) -> DescribedConfig:
+    return DescribedConfig(
+        name=definition.name,
+        value=value,
+        read_only=False,
+        config_source=source,
+        is_sensitive=False,
+        synonyms=synonyms,
+        config_type=definition.type,
+        documentation=None,
+    )
+
+
+def _without_synonyms(config: DescribedConfig) -> DescribedConfig:
+    return msgspec.structs.replace(config, synonyms=())
+
+
+def _malformed(problem: str) -> Refusal:
+    return Refusal(ApiError.INVALID_REQUEST, problem)
+
+
+def _refused(asked: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
+    return DescribedResource(
+        error_code=refusal.code,
+        error_message=refusal.message,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+        configs=(),
+    )

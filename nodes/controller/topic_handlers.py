@@ -1,0 +1,28 @@
+"""Who decides about requests for topics, configs and features."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from nodes.controller.alter_configs import alter_configs, alter_configs_incrementally
+from nodes.controller.create_partitions import create_partitions
+from nodes.controller.create_topics import create_topics
+from nodes.controller.decisions import Handler
+from nodes.controller.delete_topics import delete_topics
+from nodes.controller.describe_configs import describe_configs
+from nodes.controller.features import update_features
+from nodes.controller.list_reassignments import list_reassignments
+from nodes.wire.apis import ApiKey
+
+TOPIC_HANDLERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType(
+    {
+        ApiKey.CREATE_TOPICS: create_topics,
+        ApiKey.DELETE_TOPICS: delete_topics,
+        ApiKey.CREATE_PARTITIONS: create_partitions,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: alter_configs_incrementally,
+        ApiKey.ALTER_CONFIGS: alter_configs,
+        ApiKey.DESCRIBE_CONFIGS: describe_configs,
+        ApiKey.UPDATE_FEATURES: update_features,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: list_reassignments,
+    }
+)
