@@ -55,10 +55,16 @@ FEW_ROWS: Final = 50_000
 
 
 class Counted(NamedTuple):
-    """Rows that are computed, and whether they are few."""
+    """Rows that are computed, and how many they are."""
 
     rows: DataFrame
-    are_few: bool
+    #: Not more than one above ``FEW_ROWS``, where it stands for all larger ones.
+    size: int
+
+    @property
+    def are_few(self) -> bool:
+        """Whether they can be sent to every worker."""
+        return self.size <= FEW_ROWS
 
     def few(self, frame: DataFrame) -> DataFrame:
         """The frame, made of these rows: sent to every worker where they are few."""
@@ -72,7 +78,7 @@ def few_or_many(frame: DataFrame) -> Counted:
     once, where it is called.
     """
     rows = frame.localCheckpoint()
-    return Counted(rows, rows.limit(FEW_ROWS + 1).count() <= FEW_ROWS)
+    return Counted(rows, rows.limit(FEW_ROWS + 1).count())
 
 
 def _spark_type(kind: pa.DataType) -> DataType:

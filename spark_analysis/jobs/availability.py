@@ -67,8 +67,9 @@ def fault_windows(
     )
     # Few rows each, whatever the length of the history, that the plan needs in several places:
     # computed once.
-    by_slot = _by_slot(load, acknowledged, slot_ns).localCheckpoint(eager=False)
-    earliest = _earliest(acknowledged, slot_ns).localCheckpoint(eager=False)
+    asked = _asked_by_slot(load, slot_ns).localCheckpoint(eager=False)
+    by_slot = _by_slot(asked, acknowledged, slot_ns).localCheckpoint(eager=False)
+    earliest = asked.where(sql.col("told").isNotNull()).select("run_id", "slot", "told", "epoch")
     windows = _windows(by_slot, faults).localCheckpoint(eager=False)
     served = _served(by_slot, _spans(windows, slot_ns, context_ns))
     moved = _failover_and_recovery(acknowledged, earliest, windows, slot_ns)
@@ -196,20 +197,39 @@ def _spans(windows: DataFrame, slot_ns: int, context_ns: int) -> DataFrame:
     ).where(sql.col("first_slot") < sql.col("end_slot"))
 
 
-def _by_slot(load: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
-    """What was invoked and whether a write was acknowledged in each slot, and the load's bounds."""
-    nothing, nowhere = sql.lit(0), sql.lit(None).cast("long")
-    invoked = load.select(
-        "run_id",
-        _slot("start_ns", slot_ns),
-        sql.lit(1).alias("invoked"),
-        sql.when(sql.col("type") == "ok", 1).otherwise(0).alias("ok"),
-        nothing.alias("serving"),
-        sql.col("start_ns").alias("load_start"),
-        sql.coalesce("end_ns", "start_ns").alias("load_end"),
+def _asked_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
+    """What was invoked in each slot, and of the writes of each epoch the first acknowledgement.
+
+    One reading of the history for all of it; ``epoch`` is null for what is no placed write.
+    """
+    is_acknowledged = (sql.col("type") == "ok") & _is_write()
+    return (
+        load.withColumn("acknowledged", is_acknowledged)
+        .groupBy(
+            "run_id",
+            _slot("start_ns", slot_ns),
+            sql.when(sql.col("acknowledged"), sql.col("position_epoch")).alias("epoch"),
+        )
+        .agg(
+            sql.count(sql.lit(1)).alias("invoked"),
+            sql.count_if(sql.col("type") == "ok").alias("ok"),
+            sql.min(sql.when(sql.col("acknowledged"), sql.col("end_ns"))).alias("told"),
+            sql.min("start_ns").alias("load_start"),
+            sql.max(sql.coalesce("end_ns", "start_ns")).alias("load_end"),
+        )
     )
-    served = acknowledged.select(
-        *("run_id", _slot("told", slot_ns), nothing, nothing, sql.lit(1), nowhere, nowhere)
+
+
+def _by_slot(asked: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFrame:
+    """What was invoked and whether a write was acknowledged in each slot, and the load's bounds."""
+    nothing, nowhere = sql.lit(0).cast("long"), sql.lit(None).cast("long")
+    invoked = asked.select(
+        *("run_id", "slot", "invoked", "ok", nothing.alias("serving"), "load_start", "load_end")
+    )
+    served = (
+        acknowledged.select("run_id", _slot("told", slot_ns))
+        .distinct()
+        .select("run_id", "slot", nothing, nothing, sql.lit(1).cast("long"), nowhere, nowhere)
     )
     return (
         invoked.unionAll(served)
@@ -220,15 +240,6 @@ def _by_slot(load: DataFrame, acknowledged: DataFrame, slot_ns: int) -> DataFram
             sql.min("load_start").alias("load_start"),
             sql.max("load_end").alias("load_end"),
         )
-    )
-
-
-def _earliest(acknowledged: DataFrame, slot_ns: int) -> DataFrame:
-    """The earliest acknowledgement of the writes of one epoch that were invoked in one slot."""
-    return (
-        acknowledged.groupBy("run_id", _slot("asked", slot_ns), "epoch")
-        .agg(sql.min("told").alias("told"))
-        .select("run_id", "slot", "told", "epoch")
     )
 
 

@@ -26,14 +26,23 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import conform, few_or_many
+from spark_analysis.frames import Counted, conform, few_or_many
 from spark_analysis.jobs.availability import PURE_KINDS
 from spark_analysis.schemas import LOST, PHANTOM
 
-_CONTENT: Final = ("run_id", "f", "key", "value")
+_SAID: Final = ("f", "key", "value")
+_CONTENT: Final = ("run_id", *_SAID)
 _PLACE: Final = ("epoch", "offset", *_CONTENT)
-#: A set of nodes is a number of 64 bits, of which one is its sign.
-_NODES_MAX: Final = 63
+#: What stands for a row where rows by the million are compared, see ``_keyed``.
+_KEY: Final = ("at", "content", "check")
+#: A set of nodes is a number: their bits, then how many of them are needed, then a bit that says
+#: that the write was acknowledged.
+_NODES_MAX: Final = 48
+_NODES_MASK: Final = (1 << _NODES_MAX) - 1
+_NEEDED_MAX: Final = 255
+_WRITTEN: Final = 1 << 62
+#: Offsets that are named one by one, so that Parquet can leave out what cannot hold them.
+_NAMED_MAX: Final = 1_000
 
 
 def acknowledged_writes(operations: DataFrame) -> DataFrame:
@@ -60,23 +69,37 @@ def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -
     Returns:
         Rows of ``LOST``, in no order.
     """
-    writes = _as_records(acknowledged_writes(operations))
-    dumped = logs.where(sql.col("start_offset").isNotNull())
-    bits = dumped.select("run_id", "node", _bit_of_node().alias("bit"))
-    records = committed.where(sql.col("f").isNotNull()).join(
-        sql.broadcast(bits), ["run_id", "node"]
-    )
-    has_place = sql.col("offset").isNotNull()
-    placed, unplaced = writes.where(has_place), writes.where(~has_place)
-    # Most systems give positions: then nothing of this is left to be read a second time.
-    elsewhere = sql.broadcast(unplaced.select("run_id").distinct())
+    bits = _bits_of_nodes(logs).localCheckpoint()
     nodes = _nodes_of_runs(logs, bits)
+    # Where most logs are missing nothing is certain, and no write need be looked at.
+    judged = nodes.where(sql.col("needed") > 0).select("run_id", "needed").localCheckpoint()
+    writes = _as_records(acknowledged_writes(operations)).join(
+        sql.broadcast(judged.select("run_id")), "run_id", "left_semi"
+    )
+    is_placed = sql.col("offset").isNotNull()
+    holding = bits.join(judged, "run_id").select(
+        _hash("run_id", "node").alias("of_node"),
+        sql.col("bit").bitwiseOR(_shifted(sql.col("needed"), _NODES_MAX)).alias("holding"),
+    )
+    records = (
+        committed.where(sql.col("f").isNotNull())
+        .withColumn("of_node", _hash("run_id", "node"))
+        .join(sql.broadcast(holding), "of_node")
+    )
+    # Of the writes without a position one key for each run is left: none stands at no offset, and
+    # so it tells that there are some, in the same reading.
+    marked = writes.withColumns({name: sql.when(is_placed, sql.col(name)) for name in _SAID})
+    candidates = _hardly_held(marked, records, _PLACE)
+    lost = _not_held(writes.where(is_placed), candidates, nodes, _PLACE)
+    # Most systems give positions: then nothing of this is read a second time.
+    if not candidates.rows.where(sql.col("at").isNull()).isEmpty():
+        unplaced = writes.where(~is_placed)
+        elsewhere = sql.broadcast(unplaced.select("run_id").distinct())
+        others = records.join(elsewhere, "run_id", "left_semi")
+        candidates = _hardly_held(unplaced, others, _CONTENT)
+        lost = lost.unionByName(_not_held(unplaced, candidates, nodes, _CONTENT))
     return conform(
-        _not_held(placed, records, nodes, _PLACE)
-        .unionByName(
-            _not_held(unplaced, records.join(elsewhere, "run_id", "left_semi"), nodes, _CONTENT)
-        )
-        .withColumnsRenamed(
+        lost.withColumnsRenamed(
             {"value": "argument", "epoch": "position_epoch", "offset": "position_offset"}
         ),
         LOST,
@@ -96,13 +119,19 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
     writes = _as_records(operations.where(~sql.col("f").isin(*PURE_KINDS)))
     placed = (sql.col("type") == "ok") & sql.col("offset").isNotNull()
     records = committed.where(sql.col("f").isNotNull())
-    unexplained = few_or_many(_only_in(records, writes.where(placed)))
+    places = few_or_many(_only_in(records, writes.where(placed)))
+    unexplained = few_or_many(
+        _same(records, places, _PLACE)
+        .groupBy(*_PLACE)
+        .agg(sql.sort_array(sql.collect_set("node")).alias("nodes"))
+    )
     may_explain = (sql.col("type") == "info") | (
         (sql.col("type") == "ok") & sql.col("offset").isNull()
     )
-    contents = unexplained.few(unexplained.rows.select(*_CONTENT).distinct())
+    contents = unexplained.few(_keyed(unexplained.rows, _CONTENT, *_CONTENT).distinct())
     by_content = (
-        _join(writes, contents, _CONTENT, "left_semi")
+        _keyed(writes, _CONTENT, "type", "offset")
+        .join(contents, list(_KEY))
         .groupBy(*_CONTENT)
         .agg(
             sql.count_if(may_explain).alias("explaining"),
@@ -112,7 +141,7 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
     )
     order = Window.partitionBy(*_CONTENT).orderBy("offset", "epoch")
     ranked = unexplained.rows.withColumn("rank", sql.row_number().over(order))
-    phantom = few_or_many(
+    phantom = (
         _join(ranked, by_content, _CONTENT, "left")
         .where(sql.col("rank") > sql.coalesce("explaining", sql.lit(0)))
         .withColumn(
@@ -121,14 +150,8 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
             .when(sql.col("acknowledged") > 0, "duplicate")
             .otherwise("never-invoked"),
         )
-        .select(*_PLACE, "reason")
     )
-    standing = (
-        _join(records, phantom.few(phantom.rows), _PLACE, "inner")
-        .groupBy(*_PLACE, "reason")
-        .agg(sql.sort_array(sql.collect_set("node")).alias("nodes"))
-    )
-    return conform(standing, PHANTOM)
+    return conform(phantom, PHANTOM)
 
 
 def refused() -> Column:
@@ -144,12 +167,17 @@ def _as_records(operations: DataFrame) -> DataFrame:
     )
 
 
-def _bit_of_node() -> Column:
-    """A bit for each node of a run, so that a set of nodes is one number."""
+def _bits_of_nodes(logs: DataFrame) -> DataFrame:
+    """A bit for each node of a run whose log was dumped, so that a set of them is one number."""
     number = sql.row_number().over(Window.partitionBy("run_id").orderBy("node")) - 1
     refusal = sql.raise_error(sql.lit(f"a run of more than {_NODES_MAX} nodes"))
-    bit = sql.call_function("shiftleft", sql.lit(1).cast("long"), number)
-    return sql.when(number < _NODES_MAX, bit).otherwise(refusal)
+    bit = sql.when(number < _NODES_MAX, _shifted(sql.lit(1), number)).otherwise(refusal)
+    dumped = logs.where(sql.col("start_offset").isNotNull())
+    return dumped.select("run_id", "node", bit.alias("bit"))
+
+
+def _shifted(number: Column, places: Column | int) -> Column:
+    return sql.call_function("shiftleft", number.cast("long"), sql.lit(places))
 
 
 def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
@@ -164,7 +192,7 @@ def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
             majority.alias("majority"),
             not_dumped.alias("not_dumped"),
             # That many holders are enough, whatever else is known.
-            (majority - not_dumped).alias("needed"),
+            sql.least(majority - not_dumped, sql.lit(_NEEDED_MAX)).alias("needed"),
             sql.collect_list("start_offset").alias("starts"),
             sql.coalesce(sql.bit_or(sql.when(has_no_beginning, sql.col("bit"))), sql.lit(0)).alias(
                 "cut_off"
@@ -173,54 +201,89 @@ def _nodes_of_runs(logs: DataFrame, bits: DataFrame) -> DataFrame:
     )
 
 
-def _not_held(
-    writes: DataFrame, records: DataFrame, nodes: DataFrame, columns: tuple[str, ...]
-) -> DataFrame:
-    """The writes, with ``holders`` and ``unknown``, that no majority can hold.
+def _hardly_held(writes: DataFrame, records: DataFrame, columns: tuple[str, ...]) -> Counted:
+    """Keys of the writes that a majority may not hold, and the nodes that hold each.
 
-    Writes and records meet in one aggregation of fixed width, which needs neither a sort nor the
-    other columns of a write; these are fetched for the few that are not held.
+    Writes and records meet in one aggregation of a few numbers, which needs neither a sort nor the
+    other columns of a write. Nearly all are held, and the exact condition is for the few others.
     """
-    nothing = sql.lit(0).cast("long")
-    met = (
-        writes.select(*columns, sql.lit(True).alias("written"), nothing.alias("bit"))
-        .unionAll(records.select(*columns, sql.lit(False), "bit"))
-        .groupBy(*columns)
-        .agg(sql.bool_or("written").alias("written"), sql.bit_or("bit").alias("holding"))
-        .where("written")
-        # A narrow condition that is false for nearly all goes before the exact one.
-        .join(sql.broadcast(nodes.select("run_id", "needed")), "run_id")
-        .where(sql.bit_count("holding") < sql.col("needed"))
-        .drop("needed")
-        .join(sql.broadcast(nodes), "run_id")
+    holding = sql.col("holding")
+    needed = sql.shiftright(holding.bitwiseAND(sql.lit(_NEEDED_MAX << _NODES_MAX)), _NODES_MAX)
+    return few_or_many(
+        _keyed(writes, columns, sql.lit(_WRITTEN).alias("holding"))
+        .unionAll(_keyed(records, columns, "holding"))
+        .groupBy(*_KEY)
+        .agg(sql.bit_or("holding").alias("holding"))
+        .where(holding >= _WRITTEN)
+        .where((_holders(holding) < needed) | (needed == 0))
     )
-    holders, unknown = sql.bit_count("holding"), sql.col("not_dumped")
+
+
+def _not_held(
+    writes: DataFrame, candidates: Counted, nodes: DataFrame, columns: tuple[str, ...]
+) -> DataFrame:
+    """The writes, with ``holders`` and ``unknown``, that no majority can hold."""
+    holding = sql.col("holding")
+    met = _same(writes, candidates, columns).join(sql.broadcast(nodes), "run_id")
+    holders, unknown = _holders(holding), sql.col("not_dumped")
     if "offset" in columns:
         in_snapshots = sql.size(sql.filter("starts", lambda start: start > sql.col("offset")))
         all_holders = holders + in_snapshots
     else:
         # The snapshot of a node whose log was cut off at its beginning may hold a write that has no
         # position; nobody can tell.
-        unknown += sql.bit_count(sql.col("cut_off").bitwiseAND(sql.bitwise_not("holding")))
+        unknown += sql.bit_count(sql.col("cut_off").bitwiseAND(sql.bitwise_not(holding)))
         all_holders = holders
-    lost = few_or_many(
-        met.where(all_holders + unknown < sql.col("majority")).select(
-            *columns, all_holders.alias("holders"), unknown.alias("unknown")
-        )
+    return (
+        met.where(all_holders + unknown < sql.col("majority"))
+        .withColumns({"holders": all_holders, "unknown": unknown})
+        .drop("holding", *nodes.drop("run_id").columns)
     )
-    return _join(writes, lost.few(lost.rows), columns, "inner")
+
+
+def _holders(holding: Column) -> Column:
+    return sql.bit_count(holding.bitwiseAND(sql.lit(_NODES_MASK)))
 
 
 def _only_in(records: DataFrame, writes: DataFrame) -> DataFrame:
-    """The places of records, each once, at which no write was acknowledged."""
+    """The keys of records, each once, for whose place no write was acknowledged."""
     return (
-        records.select(*_PLACE, sql.lit(True).alias("stands"))
-        .unionAll(writes.select(*_PLACE, sql.lit(False)))
-        .groupBy(*_PLACE)
+        _keyed(records, _PLACE, sql.lit(True).alias("stands"))
+        .unionAll(_keyed(writes, _PLACE, sql.lit(False)))
+        .groupBy(*_KEY)
         .agg(sql.bool_and("stands").alias("only"))
         .where("only")
         .drop("only")
     )
+
+
+def _same(frame: DataFrame, keys: Counted, columns: tuple[str, ...]) -> DataFrame:
+    """The rows of a frame that have one of these keys, with what stands beside the key."""
+    if "offset" in columns and keys.size <= _NAMED_MAX:
+        named = keys.rows.where(sql.col("at").isNotNull()).select("at").distinct()
+        offsets = [row["at"] for row in named.collect()]
+        frame = frame.where(sql.col("offset").isin(offsets))
+    return _keyed(frame, columns, *frame.columns).join(keys.few(keys.rows), list(_KEY)).drop(*_KEY)
+
+
+def _keyed(frame: DataFrame, columns: tuple[str, ...], *kept: str | Column) -> DataFrame:
+    """Numbers that stand for these columns, as the columns of ``_KEY``, and what is kept.
+
+    Rows of one offset (of any, where it is no column) are held to be equal where two hashes of 96
+    bits together are: rows of numbers are compared at half the cost of rows with texts.
+    """
+    at = sql.col("offset") if "offset" in columns else sql.lit(0).cast("long")
+    hashed = [name for name in columns if name != "offset"]
+    # A hash passes over null: without this a null and its neighbour could change places.
+    nulls = [sql.col(name).isNull() for name in hashed]
+    check = sql.hash(*nulls, *reversed(hashed))
+    return frame.select(
+        at.alias("at"), _hash(*hashed, *nulls).alias("content"), check.alias("check"), *kept
+    )
+
+
+def _hash(*columns: str | Column) -> Column:
+    return sql.xxhash64(*columns)
 
 
 def _join(left: DataFrame, right: DataFrame, columns: tuple[str, ...], how: str) -> DataFrame:
