@@ -2,6 +2,9 @@
 
 A replica in a directory that the broker has lost is no longer in sync.
 
+Unlike a real controller's, each record is decided on top of those before it: one of a lost
+directory that looked past the assignment could bring back replicas of a move that this has ended.
+
 Source: KIP-858.
 """
 
@@ -11,6 +14,7 @@ from nodes.controller.leaderships import PartitionAt
 from nodes.controller.partition_change import Target, partition_change
 from nodes.controller.registrations import is_online, registered
 from nodes.metadata.image import TopicImage
+from nodes.metadata.partitions import Sharing, changed_partition
 from nodes.metadata.records import MetadataRecord, RegisterBrokerRecord
 from nodes.wire.errors import ApiError
 from nodes.wire.families.brokers import (
@@ -51,16 +55,19 @@ class _Assignments:
         self._view = view
         self._broker = broker
         self._records: list[MetadataRecord] = []
-        #: Partitions whose replica lies in a lost directory, each once.
-        self._lost: dict[tuple[str, int], PartitionAt] = {}
+        #: Partitions as they are with the records in.
+        self._states: dict[tuple[str, int], PartitionAt] = {}
+        #: Those whose replica lies in a lost directory, each once.
+        self._lost: dict[tuple[str, int], None] = {}
 
     def take(self, directory: DirectoryToAssign) -> AssignedDirectory:
         topics = tuple(self._topic(each, directory.id) for each in directory.topics)
         return AssignedDirectory(id=directory.id, topics=topics)
 
     def records(self) -> list[MetadataRecord]:
-        lost = without_broker(self._view.image, self._broker.broker_id, self._lost.values())
-        return [*self._records, *lost]
+        lost = [self._states[each] for each in self._lost]
+        changes = without_broker(self._view.image, self._broker.broker_id, lost)
+        return [*self._records, *changes]
 
     def _topic(self, asked: TopicToAssign, directory: str) -> AssignedTopic:
         topic = self._view.image.topics.by_id.get(asked.topic_id)
@@ -84,10 +91,13 @@ class _Assignments:
             return ApiError.UNKNOWN_TOPIC_OR_PARTITION
         if broker_id not in state.replicas:
             return ApiError.NOT_LEADER_OR_FOLLOWER
-        at = PartitionAt(topic, number, state)
+        key = topic.topic_id, number
+        at = self._states.get(key) or PartitionAt(topic, number, state)
         record = partition_change(image, at, Target(directories={broker_id: directory}))
         if record is not None:
             self._records.append(record)
+            at = at._replace(state=changed_partition(at.state, record, Sharing()))
+        self._states[key] = at
         if not is_online(self._broker, directory):
-            self._lost[topic.topic_id, number] = at
+            self._lost[key] = None
         return ApiError.NONE

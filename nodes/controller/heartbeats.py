@@ -13,10 +13,13 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from nodes.controller import broker_transitions
 from nodes.controller.contacts import Incarnation
 from nodes.controller.decisions import Decision, View
 from nodes.controller.registrations import registered
+from nodes.metadata.delta import MetadataDelta
 from nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     MetadataRecord,
@@ -67,7 +70,8 @@ def heartbeat(view: View, request: BrokerHeartbeatRequest, _version: int) -> Dec
     records: list[MetadataRecord] = []
     if state is not present:
         records += _TRANSITIONS[state](view, broker)
-    records += broker_transitions.directories_lost(view, broker, request.offline_log_dirs)
+    if request.offline_log_dirs:
+        records += _lost(view, broker, request.offline_log_dirs, records)
     records += broker_transitions.directories_cordoned(broker, request.cordoned_log_dirs)
     _note(view, request, state, records)
     return Decision(
@@ -152,6 +156,25 @@ def _has_own_registration(
 ) -> bool:
     own = view.contacts.registration_offset(broker.broker_id, broker.broker_epoch)
     return request.current_metadata_offset >= own
+
+
+def _lost(
+    view: View,
+    broker: RegisterBrokerRecord,
+    offline: tuple[str, ...],
+    before: list[MetadataRecord],
+) -> list[MetadataRecord]:
+    """What lost directories write on top of what the broker's change of state did.
+
+    A real controller looks past that change, and may leave the broker leading from a directory
+    that it has just reported lost.
+    """
+    if before:
+        delta = MetadataDelta(view.image)
+        for record in before:
+            delta.replay(record)
+        view = msgspec.structs.replace(view, image=delta.apply(view.image.provenance))
+    return broker_transitions.directories_lost(view, broker, offline)
 
 
 def _note(

@@ -111,6 +111,14 @@ def leader_serves(_: Witness, step: Step) -> Iterator[str]:
             yield f"{state}"
 
 
+def leader_has_its_directory(_: Witness, step: Step) -> Iterator[str]:
+    for _topic, _number, state in _partitions(step.after):
+        if state.leader in step.after.brokers and state.leader in state.replicas:
+            lies = state.directories[state.replicas.index(state.leader)]
+            if not _is_online(step.after, state.leader, lies):
+                yield f"{state}"
+
+
 def isr_is_sound(_: Witness, step: Step) -> Iterator[str]:
     for _topic, _number, state in _partitions(step.after):
         members = set(state.isr)
@@ -274,6 +282,7 @@ INVARIANTS: Final[Mapping[str, Check]] = MappingProxyType(
         for check in (
             leader_is_in_sync,
             leader_serves,
+            leader_has_its_directory,
             isr_is_sound,
             who_is_dead_is_in_sync_alone,
             who_can_lead_does,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller import broker_transitions, isr_changes, leader_elections
+from nodes.controller import broker_transitions, directories, isr_changes, leader_elections
 from nodes.controller.bugs import NO_BUGS, ControllerBugs
 from nodes.controller.leaderships import Leaderships, PartitionAt
 from nodes.controller.partition_change import partition_change
@@ -132,6 +132,7 @@ MUTANTS: list[tuple[Any, str, Callable[..., Any], str]] = [
     (isr_changes, "_is_sound", _always, "isr_is_sound"),
     (isr_changes, "_is_eligible", _always, "who_is_dead_is_in_sync_alone"),
     (broker_transitions, "is_active", _registered, "leader_serves"),
+    (directories, "is_online", _always, "leader_has_its_directory"),
     (Leaderships, "leaderless_count", _no_leaderless, "who_can_lead_does"),
     (leader_elections, "partition_change", _beginning_anew, "epochs_tell_changes"),
     (broker_transitions, "is_unclean_election_allowed", _always, "nothing_is_lost_unasked"),

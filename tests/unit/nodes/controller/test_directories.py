@@ -57,9 +57,9 @@ def cluster_of(**said: Any) -> Cluster:
 
 def test_a_replica_lies_where_its_broker_says() -> None:
     cluster = cluster_of()
-    decision = decided(cluster, (directory(1, 1), TOPIC_ID, (0, 1)), (directory(1), TOPIC_ID, (0,)))
-    assert codes(decision) == [0, 0, 0]
-    assert [told.id for told in decision.answer.directories] == [directory(1, 1), directory(1)]
+    decision = decided(cluster, (directory(1, 1), TOPIC_ID, (0, 1)), (directory(2), TOPIC_ID, ()))
+    assert codes(decision) == [0, 0]
+    assert [told.id for told in decision.answer.directories] == [directory(1, 1), directory(2)]
     assert decision.records == [
         PartitionChangeRecord(
             partition_id=0, topic_id=TOPIC_ID, directories=(directory(1, 1), directory(2))
@@ -68,6 +68,15 @@ def test_a_replica_lies_where_its_broker_says() -> None:
             partition_id=1, topic_id=TOPIC_ID, directories=(directory(2), directory(1, 1))
         ),
     ]
+    cluster.append(decision.records)
+    assert not decided(cluster, (directory(1, 1), TOPIC_ID, (0, 1))).records
+
+
+def test_the_last_word_on_a_replica_counts() -> None:
+    cluster = cluster_of()
+    both = (directory(1, 1), TOPIC_ID, (0,)), (directory(1), TOPIC_ID, (0,))
+    cluster.append(decided(cluster, *both).records)
+    assert cluster.partition().directories[0] == directory(1)
 
 
 def test_what_is_not_there_is_said() -> None:
@@ -92,12 +101,25 @@ def test_a_stale_broker_is_refused_as_a_whole(said: dict[str, int]) -> None:
 
 def test_a_replica_in_a_lost_directory_leaves_the_isr() -> None:
     cluster = cluster_of()
-    decision = decided(cluster, (LOST_DIRECTORY, TOPIC_ID, (0,)), (directory(9), TOPIC_ID, (0,)))
-    assert codes(decision) == [0, 0]
-    *_, last = decision.records
-    assert last == PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=(2,), leader=2)
-    cluster.append(decision.records)
-    assert cluster.partition().leader == 2
+    for lost in (LOST_DIRECTORY, directory(9)):
+        decision = decided(cluster, (lost, TOPIC_ID, (0,)))
+        assert codes(decision) == [0]
+        assert decision.records == [
+            PartitionChangeRecord(
+                partition_id=0, topic_id=TOPIC_ID, directories=(lost, directory(2))
+            ),
+            PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=(2,), leader=2),
+        ]
+
+
+def test_a_lost_directory_is_seen_on_top_of_the_move_that_its_assignment_ends() -> None:
+    cluster = Cluster()
+    cluster.start(1, 2, 3)
+    # The move from 2 to 1 can end with the next change, whatever that is.
+    cluster.add_topic((1, 2, 3), isr=(1, 2), leader=2, adding_replicas=(1,), removing_replicas=(2,))
+    cluster.append(decided(cluster, (LOST_DIRECTORY, TOPIC_ID, (0,))).records)
+    after = cluster.partition()
+    assert (after.replicas, after.isr, after.leader) == ((1, 3), (1,), -1)
 
 
 def test_what_is_no_directory_is_online_unless_it_is_lost() -> None:

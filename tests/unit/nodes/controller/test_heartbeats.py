@@ -227,3 +227,19 @@ def test_cordoned_directories_are_written_when_they_are_others() -> None:
         ]
     assert beaten(cluster, 1, cordoned_log_dirs=both[::-1]) == []
     assert beaten(cluster, 1, cordoned_log_dirs=None) == []
+
+
+def test_who_is_unfenced_and_loses_a_directory_at_once_does_not_lead_from_it() -> None:
+    cluster = Cluster()
+    dirs = (directory(1, 0), directory(1, 1))
+    cluster.register(1, log_dirs=dirs)
+    cluster.beat(1)
+    cluster.add_topic((1,), (1,), directories=dirs[:1])
+    cluster.add_topic((1,), name="u", directories=dirs[1:])
+    beaten(cluster, 1, want_fence=True)
+    beaten(cluster, 1, offline_log_dirs=dirs[:1])
+    assert not cluster.image.brokers[1].fenced
+    assert [cluster.partition(each).leader for each in (0, 1)] == [-1, -1]
+    other = cluster.image.topics.named("u")
+    assert other is not None
+    assert other.partitions[0].leader == 1
