@@ -7,18 +7,12 @@ from collections.abc import Sequence
 
 from nodes.controller.decisions import Refusal, View
 from nodes.controller.placement import UsableBroker, place
+from nodes.controller.registrations import default_directory, is_active
 from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from nodes.metadata.records import PartitionRecord
 from nodes.wire.errors import ApiError
 
 _RECOVERED = 0
-
-
-def is_active(image: MetadataImage, broker_id: int) -> bool:
-    """Whether the broker is registered, not fenced and not on its way out."""
-    broker = image.brokers.get(broker_id)
-    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
 def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
@@ -108,20 +102,8 @@ def new_partition(
         leader_recovery_state=_RECOVERED,
         leader_epoch=0,
         partition_epoch=0,
-        directories=tuple(_directory(image, broker_id) for broker_id in replicas),
+        directories=tuple(default_directory(image, broker_id) for broker_id in replicas),
     )
-
-
-def _directory(image: MetadataImage, broker_id: int) -> str:
-    """Where the broker will hold a new replica, as far as that is known."""
-    directories = image.brokers[broker_id].log_dirs
-    match len(directories):
-        case 0:
-            return MIGRATING_DIRECTORY
-        case 1:
-            return directories[0]
-        case _:
-            return UNASSIGNED_DIRECTORY
 
 
 def _refused(problem: str) -> Refusal:

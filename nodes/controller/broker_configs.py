@@ -11,8 +11,6 @@ from typing import Final
 
 from nodes.controller.config_types import ConfigType
 
-CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
-
 #: Configs that can be appended to, with their defaults.
 BROKER_LISTS: Final[Mapping[str, str | None]] = MappingProxyType(
     {

@@ -42,6 +42,20 @@ class EffectiveConfig(NamedTuple):
     source: ConfigSource
 
 
+#: Every config that nobody set, as Kafka writes it.
+_DEFAULTS: Final[Mapping[str, EffectiveConfig]] = MappingProxyType(
+    {
+        name: EffectiveConfig(
+            None
+            if definition.default is None
+            else config_text(parse_config(definition, definition.default)),
+            ConfigSource.DEFAULT,
+        )
+        for name, definition in TOPIC_CONFIGS.items()
+    }
+)
+
+
 def cluster_configs(image: MetadataImage) -> Mapping[str, str]:
     """What is configured for all brokers."""
     return image.configs.get(ALL_BROKERS, _NOTHING)
@@ -78,9 +92,4 @@ def effective_config(
         for synonym in SYNONYMS.get(name, ()):
             if synonym.name in said:
                 return EffectiveConfig(synonym.converted(said[synonym.name]), source)
-    definition = TOPIC_CONFIGS[name]
-    if definition.default is None:
-        return EffectiveConfig(None, ConfigSource.DEFAULT)
-    return EffectiveConfig(
-        config_text(parse_config(definition, definition.default)), ConfigSource.DEFAULT
-    )
+    return _DEFAULTS[name]

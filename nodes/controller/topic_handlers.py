@@ -1,10 +1,11 @@
-"""Who decides about requests for topics, configs and features."""
+"""Who decides about requests for topics, their partitions' moves, configs and features."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 from nodes.controller.alter_configs import alter_configs, alter_configs_incrementally
+from nodes.controller.alter_reassignments import alter_reassignments
 from nodes.controller.create_partitions import create_partitions
 from nodes.controller.create_topics import create_topics
 from nodes.controller.decisions import Handler
@@ -23,6 +24,7 @@ TOPIC_HANDLERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType(
         ApiKey.ALTER_CONFIGS: alter_configs,
         ApiKey.DESCRIBE_CONFIGS: describe_configs,
         ApiKey.UPDATE_FEATURES: update_features,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: alter_reassignments,
         ApiKey.LIST_PARTITION_REASSIGNMENTS: list_reassignments,
     }
 )
