@@ -21,13 +21,21 @@ from nodes.quorum.messages import (
     ErrorCode,
     FetchAnswer,
     FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
     VoteAnswer,
     VoteRequest,
 )
 from nodes.quorum.voters import VoterSet
 
 #: Requests that carry a cluster id and an epoch.
-QuorumRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest
+QuorumRequest = (
+    VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | FetchRequest
+    | FetchSnapshotRequest
+)
 
 
 def error_of(request: QuorumRequest, voters: VoterSet, cluster_id: str, epoch: Epoch) -> ErrorCode:
@@ -37,6 +45,8 @@ def error_of(request: QuorumRequest, voters: VoterSet, cluster_id: str, epoch: E
     match request:
         case FetchRequest():
             return _error_of_fetch(request, voters, epoch)
+        case FetchSnapshotRequest():
+            return _error_of_epoch(request.epoch, epoch)
         case VoteRequest():
             error = _error_of_vote(request, voters)
         case BeginQuorumEpochRequest():
@@ -71,14 +81,27 @@ def refusal(
                 batches=(),
                 records=b"",
             )
+        case FetchSnapshotRequest():
+            return snapshot_refusal(error, leader_id, epoch)
+
+
+def snapshot_refusal(
+    error: ErrorCode, leader_id: NodeId | None, epoch: Epoch
+) -> FetchSnapshotAnswer:
+    """The answer to a fetch of a snapshot that gets no bytes."""
+    return FetchSnapshotAnswer(error, leader_id, epoch, None, 0, 0, b"")
 
 
 def _error_of_fetch(request: FetchRequest, voters: VoterSet, epoch: Epoch) -> ErrorCode:
     if request.epoch < 0 or request.fetch_offset < 0 or request.replica_id == voters.me.node_id:
         return ErrorCode.INVALID_REQUEST
-    if request.epoch < epoch:
+    return _error_of_epoch(request.epoch, epoch)
+
+
+def _error_of_epoch(believed: Epoch, epoch: Epoch) -> ErrorCode:
+    if believed < epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
-    if request.epoch > epoch:
+    if believed > epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     return ErrorCode.NONE
 

@@ -3,11 +3,15 @@
 Imperatives, frozen, tagged by class name. The host performs them in the order given:
 
 - **Storage** (``PersistQuorumState``, ``AppendLeaderChange``, ``AppendRecords``, ``AppendBatches``,
-  ``TruncateLog``) is *submitted* in order and completes later, reported by ``QuorumStatePersisted``
-  and ``LogFlushed``. The quorum state and the log are two separate queues. A submitted append can
-  be read at once (an answer to a fetch may contain records that are not flushed here).
-- **Messages** (``SendRequest``, ``SendAnswer``, ``AnswerFetch``) may leave at once: the replica has
-  already held them back until what they promise is durable. The host adds no rule of its own.
+  ``TruncateLog``, ``ReplaceLog``) is *submitted* in order and completes later, reported by
+  ``QuorumStatePersisted`` and ``LogFlushed``. The quorum state and the log are two separate queues.
+  A submitted append can be read at once (an answer to a fetch may contain records that are not
+  flushed here).
+- **Snapshots** (``WriteSnapshotChunk``, ``FreezeSnapshot``, ``AbandonSnapshot``) are a third queue;
+  of ``CutLogStart`` nobody waits for the end.
+- **Messages** (``SendRequest``, ``SendAnswer``, ``AnswerFetch``, ``AnswerFetchSnapshot``) may leave
+  at once: the replica has already held them back until what they promise is durable. The host adds
+  no rule of its own.
 - ``AdvanceHighWatermark``, ``AcceptProposal``, ``AnswerRead``... go to the layer above.
 - A failed write or fsync is never retried: the host stops the node.
 """
@@ -18,8 +22,8 @@ import msgspec
 
 from nodes.quorum.events import ProposalId, ReadId
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
-from nodes.quorum.messages import Answer, BatchHeader, FetchAnswer, Request
-from nodes.quorum.persistent import EpochStart, QuorumState
+from nodes.quorum.messages import Answer, BatchHeader, FetchAnswer, FetchSnapshotAnswer, Request
+from nodes.quorum.persistent import EpochStart, QuorumState, SnapshotId
 
 ReportKind = Literal["started", "role", "high-watermark", "append", "commit", "truncate"]
 
@@ -81,6 +85,49 @@ class TruncateLog(msgspec.Struct, frozen=True, tag=True):
     end_offset: Offset
 
 
+class ReplaceLog(msgspec.Struct, frozen=True, tag=True):
+    """Drop the whole log: it is empty and starts where the snapshot ends, which is durable.
+
+    The state machine is what the snapshot says from here on. Must be whole before any later effect
+    is performed.
+    """
+
+    submission: int
+    snapshot_id: SnapshotId
+
+
+class CutLogStart(msgspec.Struct, frozen=True, tag=True):
+    """The log starts where this snapshot ends: segments that lie below, and older snapshots, go.
+
+    The snapshot is durable, and so are newer ones. Nothing below is read any more.
+    """
+
+    snapshot_id: SnapshotId
+
+
+class WriteSnapshotChunk(msgspec.Struct, frozen=True, tag=True):
+    """Bytes of a snapshot that a leader sent, in order; position 0 begins it, and ends any other.
+
+    Nothing of it counts before ``FreezeSnapshot``.
+    """
+
+    snapshot_id: SnapshotId
+    position: int
+    data: bytes
+
+
+class FreezeSnapshot(msgspec.Struct, frozen=True, tag=True):
+    """All bytes are written: check them, make the snapshot durable, and say ``SnapshotFrozen``."""
+
+    snapshot_id: SnapshotId
+
+
+class AbandonSnapshot(msgspec.Struct, frozen=True, tag=True):
+    """Nobody wants the rest of this snapshot: remove what was written."""
+
+    snapshot_id: SnapshotId
+
+
 class SendRequest(msgspec.Struct, frozen=True, tag=True):
     """Send to a peer, alone on a connection; report AnswerReceived or, in time, RequestFailed.
 
@@ -126,6 +173,22 @@ class AnswerFetch(msgspec.Struct, frozen=True, tag=True):
     answer: FetchAnswer
     read_offset: Offset
     end_offset: Offset
+    max_bytes: int
+
+
+class AnswerFetchSnapshot(msgspec.Struct, frozen=True, tag=True):
+    """Answer with bytes of a snapshot.
+
+    The host fills ``size_bytes`` and ``data`` of ``answer`` from the file, from ``position`` on and
+    as much as ``max_bytes`` allows; it may take its time. Where the file is gone the answer is
+    SNAPSHOT_NOT_FOUND, where it has no byte at the position POSITION_OUT_OF_RANGE, without bytes.
+    """
+
+    connection: ConnectionId
+    correlation: CorrelationId
+    answer: FetchSnapshotAnswer
+    snapshot_id: SnapshotId
+    position: int
     max_bytes: int
 
 
@@ -178,7 +241,8 @@ class ReportState(msgspec.Struct, frozen=True, tag=True):
 
     ``append`` has ``base_offset`` and ``offset`` (end), at submission; ``commit`` likewise, by a
     leader whose high watermark moved; ``high-watermark`` (offset) by any other role; ``truncate``
-    has the new end offset; ``role`` has role and leader; ``started`` has role, leader and log end.
+    has the new end offset, which is that of the snapshot where one has replaced the log; ``role``
+    has role and leader; ``started`` has role, leader and log end.
     """
 
     kind: ReportKind
@@ -189,7 +253,7 @@ class ReportState(msgspec.Struct, frozen=True, tag=True):
     leader_id: NodeId | None
     offset: Offset | None = None
     base_offset: Offset | None = None
-    #: Why, in words, for a change of role.
+    #: Why, in words, for a change of role, or for a log that was replaced.
     reason: str | None = None
 
 
@@ -205,10 +269,16 @@ Effect = (
     | AppendRecords
     | AppendBatches
     | TruncateLog
+    | ReplaceLog
+    | CutLogStart
+    | WriteSnapshotChunk
+    | FreezeSnapshot
+    | AbandonSnapshot
     | SendRequest
     | AbandonRequest
     | SendAnswer
     | AnswerFetch
+    | AnswerFetchSnapshot
     | AdvanceHighWatermark
     | AcceptProposal
     | RejectProposal

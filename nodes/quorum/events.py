@@ -6,7 +6,7 @@ Past tense, frozen, tagged by class name. Who makes which:
 - the host's timer at ``Replica.deadline`` (early or late is harmless): ``TimerElapsed``;
 - the transport: ``RequestReceived``, ``ConnectionClosed`` (inbound), ``AnswerReceived``,
   ``RequestFailed`` (outbound);
-- storage: ``QuorumStatePersisted``, ``LogFlushed``;
+- storage: ``QuorumStatePersisted``, ``LogFlushed``, ``SnapshotWritten``, ``SnapshotFrozen``;
 - the layer above: ``RecordsProposed``, ``ReadRequested``, ``ResignRequested``.
 
 An inbound connection carries one request at a time: the host reads the next one only after it has
@@ -20,6 +20,7 @@ import msgspec
 
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Incarnation, NodeId
 from nodes.quorum.messages import Answer, Request
+from nodes.quorum.persistent import SnapshotId
 
 #: Chosen by the layer above, unique within an incarnation.
 ProposalId = NewType("ProposalId", int)
@@ -84,6 +85,23 @@ class LogFlushed(msgspec.Struct, frozen=True, tag=True):
     submission: int
 
 
+class SnapshotWritten(msgspec.Struct, frozen=True, tag=True):
+    """A snapshot of what this node has applied is durable under its name."""
+
+    snapshot_id: SnapshotId
+
+
+class SnapshotFrozen(msgspec.Struct, frozen=True, tag=True):
+    """What ``FreezeSnapshot`` asked for is done: a fetched snapshot is whole and durable, or not.
+
+    A host that was told to begin another one, or to abandon it, may never say so.
+    """
+
+    snapshot_id: SnapshotId
+    #: What is wrong with it, in words; None: nothing.
+    problem: str | None = None
+
+
 class RecordsProposed(msgspec.Struct, frozen=True, tag=True):
     """The layer above wants records appended as one batch; answered at once, see effects."""
 
@@ -111,6 +129,8 @@ Event = (
     | RequestFailed
     | QuorumStatePersisted
     | LogFlushed
+    | SnapshotWritten
+    | SnapshotFrozen
     | RecordsProposed
     | ReadRequested
     | ResignRequested

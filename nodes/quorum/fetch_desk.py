@@ -13,6 +13,7 @@ from nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, Microseconds,
 from nodes.quorum.linearizable_reads import LinearizableReads
 from nodes.quorum.messages import ErrorCode, FetchAnswer, FetchRequest
 from nodes.quorum.role import RoleContext
+from nodes.quorum.serving import needed_snapshot
 
 
 class ParkedFetch(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ class FetchDesk:
         self._told[connection] = told
         self._reads.answered(connection)
         log = self._context.log
+        snapshot_id = needed_snapshot(log, parked.request)
         answer = FetchAnswer(
             error=ErrorCode.NONE,
             leader_id=self._context.me.node_id,
@@ -85,6 +87,8 @@ class FetchDesk:
             diverging=None,
             batches=(),
             records=b"",
+            # The log's start may have moved while the fetch was parked.
+            snapshot_id=snapshot_id,
         )
         self._context.outbox.emit(
             AnswerFetch(
@@ -92,7 +96,7 @@ class FetchDesk:
                 correlation=parked.event.correlation,
                 answer=answer,
                 read_offset=parked.request.fetch_offset,
-                end_offset=log.end_offset,
+                end_offset=log.end_offset if snapshot_id is None else parked.request.fetch_offset,
                 max_bytes=parked.request.max_bytes,
             )
         )
@@ -102,8 +106,10 @@ class FetchDesk:
         # Fetches before v18 do not say what they know: what this connection was told counts, too.
         known = max(request.high_watermark, self._told.get(parked.event.connection, UNKNOWN_OFFSET))
         is_voter = self._context.voters.is_voter(request.replica_id, request.replica_directory_id)
+        log = self._context.log
         return (
-            self._context.log.end_offset > request.fetch_offset
+            log.end_offset > request.fetch_offset
+            or request.fetch_offset < log.start_offset
             or told > known
             or self._context.now >= parked.expires
             or (is_voter and self._reads.needs(request.replica_id))

@@ -44,8 +44,13 @@ def refusal_of_batches(log: LogPositions, answer: FetchAnswer) -> str | None:
     return None
 
 
-def epoch_starts(last_epoch: Epoch, batches: tuple[BatchHeader, ...]) -> tuple[EpochStart, ...]:
-    """The epochs that begin with these batches."""
+def epoch_starts(log: LogPositions, batches: tuple[BatchHeader, ...]) -> tuple[EpochStart, ...]:
+    """The epochs that begin with these batches.
+
+    In a log that has lost its beginning the first batch begins one, also where it goes on with the
+    epoch of the record before the log's start.
+    """
+    last_epoch = NO_EPOCH if log.epochs.is_empty else log.last_epoch
     starts: list[EpochStart] = []
     for batch in batches:
         if batch.epoch > last_epoch:

@@ -5,11 +5,24 @@ durability (INV-07). The high watermark is the leader's, no higher than what is 
 truncation below the high watermark stops the node: it would take back a commit (INV-08). A good
 answer puts off the fetch timeout; after it a voter becomes prospective, an observer unattached.
 Where the leader's process is known to be gone a voter does not wait so long.
+
+Where the leader's log begins above what this one lacks, the follower fetches a snapshot in chunks;
+each is a sign of life as a fetch is. While the host checks the whole of it the follower goes on
+fetching records, so that both hear of each other, and takes nothing. A durable snapshot takes the
+place of the log at once; another leader, or another role, makes an unfinished one void.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
-from nodes.quorum.effects import AppendBatches, TruncateLog
+from nodes.quorum.effects import (
+    AbandonSnapshot,
+    AppendBatches,
+    FreezeSnapshot,
+    ReplaceLog,
+    TruncateLog,
+    WriteSnapshotChunk,
+)
 from nodes.quorum.errors import HaltRequested
+from nodes.quorum.events import SnapshotFrozen
 from nodes.quorum.fetching import (
     epoch_starts,
     fetch_request,
@@ -17,9 +30,18 @@ from nodes.quorum.fetching import (
     truncation_offset,
 )
 from nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
-from nodes.quorum.messages import EndQuorumEpochRequest, ErrorCode, FetchAnswer, FetchRequest
+from nodes.quorum.messages import (
+    EndQuorumEpochRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
+)
+from nodes.quorum.persistent import SnapshotId
 from nodes.quorum.request_ledger import Outstanding
 from nodes.quorum.role import Role, RoleContext
+from nodes.quorum.snapshot_fetch import Fit, SnapshotFetch
 from nodes.quorum.timeline import earliest
 from nodes.quorum.transitions import RoleName
 
@@ -36,6 +58,8 @@ class Follower(Role):
         #: Whether the leader has answered a fetch well, and has not resigned since.
         self._hears_leader = False
         self._leader_high_watermark = UNKNOWN_OFFSET
+        #: The snapshot with which this log shall begin anew.
+        self._fetching: SnapshotFetch | None = None
         self._end_reason = "fetch timeout"
 
     @property
@@ -48,6 +72,9 @@ class Follower(Role):
 
     def enter(self) -> None:
         self._go_on()
+
+    def leave(self) -> None:
+        self._abandon_snapshot()
 
     def timer_elapsed(self) -> None:
         if self.context.now < self._times_out_at:
@@ -89,6 +116,45 @@ class Follower(Role):
             self._hears_leader = False
         if not self._take(answer, asked):
             self.context.requests.back_off(peer, self.context.now)
+        elif answer.snapshot_id is not None and self._waits_for_disk:
+            # Only to be heard of: as often as a fetch that has no news.
+            pause = self.context.settings.fetch_max_wait_ms * 1_000
+            self.context.requests.back_off(peer, self.context.now, pause)
+        self._go_on()
+
+    def snapshot_answered(
+        self, peer: NodeId, answer: FetchSnapshotAnswer, asked: FetchSnapshotRequest
+    ) -> None:
+        if answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._hears_leader = False
+        fetching = self._fetching
+        fit = Fit.USELESS if fetching is None else fetching.take(answer, asked)
+        if fetching is not None and fit in (Fit.MORE, Fit.LAST):
+            snapshot_id = fetching.snapshot_id
+            chunk = WriteSnapshotChunk(snapshot_id, asked.position, answer.data)
+            self.context.outbox.emit(chunk)
+            if fit is Fit.LAST:
+                self.context.outbox.emit(FreezeSnapshot(snapshot_id))
+            self._heard()
+        else:
+            if fit is Fit.GONE:
+                self._abandon_snapshot()
+                self._heard()
+            self.context.requests.back_off(peer, self.context.now)
+        self._go_on()
+
+    def snapshot_frozen(self, event: SnapshotFrozen) -> None:
+        fetching = self._fetching
+        if not self._waits_for_disk or fetching is None:
+            return
+        if fetching.snapshot_id != event.snapshot_id:
+            return
+        self._fetching = None
+        if event.problem is None:
+            self._install(event.snapshot_id)
+        else:
+            self.context.requests.back_off(self._leader_id, self.context.now)
+        self._times_out_at = self.context.after(self.context.settings.fetch_timeout_ms)
         self._go_on()
 
     def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
@@ -118,6 +184,14 @@ class Follower(Role):
         if answer.error is not ErrorCode.NONE or asked.fetch_offset != log.end_offset:
             return False
         known = max(self._leader_high_watermark, answer.high_watermark)
+        if answer.snapshot_id is not None:
+            if not self._begin_snapshot(answer.snapshot_id):
+                return False
+            self._heard()
+            return True
+        if self._fetching is not None:
+            # The log's start of a leader does not go back; records may not come in between.
+            return False
         if answer.diverging is not None:
             if self.context.settings.bugs.follower_high_watermark_ahead:
                 self._leader_high_watermark = known
@@ -132,18 +206,58 @@ class Follower(Role):
             # Only now is all of this log known to be the leader's: what is left after a truncation
             # may still differ from it, and a high watermark over it would commit foreign records.
             self._leader_high_watermark = known
+        self._heard()
+        self._follow_high_watermark()
+        return True
+
+    def _heard(self) -> None:
+        """The leader has answered well."""
         self._hears_leader = True
         self._end_reason = "fetch timeout"
         self._times_out_at = self.context.after(self.context.settings.fetch_timeout_ms)
         self.context.timing.forget_defeats()
-        self._follow_high_watermark()
+
+    @property
+    def _waits_for_disk(self) -> bool:
+        """Whether a snapshot has come and is not durable yet."""
+        return self._fetching is not None and self._fetching.is_whole
+
+    def _begin_snapshot(self, snapshot_id: SnapshotId) -> bool:
+        """Fetches this snapshot from now on; False if no leader could mean that."""
+        log = self.context.log
+        if self._waits_for_disk:
+            return True
+        if snapshot_id.epoch > self.context.durable.epoch or snapshot_id in log.snapshots:
+            return False
+        if snapshot_id.end_offset < log.high_watermark:
+            raise HaltRequested(
+                f"leader {self._leader_id} of epoch {self.context.durable.epoch} wants the log"
+                f" replaced by a snapshot that ends at {snapshot_id.end_offset}, below the high"
+                f" watermark {log.high_watermark}"
+            )
+        self._abandon_snapshot()
+        self._fetching = SnapshotFetch(snapshot_id)
         return True
+
+    def _abandon_snapshot(self) -> None:
+        fetching, self._fetching = self._fetching, None
+        if fetching is not None:
+            self.context.outbox.emit(AbandonSnapshot(fetching.snapshot_id))
+
+    def _install(self, snapshot_id: SnapshotId) -> None:
+        """The snapshot is durable: it is the log's beginning, and there is nothing behind it."""
+        submission = self.context.log.replace(snapshot_id)
+        self.context.outbox.emit(ReplaceLog(submission, snapshot_id))
+        end = snapshot_id.end_offset
+        reason = f"replaced by the snapshot of epoch {snapshot_id.epoch}"
+        self.report("truncate", offset=end, reason=reason)
+        self.report("high-watermark", offset=end)
 
     def _append(self, answer: FetchAnswer) -> None:
         log = self.context.log
         base = log.end_offset
         end = Offset(answer.batches[-1].last_offset + 1)
-        starts = epoch_starts(log.last_epoch, answer.batches)
+        starts = epoch_starts(log, answer.batches)
         submission = log.append(end, starts)
         self.context.outbox.emit(
             AppendBatches(submission, base, end, answer.batches, answer.records, starts)
@@ -181,6 +295,9 @@ class Follower(Role):
         context = self.context
         if context.log.settled and context.requests.may_send(self._leader_id, context.now):
             wait_ms = context.settings.fetch_max_wait_ms
-            context.requests.send(self._leader_id, fetch_request(context), wait_ms)
+            if self._fetching is not None and not self._waits_for_disk:
+                context.requests.send(self._leader_id, self._fetching.request(context))
+            else:
+                context.requests.send(self._leader_id, fetch_request(context), wait_ms)
         attempt = context.requests.next_attempt(self._leader_id) if context.log.settled else None
         self.deadline = earliest(self._times_out_at, attempt)

@@ -15,6 +15,7 @@ import msgspec
 
 from nodes.quorum.effects import (
     AcceptProposal,
+    AnswerFetchSnapshot,
     AnswerRead,
     AppendLeaderChange,
     AppendRecords,
@@ -38,13 +39,14 @@ from nodes.quorum.messages import (
     DescribeQuorumAnswer,
     ErrorCode,
     FetchRequest,
+    FetchSnapshotRequest,
     ReplicaProgress,
 )
 from nodes.quorum.peer_progress import PeerTable
-from nodes.quorum.persistent import EpochStart
+from nodes.quorum.persistent import EpochStart, SnapshotId
 from nodes.quorum.request_ledger import Outstanding
 from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.serving import divergence
+from nodes.quorum.serving import divergence, needed_snapshot
 from nodes.quorum.timeline import earliest
 from nodes.quorum.transitions import RoleName
 from nodes.quorum.voters import ReplicaKey
@@ -181,14 +183,41 @@ class Leader(Role):
         peer = self._peers.heard_from(key, context.now)
         if context.voters.is_voter(key.node_id, key.directory_id):
             self._reads.fetched(key.node_id, event.connection)
-        if request.fetch_offset < log.start_offset:
-            self.answer(event, self.fetch_refusal(ErrorCode.OFFSET_OUT_OF_RANGE))
+        if (snapshot_id := needed_snapshot(log, request)) is not None:
+            self._answer_without_records(event, snapshot_id=snapshot_id)
         elif (diverging := self._divergence(request)) is not None:
-            self._answer_diverging(event, diverging)
+            self._answer_without_records(event, diverging=diverging)
         else:
             peer.reached(request.fetch_offset, log.end_offset, context.now)
             self._commit()
             self._desk.accept(event, request, self.high_watermark_told)
+        self._go_on()
+
+    def snapshot_requested(self, event: RequestReceived, request: FetchSnapshotRequest) -> None:
+        context = self.context
+        if request.snapshot_id not in context.log.snapshots:
+            self.answer(event, self.snapshot_refusal(ErrorCode.SNAPSHOT_NOT_FOUND))
+        elif request.position < 0:
+            self.answer(event, self.snapshot_refusal(ErrorCode.POSITION_OUT_OF_RANGE))
+        else:
+            key = ReplicaKey(request.replica_id, request.replica_directory_id)
+            self._peers.contacted(key, context.now)
+            context.outbox.send(
+                AnswerFetchSnapshot(
+                    connection=event.connection,
+                    correlation=event.correlation,
+                    answer=msgspec.structs.replace(
+                        self.snapshot_refusal(ErrorCode.NONE),
+                        snapshot_id=request.snapshot_id,
+                        position=request.position,
+                    ),
+                    snapshot_id=request.snapshot_id,
+                    position=request.position,
+                    max_bytes=min(
+                        max(request.max_bytes, 1), context.settings.fetch_snapshot_max_bytes
+                    ),
+                )
+            )
         self._go_on()
 
     def begin_answered(self, peer: NodeId, answer: BeginQuorumEpochAnswer) -> None:
@@ -222,13 +251,22 @@ class Leader(Role):
         durable = self.context.durable
         if durable.leader_id != self.context.me.node_id or durable.voted != self.context.me:
             raise InvariantViolation("INV-23", f"leads with the quorum state {durable.state}")
-        if self.context.log.epochs.start_of(durable.epoch) != self._epoch_start:
+        first = max(self._epoch_start, self.context.log.start_offset)
+        if self.context.log.epochs.start_of(durable.epoch) != first:
             raise InvariantViolation("INV-23", f"leads {durable.epoch} without its first record")
 
-    def _answer_diverging(self, event: RequestReceived, diverging: tuple[Epoch, Offset]) -> None:
-        refusal = self.fetch_refusal(ErrorCode.NONE)
+    def _answer_without_records(
+        self,
+        event: RequestReceived,
+        *,
+        diverging: tuple[Epoch, Offset] | None = None,
+        snapshot_id: SnapshotId | None = None,
+    ) -> None:
         answer = msgspec.structs.replace(
-            refusal, high_watermark=self.high_watermark_told, diverging=diverging
+            self.fetch_refusal(ErrorCode.NONE),
+            high_watermark=self.high_watermark_told,
+            diverging=diverging,
+            snapshot_id=snapshot_id,
         )
         self.answer(event, answer)
         self._reads.answered(event.connection)
@@ -276,7 +314,8 @@ class Leader(Role):
         silence = self.context.settings.fetch_timeout_ms * 1000
         moments: list[Microseconds | None] = []
         for node_id, peer in self._peers.others.items():
-            silent_at = Microseconds(0 if peer.last_fetch is None else peer.last_fetch + silence)
+            last = peer.last_contact
+            silent_at = Microseconds(0 if last is None else last + silence)
             if self.context.now >= silent_at and requests.may_send(node_id, self.context.now):
                 requests.send(node_id, self._begin_request(node_id))
             attempt = requests.next_attempt(node_id)

@@ -1,8 +1,8 @@
 """Messages between quorum nodes, named after Kafka's (KIP-595, KIP-853, KIP-996).
 
 Small and frozen; ``nodes.wire`` turns them into Kafka frames and back. Field meanings follow
-Kafka 4.3's VoteRequest v2, BeginQuorumEpoch v1, EndQuorumEpoch v1 and Fetch v17/18 for the one
-partition ``__cluster_metadata-0``. A leader id of None is Kafka's -1.
+Kafka 4.3's VoteRequest v2, BeginQuorumEpoch v1, EndQuorumEpoch v1, Fetch v17/18 and FetchSnapshot
+v1 (KIP-630) for the one partition ``__cluster_metadata-0``. A leader id of None is Kafka's -1.
 """
 
 from enum import IntEnum
@@ -10,6 +10,7 @@ from enum import IntEnum
 import msgspec
 
 from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.persistent import SnapshotId
 
 
 class ErrorCode(IntEnum):
@@ -27,6 +28,7 @@ class ErrorCode(IntEnum):
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
     INCONSISTENT_VOTER_SET = 94
+    SNAPSHOT_NOT_FOUND = 98
     POSITION_OUT_OF_RANGE = 99
     UNKNOWN_TOPIC_ID = 100
     INCONSISTENT_CLUSTER_ID = 104
@@ -123,7 +125,7 @@ class BatchHeader(msgspec.Struct, frozen=True):
 
 
 class FetchAnswer(msgspec.Struct, frozen=True):
-    """Records, or where the logs diverge, or who leads instead.
+    """Records, or where the logs diverge, or which snapshot to fetch, or who leads instead.
 
     ``batches`` describes ``records`` (concatenated raw v2 batches, checksums already verified by
     the transport adapter of the receiver). When the core *sends* a fetch answer it does not hold
@@ -139,6 +141,42 @@ class FetchAnswer(msgspec.Struct, frozen=True):
     diverging: tuple[Epoch, Offset] | None
     batches: tuple[BatchHeader, ...]
     records: bytes
+    #: The snapshot to begin with: the records that the follower lacks are not in the log any more.
+    snapshot_id: SnapshotId | None = None
+
+
+class FetchSnapshotRequest(msgspec.Struct, frozen=True):
+    """A follower or observer asks for the next bytes of a snapshot; also its heartbeat."""
+
+    cluster_id: str | None
+    replica_id: NodeId
+    replica_directory_id: DirectoryId
+    #: Epoch in which the follower believes the receiver to lead.
+    epoch: Epoch
+    snapshot_id: SnapshotId
+    #: First byte wanted: so many the follower has.
+    position: int
+    max_bytes: int
+
+
+class FetchSnapshotAnswer(msgspec.Struct, frozen=True):
+    """Bytes of a snapshot, or why there are none.
+
+    When the core *sends* one it holds no bytes: it emits an effect that names the place, and the
+    host reads the file.
+    """
+
+    error: ErrorCode
+    leader_id: NodeId | None
+    epoch: Epoch
+    #: None where there are no bytes.
+    snapshot_id: SnapshotId | None
+    #: Bytes of the whole snapshot.
+    size_bytes: int
+    #: Place of the first byte of ``data``.
+    position: int
+    #: May begin and end within a batch.
+    data: bytes
 
 
 class DescribeQuorumRequest(msgspec.Struct, frozen=True):
@@ -173,8 +211,14 @@ Request = (
     | BeginQuorumEpochRequest
     | EndQuorumEpochRequest
     | FetchRequest
+    | FetchSnapshotRequest
     | DescribeQuorumRequest
 )
 Answer = (
-    VoteAnswer | BeginQuorumEpochAnswer | EndQuorumEpochAnswer | FetchAnswer | DescribeQuorumAnswer
+    VoteAnswer
+    | BeginQuorumEpochAnswer
+    | EndQuorumEpochAnswer
+    | FetchAnswer
+    | FetchSnapshotAnswer
+    | DescribeQuorumAnswer
 )

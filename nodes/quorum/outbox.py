@@ -8,10 +8,18 @@ So a vote, a vote request, an answer in a new epoch all wait for the write that 
 from collections import deque
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.effects import Effect, PersistQuorumState, SendAnswer, SendRequest
+from nodes.quorum.effects import (
+    AnswerFetchSnapshot,
+    Effect,
+    PersistQuorumState,
+    SendAnswer,
+    SendRequest,
+)
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
 from nodes.quorum.messages import VoteAnswer, VoteRequest
 from nodes.quorum.persistent import QuorumState
+
+Message = SendRequest | SendAnswer | AnswerFetchSnapshot
 
 
 class Outbox:
@@ -20,7 +28,7 @@ class Outbox:
     def __init__(self, bugs: PlantedBugs = NO_BUGS) -> None:
         self._bugs = bugs
         self._effects: list[Effect] = []
-        self._held: deque[tuple[int, SendRequest | SendAnswer]] = deque()
+        self._held: deque[tuple[int, Message]] = deque()
         #: Latest version of the quorum state that was submitted, and that is durable.
         self.submitted_version = 0
         self.persisted_version = 0
@@ -40,14 +48,14 @@ class Outbox:
         self.submitted_version += 1
         self._effects.append(PersistQuorumState(self.submitted_version, state))
 
-    def send(self, message: SendRequest | SendAnswer) -> None:
+    def send(self, message: Message) -> None:
         """Lets a message go once the present quorum state is durable."""
         if self.state_is_durable or self._leaves_early(message):
             self._effects.append(message)
         else:
             self._held.append((self.submitted_version, message))
 
-    def _leaves_early(self, message: SendRequest | SendAnswer) -> bool:
+    def _leaves_early(self, message: Message) -> bool:
         content = message.request if isinstance(message, SendRequest) else message.answer
         is_vote = isinstance(content, VoteRequest | VoteAnswer)
         return is_vote and self._bugs.vote_answered_before_durable
@@ -73,7 +81,7 @@ class Outbox:
         self._held = deque(
             (version, message)
             for version, message in self._held
-            if not (isinstance(message, SendAnswer) and message.connection == connection)
+            if isinstance(message, SendRequest) or message.connection != connection
         )
 
     def drain(self) -> tuple[Effect, ...]:

@@ -21,17 +21,23 @@ class PeerProgress:
         self.key = key
         #: Durable log end of the replica, UNKNOWN_OFFSET before its first valid fetch.
         self.end_offset = UNKNOWN_OFFSET
-        #: When it last fetched, whatever came of it; at first the beginning of the leadership.
+        #: When it last fetched anything, whatever came of it; at first when the leadership began.
         self.last_heard = now
-        #: When it last fetched, None before the first time.
+        #: When it last fetched records or a snapshot, None before the first time.
+        self.last_contact: Microseconds | None = None
+        #: When it last fetched records, None before the first time.
         self.last_fetch: Microseconds | None = None
         #: When it last had the whole log.
         self.last_caught_up: Microseconds | None = None
 
     def heard(self, now: Microseconds) -> None:
         """It fetched; nothing is known of the offset yet."""
-        self.last_heard = now
+        self.contacted(now)
         self.last_fetch = now
+
+    def contacted(self, now: Microseconds) -> None:
+        """It fetched a snapshot: a sign of life, no more."""
+        self.last_heard = self.last_contact = now
 
     def reached(self, offset: Offset, log_end: Offset, now: Microseconds) -> None:
         """Its log agrees with the leader's up to this durable offset."""
@@ -77,6 +83,11 @@ class PeerTable:
                 del self._observers[next(iter(self._observers))]
         peer.heard(now)
         return peer
+
+    def contacted(self, key: ReplicaKey, now: Microseconds) -> None:
+        """A replica has just fetched a part of a snapshot; of observers nothing depends on it."""
+        if self._voters.is_voter(key.node_id, key.directory_id):
+            self.others[key.node_id].contacted(now)
 
     def majority_offset(self, own_flushed: Offset) -> Offset:
         """Largest offset that is durable on a majority of voters, the leader included."""

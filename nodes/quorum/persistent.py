@@ -37,15 +37,6 @@ class EpochStart(msgspec.Struct, frozen=True):
     start_offset: Offset
 
 
-class LogShape(msgspec.Struct, frozen=True):
-    """What recovery found in the log; all of it is durable."""
-
-    start_offset: Offset
-    end_offset: Offset
-    #: Ascending in both fields; the log is empty where there are none.
-    epochs: tuple[EpochStart, ...]
-
-
 class SnapshotId(msgspec.Struct, frozen=True, order=True):
     """Names a snapshot by what of the log it stands for."""
 
@@ -53,3 +44,15 @@ class SnapshotId(msgspec.Struct, frozen=True, order=True):
     end_offset: Offset
     #: Epoch of that record.
     epoch: Epoch
+
+
+class LogShape(msgspec.Struct, frozen=True):
+    """What recovery found in the log; all of it is durable."""
+
+    start_offset: Offset
+    end_offset: Offset
+    #: Ascending in both fields; the log is empty where there are none.
+    epochs: tuple[EpochStart, ...]
+    #: Snapshots that can be used, oldest first. A log that starts above 0 starts where the first
+    #: one ends.
+    snapshots: tuple[SnapshotId, ...] = ()

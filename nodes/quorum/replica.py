@@ -13,8 +13,9 @@ How a host uses it::
 
 ``nodes.quorum.events`` and ``nodes.quorum.effects`` say what each means and who does it. An empty
 data folder starts with ``EMPTY_STATE`` and ``LogShape(0, 0, ())``.
-Views: ``role`` (its name), ``epoch``, ``leader_id``, ``high_watermark``, ``log_end_offset``,
-``flushed_end_offset``, ``is_voter``, ``halted``.
+Views: ``role`` (its name), ``epoch``, ``leader_id``, ``high_watermark``, ``log_start_offset``,
+``log_end_offset``, ``flushed_end_offset``, ``newest_snapshot``, ``is_voter``, ``halted``.
+The module is longer than 400 lines because the order of all steps stands in one place.
 
 It never looks at a clock, a socket or a disk, and no record's content. Sources: KIP-595, KIP-853,
 KIP-996, design section 8.
@@ -24,7 +25,7 @@ from typing import Final
 
 from nodes.quorum.admission import error_of, refusal
 from nodes.quorum.durable_state import DurableState
-from nodes.quorum.effects import Effect, Halt
+from nodes.quorum.effects import CutLogStart, Effect, Halt
 from nodes.quorum.election_timing import ElectionTiming
 from nodes.quorum.errors import HaltRequested, InvariantViolation, StorageMismatch
 from nodes.quorum.events import (
@@ -38,6 +39,8 @@ from nodes.quorum.events import (
     RequestFailed,
     RequestReceived,
     ResignRequested,
+    SnapshotFrozen,
+    SnapshotWritten,
     Started,
     TimerElapsed,
 )
@@ -61,11 +64,13 @@ from nodes.quorum.messages import (
     ErrorCode,
     FetchAnswer,
     FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
     VoteAnswer,
     VoteRequest,
 )
 from nodes.quorum.outbox import Outbox
-from nodes.quorum.persistent import LogShape, QuorumState, Voter
+from nodes.quorum.persistent import LogShape, QuorumState, SnapshotId, Voter
 from nodes.quorum.random_source import RandomSource
 from nodes.quorum.request_ledger import RequestLedger
 from nodes.quorum.role import Role, RoleContext
@@ -83,6 +88,8 @@ _TELLING: Final = (
     ErrorCode.FENCED_LEADER_EPOCH,
     ErrorCode.UNKNOWN_LEADER_EPOCH,
     ErrorCode.OFFSET_OUT_OF_RANGE,
+    ErrorCode.SNAPSHOT_NOT_FOUND,
+    ErrorCode.POSITION_OUT_OF_RANGE,
 )
 
 
@@ -167,6 +174,16 @@ class Replica:
         return self._context.log.high_watermark
 
     @property
+    def log_start_offset(self) -> Offset:
+        """Offset of the first record that the log still has."""
+        return self._context.log.start_offset
+
+    @property
+    def newest_snapshot(self) -> SnapshotId | None:
+        """What the state machine can be loaded from, without what the log has above it."""
+        return self._context.log.newest_snapshot
+
+    @property
     def log_end_offset(self) -> Offset:
         """One past the last record, durable or not."""
         return self._context.log.end_offset
@@ -244,11 +261,8 @@ class Replica:
                 self._handle_request(event)
             case AnswerReceived():
                 self._handle_answer(event)
-            case LogFlushed():
-                self._context.log.flushed(event.submission)
-                self._role.log_flushed()
-            case QuorumStatePersisted():
-                self._handle_persisted(event.version)
+            case LogFlushed() | QuorumStatePersisted() | SnapshotWritten() | SnapshotFrozen():
+                self._handle_completion(event)
             case RecordsProposed():
                 self._role.records_proposed(event)
             case ReadRequested():
@@ -260,6 +274,21 @@ class Replica:
                 self._role.connection_closed(event.connection)
             case ResignRequested():
                 self._role.resign_requested()
+
+    def _handle_completion(
+        self, event: LogFlushed | QuorumStatePersisted | SnapshotWritten | SnapshotFrozen
+    ) -> None:
+        """The disk is done with something."""
+        match event:
+            case LogFlushed():
+                self._context.log.flushed(event.submission)
+                self._role.log_flushed()
+            case QuorumStatePersisted():
+                self._handle_persisted(event.version)
+            case SnapshotWritten():
+                self._handle_snapshot(event)
+            case SnapshotFrozen():
+                self._role.snapshot_frozen(event)
 
     def _start(self) -> None:
         if self._started:
@@ -276,6 +305,16 @@ class Replica:
         outbox.release()
         self._role.state_persisted()
 
+    def _handle_snapshot(self, event: SnapshotWritten) -> None:
+        context = self._context
+        newest = context.log.newest_snapshot
+        if newest is not None and event.snapshot_id.end_offset <= newest.end_offset:
+            return  # one that was fetched has overtaken it
+        context.log.add_snapshot(event.snapshot_id)
+        first = context.log.cut_start(context.settings.snapshots_retained_count)
+        if first is not None:
+            context.outbox.emit(CutLogStart(first))
+
     def _handle_request(self, event: RequestReceived) -> None:
         request = event.request
         if isinstance(request, DescribeQuorumRequest):
@@ -289,6 +328,8 @@ class Replica:
         match request:
             case FetchRequest():
                 self._role.fetch_requested(event, request)
+            case FetchSnapshotRequest():
+                self._role.snapshot_requested(event, request)
             case VoteRequest():
                 self._handle_vote(event, request)
             case BeginQuorumEpochRequest():
@@ -352,6 +393,8 @@ class Replica:
                 role.vote_answered(event.peer, answer)
             case FetchAnswer(), FetchRequest() as asked:
                 role.fetch_answered(event.peer, answer, asked)
+            case FetchSnapshotAnswer(), FetchSnapshotRequest() as asked:
+                role.snapshot_answered(event.peer, answer, asked)
             case BeginQuorumEpochAnswer(), BeginQuorumEpochRequest():
                 role.begin_answered(event.peer, answer)
             case EndQuorumEpochAnswer(), EndQuorumEpochRequest():

@@ -7,6 +7,7 @@ that does not lead.
 
 from typing import ClassVar, Protocol
 
+from nodes.quorum.admission import snapshot_refusal
 from nodes.quorum.durable_state import DurableState
 from nodes.quorum.effects import (
     AdvanceHighWatermark,
@@ -17,7 +18,7 @@ from nodes.quorum.effects import (
     SendAnswer,
 )
 from nodes.quorum.election_timing import ElectionTiming
-from nodes.quorum.events import ReadId, RecordsProposed, RequestReceived
+from nodes.quorum.events import ReadId, RecordsProposed, RequestReceived, SnapshotFrozen
 from nodes.quorum.identifiers import (
     UNKNOWN_OFFSET,
     ConnectionId,
@@ -36,6 +37,8 @@ from nodes.quorum.messages import (
     ErrorCode,
     FetchAnswer,
     FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
     VoteAnswer,
     VoteRequest,
 )
@@ -155,6 +158,9 @@ class Role:
     def log_flushed(self) -> None:
         """More of the log became durable."""
 
+    def snapshot_frozen(self, event: SnapshotFrozen) -> None:
+        """A snapshot that was fetched is durable, or of no use; maybe one of an earlier role."""
+
     def connection_closed(self, connection: ConnectionId) -> None:
         """An inbound connection is gone."""
 
@@ -175,6 +181,11 @@ class Role:
         del request
         self.answer(event, self.fetch_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
+    def snapshot_requested(self, event: RequestReceived, request: FetchSnapshotRequest) -> None:
+        """A replica fetches a snapshot; its epoch is the present one."""
+        del request
+        self.answer(event, self.snapshot_refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+
     def describe_requested(self, event: RequestReceived) -> None:
         """An administrator asks for the state of the quorum."""
         epoch = self.context.durable.epoch
@@ -193,6 +204,11 @@ class Role:
 
     def fetch_answered(self, peer: NodeId, answer: FetchAnswer, asked: FetchRequest) -> None:
         """A fetch of this role is answered, in the present epoch."""
+
+    def snapshot_answered(
+        self, peer: NodeId, answer: FetchSnapshotAnswer, asked: FetchSnapshotRequest
+    ) -> None:
+        """A fetch of a snapshot of this role is answered, in the present epoch."""
 
     def request_failed(self, peer: NodeId, outstanding: Outstanding, *, refused: bool) -> None:
         """A request of this role will not be answered; refused: the peer does not run."""
@@ -231,6 +247,10 @@ class Role:
             batches=(),
             records=b"",
         )
+
+    def snapshot_refusal(self, error: ErrorCode) -> FetchSnapshotAnswer:
+        """An answer without bytes that says who leads."""
+        return snapshot_refusal(error, self.leader_id, self.context.durable.epoch)
 
     def report(
         self,

@@ -28,6 +28,12 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
     fetch_max_wait_ms: int = 100
     #: Upper bound of the records in one fetch answer; one whole batch always passes.
     fetch_max_bytes: int = 1_048_576
+    #: Upper bound of the bytes of a snapshot in one answer (Kafka's
+    #: ``controller.quorum.fetch.snapshot.max.bytes``).
+    fetch_snapshot_max_bytes: int = 1_048_576
+    #: How many of the newest snapshots stay; the log starts where the oldest of them ends. With two
+    #: a replica that lags a little needs no snapshot, and one that is being fetched stays a while.
+    snapshots_retained_count: int = 2
     #: Whether a follower stands soon, not only after the fetch timeout, where nobody listens at its
     #: leader's address any more. Kafka waits for the timeout.
     stands_when_leader_is_gone: bool = True
@@ -43,6 +49,7 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
         if min(
             self.fetch_timeout_ms, self.election_timeout_ms_min, self.request_timeout_ms,
             self.retry_back_off_ms, self.fetch_max_wait_ms, self.fetch_max_bytes,
+            self.fetch_snapshot_max_bytes, self.snapshots_retained_count,
         ) <= 0:  # fmt: skip
             raise ValueError("every timeout and limit of the quorum must be positive")
         if self.election_timeout_ms_max < self.election_timeout_ms_min:

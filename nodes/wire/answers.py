@@ -26,18 +26,33 @@ from nodes.quorum.messages import (
     EndQuorumEpochAnswer,
     ErrorCode,
     FetchAnswer,
+    FetchSnapshotAnswer,
     ReplicaProgress,
     VoteAnswer,
 )
-from nodes.wire.apis import METADATA_PARTITION, METADATA_TOPIC_ID, QUORUM_LISTENER, ApiKey
+from nodes.quorum.persistent import SnapshotId
+from nodes.wire.apis import (
+    METADATA_PARTITION,
+    METADATA_TOPIC,
+    METADATA_TOPIC_ID,
+    QUORUM_LISTENER,
+    ApiKey,
+)
 from nodes.wire.batches import split_whole_batches
 from nodes.wire.codec import Fields
 from nodes.wire.errors import UnsupportedAnswerError, WireError
-from nodes.wire.requests import Endpoint, OtherPartition, named_topics, sole_partition
+from nodes.wire.requests import (
+    Endpoint,
+    OtherPartition,
+    named_topics,
+    snapshot_id_from_fields,
+    sole_partition,
+)
 
 Endpoints = Mapping[NodeId, Endpoint]
 
 _NOBODY: Final = -1
+_NO_SNAPSHOT: Final = SnapshotId(UNKNOWN_OFFSET, NO_EPOCH)
 _WHOLE_RESPONSE: Final = frozenset(
     {
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
@@ -57,6 +72,8 @@ def answer_to_fields(answer: Answer, endpoints: Endpoints) -> Fields:
             return _leader_answer_to_fields(answer, {}, endpoints)
         case FetchAnswer():
             return _fetch_to_fields(answer, endpoints)
+        case FetchSnapshotAnswer():
+            return _fetch_snapshot_to_fields(answer, endpoints)
         case DescribeQuorumAnswer():
             return _describe_to_fields(answer, endpoints)
 
@@ -65,7 +82,7 @@ def answer_from_fields(api_key: ApiKey, fields: Fields) -> Answer:
     """The answer that a response's field values make.
 
     Raises:
-        UnsupportedAnswerError: it points to a snapshot.
+        UnsupportedAnswerError: it points to a snapshot that cannot be.
         WireError: it is not about the metadata partition, or its records are corrupt.
     """
     return _FROM_FIELDS[api_key](fields)
@@ -177,6 +194,8 @@ def _fetch_to_fields(answer: FetchAnswer, endpoints: Endpoints) -> Fields:
     if answer.diverging is not None:
         epoch, end_offset = answer.diverging
         partition["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
+    if answer.snapshot_id is not None:
+        partition["snapshot_id"] = _snapshot_id_to_fields(answer.snapshot_id)
     return {
         "error_code": whole,
         "responses": [{"topic_id": METADATA_TOPIC_ID, "partitions": [partition]}],
@@ -189,12 +208,6 @@ def _fetch_from_fields(fields: Fields) -> FetchAnswer:
     error = _error(fields, partition)
     if partition is None:
         return FetchAnswer(error, None, NO_EPOCH, UNKNOWN_OFFSET, UNKNOWN_OFFSET, None, (), b"")
-    snapshot: Fields = partition["snapshot_id"]
-    if snapshot["epoch"] >= 0 or snapshot["end_offset"] >= 0:
-        raise UnsupportedAnswerError(
-            f"the leader offers a snapshot that ends at offset {snapshot['end_offset']}, "
-            "which this node cannot fetch"
-        )
     diverging: Fields = partition["diverging_epoch"]
     says_diverging = diverging["epoch"] >= 0 or diverging["end_offset"] >= 0
     records, batches = split_whole_batches(partition["records"] or b"")
@@ -209,7 +222,63 @@ def _fetch_from_fields(fields: Fields) -> FetchAnswer:
         else None,
         batches=batches,
         records=records,
+        snapshot_id=_snapshot_id(partition["snapshot_id"]),
     )
+
+
+def _fetch_snapshot_to_fields(answer: FetchSnapshotAnswer, endpoints: Endpoints) -> Fields:
+    whole, partial = _errors(answer.error)
+    partition: Fields = {
+        "index": METADATA_PARTITION,
+        "error_code": partial,
+        "snapshot_id": _snapshot_id_to_fields(answer.snapshot_id or _NO_SNAPSHOT),
+        "current_leader": {
+            "leader_id": _leader_value(answer.leader_id),
+            "leader_epoch": answer.epoch,
+        },
+        "size": answer.size_bytes,
+        "position": answer.position,
+        "unaligned_records": answer.data,
+    }
+    return {
+        "error_code": whole,
+        "topics": [{"name": METADATA_TOPIC, "partitions": [partition]}],
+        "node_endpoints": _node_endpoints(answer.leader_id, endpoints),
+    }
+
+
+def _fetch_snapshot_from_fields(fields: Fields) -> FetchSnapshotAnswer:
+    partition = _partition(fields)
+    error = _error(fields, partition)
+    if partition is None:
+        return FetchSnapshotAnswer(error, None, NO_EPOCH, None, 0, 0, b"")
+    leader_id, epoch = _leader_and_epoch(partition["current_leader"])
+    return FetchSnapshotAnswer(
+        error=error,
+        leader_id=leader_id,
+        epoch=epoch,
+        snapshot_id=_snapshot_id(partition["snapshot_id"]),
+        size_bytes=partition["size"],
+        position=partition["position"],
+        data=partition["unaligned_records"] or b"",
+    )
+
+
+def _snapshot_id(fields: Fields) -> SnapshotId | None:
+    """None where no snapshot is named; raises UnsupportedAnswerError for half a name."""
+    snapshot_id = snapshot_id_from_fields(fields)
+    if snapshot_id.end_offset < 0 and snapshot_id.epoch < 0:
+        return None
+    if snapshot_id.end_offset < 0 or snapshot_id.epoch < 0:
+        raise UnsupportedAnswerError(
+            f"a snapshot that ends at offset {snapshot_id.end_offset} in epoch {snapshot_id.epoch}"
+            " cannot be"
+        )
+    return snapshot_id
+
+
+def _snapshot_id_to_fields(snapshot_id: SnapshotId) -> Fields:
+    return {"end_offset": snapshot_id.end_offset, "epoch": snapshot_id.epoch}
 
 
 def _describe_to_fields(answer: DescribeQuorumAnswer, endpoints: Endpoints) -> Fields:
@@ -275,6 +344,7 @@ _FROM_FIELDS: Final[Mapping[ApiKey, Callable[[Fields], Answer]]] = MappingProxyT
         ApiKey.BEGIN_QUORUM_EPOCH: _begin_from_fields,
         ApiKey.END_QUORUM_EPOCH: _end_from_fields,
         ApiKey.FETCH: _fetch_from_fields,
+        ApiKey.FETCH_SNAPSHOT: _fetch_snapshot_from_fields,
         ApiKey.DESCRIBE_QUORUM: _describe_from_fields,
     }
 )

@@ -87,6 +87,7 @@ SUPPORTED_VERSIONS: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
         ApiKey.BEGIN_QUORUM_EPOCH: VersionRange(1, 1),
         ApiKey.END_QUORUM_EPOCH: VersionRange(1, 1),
         ApiKey.DESCRIBE_QUORUM: VersionRange(0, 2),
+        ApiKey.FETCH_SNAPSHOT: VersionRange(0, 1),
     }
 )
 

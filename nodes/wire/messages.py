@@ -24,6 +24,8 @@ from nodes.quorum.messages import (
     ErrorCode,
     FetchAnswer,
     FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
     Request,
     VoteAnswer,
     VoteRequest,
@@ -73,6 +75,7 @@ _REQUEST_KEYS: Final = MappingProxyType(
     {
         ApiVersionsRequest: ApiKey.API_VERSIONS,
         FetchRequest: ApiKey.FETCH,
+        FetchSnapshotRequest: ApiKey.FETCH_SNAPSHOT,
         VoteRequest: ApiKey.VOTE,
         BeginQuorumEpochRequest: ApiKey.BEGIN_QUORUM_EPOCH,
         EndQuorumEpochRequest: ApiKey.END_QUORUM_EPOCH,
@@ -82,6 +85,7 @@ _REQUEST_KEYS: Final = MappingProxyType(
 _ANSWER_KEYS: Final = MappingProxyType(
     {
         FetchAnswer: ApiKey.FETCH,
+        FetchSnapshotAnswer: ApiKey.FETCH_SNAPSHOT,
         VoteAnswer: ApiKey.VOTE,
         BeginQuorumEpochAnswer: ApiKey.BEGIN_QUORUM_EPOCH,
         EndQuorumEpochAnswer: ApiKey.END_QUORUM_EPOCH,

@@ -18,9 +18,11 @@ from nodes.quorum.messages import (
     EndQuorumEpochRequest,
     ErrorCode,
     FetchRequest,
+    FetchSnapshotRequest,
     Request,
     VoteRequest,
 )
+from nodes.quorum.persistent import SnapshotId
 from nodes.wire.apis import (
     METADATA_PARTITION,
     METADATA_TOPIC,
@@ -65,6 +67,8 @@ def request_to_fields(request: Request, version: int, leader: Endpoint | None) -
             return _end_to_fields(request, leader)
         case FetchRequest():
             return _fetch_to_fields(request)
+        case FetchSnapshotRequest():
+            return _fetch_snapshot_to_fields(request)
         case DescribeQuorumRequest():
             return {"topics": named_topics({})}
 
@@ -96,15 +100,22 @@ def sole_partition(fields: Fields, topics: str = "topics") -> Fields:
     if len(found) != 1:
         raise OtherPartition(ErrorCode.INVALID_REQUEST)
     topic = found[0]
-    if topic["topic_id"] != METADATA_TOPIC_ID if by_id else topic["topic_name"] != METADATA_TOPIC:
+    name = topic.get("topic_name", topic.get("name"))
+    if topic["topic_id"] != METADATA_TOPIC_ID if by_id else name != METADATA_TOPIC:
         raise OtherPartition(unknown)
     partitions: list[Fields] = topic["partitions"]
     if len(partitions) != 1:
         raise OtherPartition(unknown)
-    number = partitions[0].get("partition_index", partitions[0].get("partition"))
-    if number != METADATA_PARTITION:
+    if _number_of(partitions[0]) != METADATA_PARTITION:
         raise OtherPartition(unknown)
     return partitions[0]
+
+
+def _number_of(partition: Fields) -> int:
+    """Kafka has three names for it."""
+    return next(
+        partition[name] for name in ("partition_index", "partition", "index") if name in partition
+    )
 
 
 def _vote_to_fields(request: VoteRequest, version: int) -> Fields:
@@ -234,6 +245,43 @@ def _fetch_from_fields(fields: Fields) -> FetchRequest:
     )
 
 
+def _fetch_snapshot_to_fields(request: FetchSnapshotRequest) -> Fields:
+    partition = {
+        "partition": METADATA_PARTITION,
+        "current_leader_epoch": request.epoch,
+        "snapshot_id": {
+            "end_offset": request.snapshot_id.end_offset,
+            "epoch": request.snapshot_id.epoch,
+        },
+        "position": request.position,
+        "replica_directory_id": request.replica_directory_id,
+    }
+    return {
+        "cluster_id": request.cluster_id,
+        "replica_id": request.replica_id,
+        "max_bytes": request.max_bytes,
+        "topics": [{"name": METADATA_TOPIC, "partitions": [partition]}],
+    }
+
+
+def _fetch_snapshot_from_fields(fields: Fields) -> FetchSnapshotRequest:
+    partition = sole_partition(fields)
+    return FetchSnapshotRequest(
+        cluster_id=fields["cluster_id"],
+        replica_id=NodeId(fields["replica_id"]),
+        replica_directory_id=DirectoryId(partition["replica_directory_id"]),
+        epoch=Epoch(partition["current_leader_epoch"]),
+        snapshot_id=snapshot_id_from_fields(partition["snapshot_id"]),
+        position=partition["position"],
+        max_bytes=fields["max_bytes"],
+    )
+
+
+def snapshot_id_from_fields(fields: Fields) -> SnapshotId:
+    """The snapshot that a message names."""
+    return SnapshotId(Offset(fields["end_offset"]), Epoch(fields["epoch"]))
+
+
 def _describe_from_fields(fields: Fields) -> DescribeQuorumRequest:
     sole_partition(fields)
     return DescribeQuorumRequest()
@@ -251,6 +299,7 @@ _FROM_FIELDS: Final[Mapping[ApiKey, Callable[[Fields], Request]]] = MappingProxy
         ApiKey.BEGIN_QUORUM_EPOCH: _begin_from_fields,
         ApiKey.END_QUORUM_EPOCH: _end_from_fields,
         ApiKey.FETCH: _fetch_from_fields,
+        ApiKey.FETCH_SNAPSHOT: _fetch_snapshot_from_fields,
         ApiKey.DESCRIBE_QUORUM: _describe_from_fields,
     }
 )

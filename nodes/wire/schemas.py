@@ -3,7 +3,7 @@
 One table for all versions of a message: a field says from which version on it is there. Names are
 those of Kafka's message definitions. Held equal to ``kio``'s generated schemas by the tests.
 
-Source: Kafka 4.3's message definitions (KIP-595, KIP-836, KIP-853, KIP-996, KIP-1166).
+Source: Kafka 4.3's message definitions (KIP-595, KIP-630, KIP-836, KIP-853, KIP-996, KIP-1166).
 """
 
 from collections.abc import Mapping
@@ -220,6 +220,73 @@ _FETCH: Final = Schema(
     ),
 )
 
+_SNAPSHOT_ID: Final = Field(
+    "snapshot_id", StructureOf(Field("end_offset", INT64), Field("epoch", INT32))
+)
+_FETCH_SNAPSHOT: Final = Schema(
+    request=StructureOf(
+        Field("cluster_id", NULLABLE_STRING, default=None, tag=0),
+        Field("replica_id", INT32, default=-1),
+        Field("max_bytes", INT32, default=0x7FFFFFFF),
+        Field(
+            "topics",
+            ArrayOf(
+                StructureOf(
+                    Field("name", STRING),
+                    Field(
+                        "partitions",
+                        ArrayOf(
+                            StructureOf(
+                                Field("partition", INT32),
+                                Field("current_leader_epoch", INT32),
+                                _SNAPSHOT_ID,
+                                Field("position", INT64),
+                                Field(
+                                    "replica_directory_id", UUID, default=_NO_UUID, tag=0, since=1
+                                ),
+                            )
+                        ),
+                    ),
+                )
+            ),
+        ),
+    ),
+    response=StructureOf(
+        Field("throttle_time_ms", INT32, default=0),
+        Field("error_code", INT16),
+        Field(
+            "topics",
+            ArrayOf(
+                StructureOf(
+                    Field("name", STRING),
+                    Field(
+                        "partitions",
+                        ArrayOf(
+                            StructureOf(
+                                Field("index", INT32),
+                                Field("error_code", INT16),
+                                _SNAPSHOT_ID,
+                                Field(
+                                    "current_leader",
+                                    StructureOf(
+                                        Field("leader_id", INT32), Field("leader_epoch", INT32)
+                                    ),
+                                    default={"leader_id": 0, "leader_epoch": 0},
+                                    tag=0,
+                                ),
+                                Field("size", INT64),
+                                Field("position", INT64),
+                                Field("unaligned_records", NULLABLE_BYTES),
+                            )
+                        ),
+                    ),
+                )
+            ),
+        ),
+        _NODE_ENDPOINTS,
+    ),
+)
+
 _REPLICA_STATE: Final = StructureOf(
     Field("replica_id", INT32),
     Field("replica_directory_id", UUID, default=_NO_UUID, since=2),
@@ -265,6 +332,7 @@ _DESCRIBE_QUORUM: Final = Schema(
 SCHEMAS: Final[Mapping[ApiKey, Schema]] = MappingProxyType(
     {
         ApiKey.FETCH: _FETCH,
+        ApiKey.FETCH_SNAPSHOT: _FETCH_SNAPSHOT,
         ApiKey.VOTE: _VOTE,
         ApiKey.BEGIN_QUORUM_EPOCH: _BEGIN_QUORUM_EPOCH,
         ApiKey.END_QUORUM_EPOCH: _END_QUORUM_EPOCH,

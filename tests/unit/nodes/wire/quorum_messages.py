@@ -22,11 +22,14 @@ from nodes.quorum.messages import (
     ErrorCode,
     FetchAnswer,
     FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
     ReplicaProgress,
     Request,
     VoteAnswer,
     VoteRequest,
 )
+from nodes.quorum.persistent import SnapshotId
 from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
 from nodes.wire.batches import encode_payloads, split_batches
 from nodes.wire.messages import Endpoint
@@ -41,6 +44,9 @@ directories = st.just(NO_DIRECTORY) | st.binary(min_size=16, max_size=16).map(
 )
 clusters = st.none() | st.text(max_size=24)
 errors = st.sampled_from(ErrorCode)
+snapshot_ids = st.builds(
+    SnapshotId, st.integers(0, 2**63 - 1).map(Offset), st.integers(0, 2**31 - 1).map(Epoch)
+)
 voter_keys = st.lists(st.tuples(node_ids, directories), max_size=4).map(tuple)
 
 requests = st.one_of(
@@ -83,6 +89,16 @@ requests = st.one_of(
         max_wait_ms=sizes,
         max_bytes=sizes,
     ),
+    st.builds(
+        FetchSnapshotRequest,
+        cluster_id=clusters,
+        replica_id=node_ids,
+        replica_directory_id=directories,
+        epoch=epochs,
+        snapshot_id=snapshot_ids,
+        position=st.integers(0, 2**63 - 1),
+        max_bytes=sizes,
+    ),
     st.just(DescribeQuorumRequest()),
 )
 
@@ -109,6 +125,7 @@ def fetch_answers(draw: st.DrawFn) -> FetchAnswer:
         diverging=draw(st.none() | diverging),
         batches=split_batches(records),
         records=records,
+        snapshot_id=draw(st.none() | snapshot_ids),
     )
 
 
@@ -127,6 +144,16 @@ answers = st.one_of(
     st.builds(EndQuorumEpochAnswer, error=errors, leader_id=leaders, epoch=epochs),
     fetch_answers(),
     st.builds(
+        FetchSnapshotAnswer,
+        error=errors,
+        leader_id=leaders,
+        epoch=epochs,
+        snapshot_id=st.none() | snapshot_ids,
+        size_bytes=st.integers(0, 2**63 - 1),
+        position=st.integers(0, 2**63 - 1),
+        data=st.binary(max_size=40),
+    ),
+    st.builds(
         DescribeQuorumAnswer,
         error=errors,
         leader_id=leaders,
@@ -144,6 +171,7 @@ ANSWER_KEYS = {
     BeginQuorumEpochAnswer: ApiKey.BEGIN_QUORUM_EPOCH,
     EndQuorumEpochAnswer: ApiKey.END_QUORUM_EPOCH,
     FetchAnswer: ApiKey.FETCH,
+    FetchSnapshotAnswer: ApiKey.FETCH_SNAPSHOT,
     DescribeQuorumAnswer: ApiKey.DESCRIBE_QUORUM,
 }
 
@@ -165,6 +193,8 @@ def request_as_carried(request: Request, version: int) -> Request:
                 voter_directory_id=NO_DIRECTORY,
                 candidate_directory_id=NO_DIRECTORY,
             )
+    if isinstance(request, FetchSnapshotRequest) and version < 1:
+        request = msgspec.structs.replace(request, replica_directory_id=NO_DIRECTORY)
     if isinstance(request, FetchRequest) and version < 18:
         request = msgspec.structs.replace(request, high_watermark=UNKNOWN_OFFSET)
     return request

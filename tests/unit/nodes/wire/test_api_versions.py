@@ -14,9 +14,11 @@ from nodes.quorum.messages import (
     EndQuorumEpochRequest,
     ErrorCode,
     FetchRequest,
+    FetchSnapshotRequest,
     Request,
     VoteRequest,
 )
+from nodes.quorum.persistent import SnapshotId
 from nodes.transport.kafka_codec import Inbound, KafkaCodec
 from nodes.wire.api_versions import (
     ApiVersionsAnswer,
@@ -62,6 +64,9 @@ ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
         EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
         FetchRequest(
             None, NodeId(1), NO_DIRECTORY, Epoch(0), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 1, 1
+        ),
+        FetchSnapshotRequest(
+            None, NodeId(1), NO_DIRECTORY, Epoch(0), SnapshotId(Offset(9), Epoch(0)), 0, 1
         ),
         DescribeQuorumRequest(),
     )

@@ -40,6 +40,7 @@ from tests.unit.nodes.wire.quorum_messages import (
 
 KIO_NAMES = {
     ApiKey.FETCH: "fetch",
+    ApiKey.FETCH_SNAPSHOT: "fetch_snapshot",
     ApiKey.VOTE: "vote",
     ApiKey.BEGIN_QUORUM_EPOCH: "begin_quorum_epoch",
     ApiKey.END_QUORUM_EPOCH: "end_quorum_epoch",

@@ -239,7 +239,7 @@ def test_corrupt_records_in_an_answer_are_refused() -> None:
         decode_answer(framed[4:], ApiKey.FETCH, 17)
 
 
-def test_answer_that_points_to_a_snapshot_is_told_by_name() -> None:
+def test_answer_that_points_to_half_a_snapshot_is_told_by_name() -> None:
     parts: list[bytes] = []
     partition = {
         "partition_index": 0,
@@ -247,7 +247,7 @@ def test_answer_that_points_to_a_snapshot_is_told_by_name() -> None:
         "high_watermark": 9,
         "log_start_offset": 5,
         "records": b"",
-        "snapshot_id": {"end_offset": 5, "epoch": 1},
+        "snapshot_id": {"end_offset": 5, "epoch": -1},
     }
     topic = {"topic_id": f"{1:032x}", "partitions": [partition]}
     SCHEMAS[ApiKey.FETCH].response.write({"error_code": 0, "responses": [topic]}, 17, parts)
