@@ -21,6 +21,7 @@ from nodes.storage.epoch_checkpoint import write_epochs
 from nodes.storage.errors import StorageFailed
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import EPOCH_CHECKPOINT
+from nodes.storage.log_restart import NOTHING
 from nodes.storage.segment import Segment
 
 
@@ -137,6 +138,28 @@ class Flusher:
             self._write_mark(target)
             self.persist_mark()
         self._flushed = min(self._flushed, target)
+
+    def forget(self) -> None:
+        """Let the mark say nothing, durably, before a snapshot takes the place of the log.
+
+        Raises:
+            StorageFailed: the disk refused.
+        """
+        self._write_mark(Tail(Offset(0), NOTHING))
+        self.persist_mark()
+        self._flushed = Tail(Offset(0), NOTHING)
+        self._durable_epochs = ()
+        self._newest_name = 0
+
+    def write_epochs(self, epochs: tuple[EpochStart, ...]) -> None:
+        """Make the checkpoint of a log that has lost its beginning durable.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        if epochs != self._durable_epochs:
+            write_epochs(self._filesystem, self._folder / EPOCH_CHECKPOINT, epochs)
+            self._durable_epochs = epochs
 
     def settle(self, point: FlushPoint) -> None:
         """Make a truncated log durable: checkpoint, content, names, mark.

@@ -6,22 +6,28 @@ All file work is blocking and done in the caller's thread. What may run at the s
   the properties.
 - ``flush`` and ``persist_mark`` may run on *one* other thread at the same time as those; see
   ``flushing``.
-- ``truncate`` and ``close`` run alone: nothing else may be under way.
+- What ``cut_start`` returns runs on that thread too, in the order of the flushes.
+- ``truncate``, ``replace`` and ``close`` run alone: nothing else may be under way.
 
 After the first failed write or sync every call raises ``StorageFailed``: nothing is retried.
 
-Must never truncate before the durable-length mark is rolled back, nor hand out half a batch.
+A log may have lost its beginning: it starts where a snapshot ends. Its first segment may begin
+below that; what lies there is read by nobody.
+
+Must never truncate before the durable-length mark is rolled back, nor hand out half a batch. The
+module is longer than 400 lines because all of it is one owner's view of one list of segments.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from nodes.quorum.identifiers import Epoch, Offset
+from nodes.quorum.leader_epochs import starts_from
 from nodes.quorum.messages import BatchHeader
-from nodes.quorum.persistent import EpochStart, LogShape
+from nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
 from nodes.storage.durable_mark import DurableMarkFile, LogPosition, open_mark
 from nodes.storage.errors import CorruptStorageError, NotFormattedError, StorageFailed
 from nodes.storage.filesystem import FileSystem, FolderLock
@@ -32,8 +38,10 @@ from nodes.storage.layout import (
     log_folder,
     segment_name,
 )
+from nodes.storage.log_restart import begin_anew
 from nodes.storage.recovery import LogScan, repair_log, scan_log
 from nodes.storage.segment import Segment
+from nodes.storage.snapshots import Load, check_whole, remove_snapshots, settle_snapshots
 from nodes.wire.batches import (
     Payload,
     RecordBatch,
@@ -48,6 +56,10 @@ from nodes.wire.errors import WireError
 #: A segment is closed before an append would make it longer.
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 _READ_BYTES: Final = 1024 * 1024
+
+
+def _nobody(_: str) -> None:
+    """Nobody listens."""
 
 
 class LogStore:
@@ -65,9 +77,13 @@ class LogStore:
     ) -> None:
         """Used by ``open``, which makes everything durable first."""
         self._filesystem = filesystem
+        self._data_folder = folder
         self._folder = log_folder(folder)
         self._segments = list(scan.segments)
         self._epochs = scan.epochs
+        self._start_offset = scan.start_offset
+        #: Of the record before the start.
+        self._start_epoch = scan.start_epoch
         self._lock = lock
         self._segment_bytes = segment_bytes
         self._bugs = bugs
@@ -84,8 +100,19 @@ class LogStore:
         *,
         segment_bytes: int = SEGMENT_BYTES,
         bugs: PlantedBugs = NO_BUGS,
+        load: Load = check_whole,
+        ignored: Callable[[str], None] = _nobody,
     ) -> tuple[Self, LogShape]:
         """Recover the log of a formatted data folder; blocks. All that it returns is durable.
+
+        Args:
+            filesystem: where the folder is.
+            folder: the data folder.
+            segment_bytes: a segment is closed before an append would make it longer.
+            bugs: which planted bugs are on.
+            load: given snapshots, newest first, until one is whole; ``LogShape`` names that one
+                last.
+            ignored: told in a sentence of each snapshot that is not.
 
         Raises:
             NotFormattedError: the folder holds no log.
@@ -98,8 +125,11 @@ class LogStore:
         lock = filesystem.lock(folder / LOCK)
         scan: LogScan | None = None
         try:
-            scan = scan_log(filesystem, folder, bugs=bugs)
-            repair_log(filesystem, folder, scan)
+            settle_snapshots(filesystem, folder)
+            scan = scan_log(filesystem, folder, bugs=bugs, load=load)
+            for problem in scan.problems:
+                ignored(problem)
+            scan = repair_log(filesystem, folder, scan)
             mark = open_mark(filesystem, log_folder(folder) / DURABLE_LENGTH)
             store = cls(filesystem, folder, scan, mark, lock, segment_bytes, bugs)
             mark.write(store._tail.position, store._tail.end_offset)
@@ -112,14 +142,17 @@ class LogStore:
                 raise StorageFailed("recover", log_folder(folder), str(error)) from error
             raise
         shape = LogShape(
-            start_offset=scan.start_offset, end_offset=scan.end_offset, epochs=scan.epochs
+            start_offset=scan.start_offset,
+            end_offset=scan.end_offset,
+            epochs=scan.epochs,
+            snapshots=scan.snapshots,
         )
         return store, shape
 
     @property
     def start_offset(self) -> Offset:
         """First offset that the log holds."""
-        return self._segments[0].base_offset
+        return self._start_offset
 
     @property
     def end_offset(self) -> Offset:
@@ -138,8 +171,8 @@ class LogStore:
 
     @property
     def last_epoch(self) -> Epoch:
-        """Epoch of the last record; NO_EPOCH for an empty log."""
-        return self._epochs[-1].epoch if self._epochs else NO_EPOCH
+        """Epoch of the last record; NO_EPOCH where there never was one."""
+        return self._epochs[-1].epoch if self._epochs else self._start_epoch
 
     @property
     def epochs(self) -> tuple[EpochStart, ...]:
@@ -246,6 +279,62 @@ class LogStore:
         self._tail = self._tail_of_last_segment()
         self._flusher.settle(self.prepare_flush())
 
+    def replace(self, snapshot_id: SnapshotId) -> None:
+        """Drop the whole log: it is empty and starts where this snapshot ends; durable on return.
+
+        Runs alone. The snapshot is durable; older ones go.
+
+        Raises:
+            StorageFailed: the disk refused.
+        """
+        self._latch.check()
+        self._flusher.forget()
+        old, offset = self._segments, snapshot_id.end_offset
+        try:
+            segment = begin_anew(
+                self._filesystem, self._folder, [dropped.path for dropped in old], offset
+            )
+            for dropped in old:
+                dropped.close()
+            remove_snapshots(self._filesystem, self._data_folder, snapshot_id)
+        except OSError as error:
+            self._latch.fail("replace", self._folder, error)
+        self._segments = [segment]
+        self._epochs = ()
+        self._start_offset, self._start_epoch = offset, snapshot_id.epoch
+        self._tail = self._tail_of_last_segment()
+        self._flusher.settle(self.prepare_flush())
+
+    def cut_start(self, snapshot_id: SnapshotId) -> Callable[[], None]:
+        """Let the log start where this snapshot ends, which is durable; called by the owner.
+
+        Returns what then frees the disk, on the flushing thread: older snapshots first, then the
+        checkpoint's entries, then segments that lie below the start. It raises StorageFailed.
+        """
+        offset = snapshot_id.end_offset
+        self._start_offset, self._start_epoch = offset, snapshot_id.epoch
+        self._epochs = epochs = starts_from(self._epochs, offset)
+        kept = next(
+            (n for n, segment in enumerate(self._segments) if segment.end_offset > offset),
+            len(self._segments) - 1,
+        )
+        dropped, self._segments = self._segments[:kept], self._segments[kept:]
+
+        def free() -> None:
+            self._latch.check()
+            try:
+                remove_snapshots(self._filesystem, self._data_folder, snapshot_id)
+                self._flusher.write_epochs(epochs)
+                for segment in dropped:
+                    segment.close()
+                    self._filesystem.remove(segment.path)
+                if dropped:
+                    self._filesystem.sync_folder(self._folder)
+            except OSError as error:
+                self._latch.fail("remove the beginning of", self._folder, error)
+
+        return free
+
     def read(self, from_offset: Offset, end_offset: Offset, max_bytes: int) -> bytes:
         """Whole batches from the one that holds ``from_offset`` on, all below ``end_offset``.
 
@@ -330,8 +419,10 @@ class LogStore:
                 )
             if header.epoch < last_epoch:
                 raise ValueError(f"batch of epoch {header.epoch} after epoch {last_epoch}")
-            if header.epoch > last_epoch:
+            if header.epoch > last_epoch or not epochs:
                 start = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
+                if epochs and epochs[-1].start_offset == start.start_offset:
+                    epochs = epochs[:-1]  # all its records are below the log's start
                 epochs = (*epochs, start)
                 last_epoch = header.epoch
             expected = header.last_offset + 1

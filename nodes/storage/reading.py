@@ -52,7 +52,8 @@ def read_committed(
     """
     scan = scan_log(filesystem or ReadOnlyDiskFileSystem(), folder, foreign=True)
     try:
-        for segment in scan.segments:
+        # A log that a snapshot was about to replace holds what is not committed.
+        for segment in scan.segments if scan.replaced_by is None else ():
             for batch in _segment_batches(segment):
                 for record in batch.records:
                     if end_offset is not None and record.offset >= end_offset:
@@ -65,6 +66,22 @@ def read_committed(
                         value=record.value,
                         is_control=batch.is_control,
                     )
+    finally:
+        scan.close()
+
+
+def first_offset(folder: Path, *, filesystem: FileSystem | None = None) -> Offset:
+    """Where the records of ``read_committed`` begin, or would: 0, or where a snapshot ends.
+
+    Raises:
+        NotFormattedError: the folder holds no log.
+        CorruptStorageError: what was flushed is not intact.
+    """
+    scan = scan_log(filesystem or ReadOnlyDiskFileSystem(), folder, foreign=True)
+    try:
+        if scan.replaced_by is not None:
+            return scan.replaced_by.end_offset
+        return scan.segments[0].base_offset if scan.segments else scan.start_offset
     finally:
         scan.close()
 

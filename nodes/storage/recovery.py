@@ -7,6 +7,11 @@ sectors reach the disk in any order. Invalid is also what the checksum cannot se
 offsets, an epoch that falls, an epoch that is not what the leader-epoch checkpoint says.
 Entries of the checkpoint past the log's end are dropped: it is written before the batches are.
 
+A log may start above 0: where the oldest snapshot that can be used ends. Batches of its first
+segment that lie below are held to each other alone, for the checkpoint is cut with the log. A log
+that does not reach its newest snapshot, or has another epoch where that ends, is one that the
+snapshot was about to replace: ``repair_log`` does it. Without such a snapshot it is corrupt.
+
 ``repair_log`` then cuts the tail and makes all that stays durable. It writes the kept bytes above
 the mark again first: if an fsync failed in an earlier life, the kernel may believe pages clean
 that never reached the disk, and a bare fsync would confirm them.
@@ -22,14 +27,23 @@ import msgspec
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from nodes.quorum.leader_epochs import starts_from
 from nodes.quorum.messages import BatchHeader
-from nodes.quorum.persistent import EpochStart
+from nodes.quorum.persistent import EpochStart, SnapshotId
 from nodes.storage.durable_mark import DurableMark, LogPosition, read_mark
 from nodes.storage.epoch_checkpoint import read_epochs, write_epochs
 from nodes.storage.errors import CorruptStorageError, NotFormattedError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import DURABLE_LENGTH, EPOCH_CHECKPOINT, log_folder, segment_base_offset
+from nodes.storage.log_restart import begin_anew, lower_mark
 from nodes.storage.segment import Segment, scan_batches
+from nodes.storage.snapshots import (
+    Load,
+    check_whole,
+    find_snapshots,
+    list_snapshots,
+    remove_snapshots,
+)
 from nodes.wire.errors import CorruptBatchError
 
 _REWRITE_BYTES: Final = 1024 * 1024
@@ -55,13 +69,24 @@ class LogScan(msgspec.Struct, frozen=True):
     lost: tuple[Path, ...]
     start_offset: Offset
     end_offset: Offset
-    #: As derived from the intact batches.
+    #: As derived from the intact batches from the start on.
     epochs: tuple[EpochStart, ...]
     #: As in the checkpoint.
     checkpoint: tuple[EpochStart, ...]
     mark: DurableMark
     #: None: every byte is intact. Else a torn tail (what lies below the mark is raised).
     damage: Damage | None
+    #: Those that can be used, oldest first.
+    snapshots: tuple[SnapshotId, ...]
+    #: One sentence for each newer snapshot that cannot be.
+    problems: tuple[str, ...]
+    #: The newest snapshot, where it must take the place of the whole log.
+    replaced_by: SnapshotId | None
+
+    @property
+    def start_epoch(self) -> Epoch:
+        """Epoch of the record before the start; NO_EPOCH where there is none."""
+        return self.snapshots[0].epoch if self.snapshots and self.start_offset > 0 else NO_EPOCH
 
     def close(self) -> None:
         """Close all files."""
@@ -70,12 +95,17 @@ class LogScan(msgspec.Struct, frozen=True):
 
 
 def scan_log(
-    filesystem: FileSystem, folder: Path, *, foreign: bool = False, bugs: PlantedBugs = NO_BUGS
+    filesystem: FileSystem,
+    folder: Path,
+    *,
+    foreign: bool = False,
+    bugs: PlantedBugs = NO_BUGS,
+    load: Load = check_whole,
 ) -> LogScan:
     """Read the whole log of a data folder and judge it; changes nothing.
 
-    ``foreign``: the folder may be Kafka's own, without a durable-length mark and with a log that
-    starts above 0.
+    ``foreign``: the folder may be Kafka's own, without a durable-length mark. ``load`` as for
+    ``find_snapshots``.
 
     Raises:
         NotFormattedError: there is no log folder.
@@ -92,39 +122,61 @@ def scan_log(
     names = _segment_names(filesystem, log)
     if not names:
         raise CorruptStorageError(log, "it has no segment file")
-    if names[0][0] != 0 and not foreign:
+    base = Offset(names[0][0])
+    found = find_snapshots(filesystem, folder, load)
+    newest = found.newest
+    if base > 0 and not foreign and (newest is None or newest.end_offset < base):
         raise CorruptStorageError(
-            log, f"its first segment starts at {names[0][0]}, not 0", offset=0
+            log,
+            f"its first segment starts at {base}, and no snapshot that can be used ends there or"
+            " later",
+            offset=base,
         )
-    scanner = _Scanner(filesystem, checkpoint, Offset(names[0][0]), bugs)
+    known = [one for one in list_snapshots(filesystem, folder) if newest is not None]
+    # The checkpoint was cut where the log was: below its first entry nothing can be told.
+    floor = max(base, checkpoint[0].start_offset if checkpoint else 0)
+    snapshots = tuple(one for one in known if newest and floor <= one.end_offset and one <= newest)
+    if newest is not None and not snapshots:
+        snapshots = (newest,)
+    start = snapshots[0].end_offset if snapshots else base
+    scanner = _Scanner(filesystem, starts_from(checkpoint, start), base, start, bugs)
     lost: list[Path] = []
     try:
         for base_offset, path in names:
             if scanner.damage is not None or not scanner.scan_segment(Offset(base_offset), path):
                 lost.append(path)
         mark = _judge(scanner, mark, bugs)
+        replaced_by = newest if newest and not scanner.agrees_with(newest) else None
     except BaseException:
         scanner.close()
         raise
     return LogScan(
         segments=tuple(scanner.segments),
         lost=tuple(lost),
-        start_offset=Offset(names[0][0]),
+        start_offset=start,
         end_offset=scanner.end_offset,
         epochs=tuple(scanner.epochs),
         checkpoint=checkpoint,
         mark=mark,
         damage=scanner.damage,
+        snapshots=snapshots,
+        problems=found.problems,
+        replaced_by=replaced_by,
     )
 
 
-def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> None:
+def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> LogScan:
     """Cut the torn tail off and make what stays durable, checkpoint included; not the mark.
+
+    Also ends what a crash interrupted: the replacement of the log by a snapshot, the removal of
+    what lies below its start. Returns the scan as it would be now.
 
     Raises:
         OSError: the disk refused.
     """
     log = log_folder(folder)
+    if scan.replaced_by is not None:
+        return _replace(filesystem, folder, scan, scan.replaced_by)
     # Newest first: whatever a crash leaves has its gap, if any, at the torn place.
     for path in reversed(scan.lost):
         filesystem.remove(path)
@@ -144,6 +196,36 @@ def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> None:
     filesystem.sync_folder(log)
     if scan.epochs != scan.checkpoint:
         write_epochs(filesystem, log / EPOCH_CHECKPOINT, scan.epochs)
+    if scan.snapshots:
+        remove_snapshots(filesystem, folder, scan.snapshots[0])
+    below = [one for one in scan.segments[:-1] if one.end_offset <= scan.start_offset]
+    for segment in below:
+        segment.close()
+        filesystem.remove(segment.path)
+    return msgspec.structs.replace(scan, segments=scan.segments[len(below) :])
+
+
+def _replace(
+    filesystem: FileSystem, folder: Path, scan: LogScan, snapshot_id: SnapshotId
+) -> LogScan:
+    log = log_folder(folder)
+    lower_mark(filesystem, log)
+    scan.close()
+    old = [*(segment.path for segment in scan.segments), *scan.lost]
+    segment = begin_anew(filesystem, log, old, snapshot_id.end_offset)
+    remove_snapshots(filesystem, folder, snapshot_id)
+    return msgspec.structs.replace(
+        scan,
+        segments=(segment,),
+        lost=(),
+        start_offset=snapshot_id.end_offset,
+        end_offset=snapshot_id.end_offset,
+        epochs=(),
+        checkpoint=(),
+        damage=None,
+        snapshots=(snapshot_id,),
+        replaced_by=None,
+    )
 
 
 def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
@@ -193,18 +275,24 @@ class _Scanner:
         self,
         filesystem: FileSystem,
         checkpoint: tuple[EpochStart, ...],
+        base_offset: Offset,
         start_offset: Offset,
         bugs: PlantedBugs,
     ) -> None:
+        """``checkpoint`` begins at ``start_offset``, the first segment at ``base_offset``."""
         self._filesystem = filesystem
         self._bugs = bugs
         self._checkpoint = checkpoint
         #: Next entry of the checkpoint that no batch has reached.
         self._next_entry = 0
         self._epoch = NO_EPOCH
+        self._base_offset = base_offset
+        self._start_offset = start_offset
+        #: Where the intact batches change their epoch, those below the start included.
+        self._changes: list[EpochStart] = []
         self.segments: list[Segment] = []
         self.epochs: list[EpochStart] = []
-        self.end_offset = start_offset
+        self.end_offset = base_offset
         self.damage: Damage | None = None
         self.last_path = Path()
 
@@ -235,10 +323,20 @@ class _Scanner:
                     self._note_damage(segment, problem)
                     break
                 segment.note(header)
+                if not self._changes or header.epoch != self._changes[-1].epoch:
+                    self._changes.append(EpochStart(header.epoch, header.base_offset))
                 self.end_offset = segment.end_offset
         except CorruptBatchError as error:
             self._note_damage(segment, error.problem)
         return True
+
+    def agrees_with(self, snapshot_id: SnapshotId) -> bool:
+        """Whether the log goes on where the snapshot ends, and is the one that it stands for."""
+        end = snapshot_id.end_offset
+        if not self._base_offset <= end <= self.end_offset:
+            return False
+        before = [change.epoch for change in self._changes if change.start_offset < end]
+        return not before or before[-1] == snapshot_id.epoch
 
     def close(self) -> None:
         """Close all files."""
@@ -251,12 +349,17 @@ class _Scanner:
     def _objection(self, header: BatchHeader) -> str | None:
         if header.base_offset != self.end_offset:
             return f"offset {header.base_offset} follows {self.end_offset - 1}"
-        if self._bugs.epoch_rot_unnoticed:
+        is_below = header.base_offset < self._start_offset
+        if self._bugs.epoch_rot_unnoticed and not is_below:
             self._take_epoch(header)
             return None
         if header.epoch < self._epoch:
             return f"epoch {header.epoch} follows {self._epoch}"
-        opens_epoch = header.epoch > self._epoch
+        if is_below:
+            self._epoch = header.epoch
+            crosses = header.last_offset >= self._start_offset
+            return "the log's start lies within a batch" if crosses else None
+        opens_epoch = header.epoch > self._epoch or not self.epochs
         entry = self._entry_below(header.last_offset + 1)
         if opens_epoch:
             wanted = EpochStart(epoch=header.epoch, start_offset=header.base_offset)

@@ -31,6 +31,17 @@ _OFFSET_DIGITS: Final = 20
 _EPOCH_DIGITS: Final = 10
 
 _Result = TypeVar("_Result")
+#: Reads a snapshot's batches to the end; raises WireError where they are no whole snapshot.
+Load = Callable[[SnapshotId, Iterator[RecordBatch]], None]
+
+
+def check_whole(snapshot_id: SnapshotId, batches: Iterator[RecordBatch]) -> None:
+    """Read a snapshot and keep nothing of it.
+
+    Raises:
+        WireError: it is not whole.
+    """
+    deque(SnapshotReader(snapshot_id, batches).records(), maxlen=0)
 
 
 class FoundSnapshots(NamedTuple):
@@ -111,11 +122,39 @@ class SnapshotWriter:
             CorruptStorageError: it is not whole; it got no name.
             StorageFailed: the disk refused.
         """
+        self.sync()
         try:
-            self._tried(self._file.sync)
-            self._tried(lambda: _read_through(self._file, self._snapshot_id))
+            self._tried(lambda: _read_through(self._file, self._snapshot_id, check_whole))
         finally:
             self._file.close()
+        self.publish()
+
+    def sync(self) -> None:
+        """The first half of ``freeze``, for who reads it back in pieces: the bytes are durable.
+
+        Raises:
+            StorageFailed: the disk refused.
+        """
+        self._tried(self._file.sync)
+
+    def read_back(self) -> Iterator[RecordBatch]:
+        """What was written, batch by batch, each fully checked; whoever reads checks the rest.
+
+        Raises:
+            CorruptStorageError: at the first batch that is cut short or wrong.
+            StorageFailed: the disk refused.
+        """
+        batches = _batches(self._file)
+        while (batch := self._tried(lambda: next(batches, None))) is not None:
+            yield batch
+
+    def publish(self) -> None:
+        """The last half of ``freeze``: it gets its name; to be called once it was found whole.
+
+        Raises:
+            StorageFailed: the disk refused.
+        """
+        self._file.close()
         self._tried(lambda: self._filesystem.rename(self._part, self._path))
         self._tried(lambda: self._filesystem.sync_folder(self._path.parent))
 
@@ -186,11 +225,18 @@ def read_chunk(
 def list_snapshots(filesystem: FileSystem, folder: Path) -> tuple[SnapshotId, ...]:
     """Snapshots in a data folder by their names, the oldest first; none was read."""
     names = filesystem.list(log_folder(folder))
-    return tuple(sorted(found for found in map(snapshot_id_in, names) if found is not None))
+    found = [snapshot_id for name in names if (snapshot_id := snapshot_id_in(name)) is not None]
+    # Kafka's bootstrap snapshot ends at 0: it stands for nothing of the log.
+    return tuple(sorted(snapshot_id for snapshot_id in found if snapshot_id.end_offset > 0))
 
 
-def find_snapshots(filesystem: FileSystem, folder: Path) -> FoundSnapshots:
+def find_snapshots(
+    filesystem: FileSystem, folder: Path, load: Load = check_whole
+) -> FoundSnapshots:
     """The newest snapshot that is whole, and what is wrong with newer ones.
+
+    ``load`` is given the id and the batches of one after the other, newest first, until one is
+    whole: it reads to the end, and what it makes of that one stands.
 
     Raises:
         OSError: the disk refused.
@@ -199,7 +245,7 @@ def find_snapshots(filesystem: FileSystem, folder: Path) -> FoundSnapshots:
     for snapshot_id in reversed(list_snapshots(filesystem, folder)):
         file = filesystem.open(snapshot_path(folder, snapshot_id))
         try:
-            _read_through(file, snapshot_id)
+            _read_through(file, snapshot_id, load)
         except CorruptStorageError as error:
             problems.append(f"snapshot {file.path.name} is ignored: {error.problem}")
         else:
@@ -222,14 +268,33 @@ def settle_snapshots(filesystem: FileSystem, folder: Path) -> tuple[str, ...]:
     names = [name for name in filesystem.list(log) if name.endswith((PART_SUFFIX, DELETED_SUFFIX))]
     for name in names:
         filesystem.remove(log / name)
-    filesystem.sync_folder(log)
+    if names or list_snapshots(filesystem, folder):
+        filesystem.sync_folder(log)
     return tuple(names)
 
 
-def _read_through(file: DataFile, snapshot_id: SnapshotId) -> None:
+def remove_snapshots(filesystem: FileSystem, folder: Path, before: SnapshotId) -> None:
+    """Remove all that are older than this one, which is durable; their names go for good first.
+
+    Raises:
+        OSError: the disk refused; some may be left, to be removed at the next start.
+    """
+    log = log_folder(folder)
+    marked: list[Path] = []
+    for snapshot_id in list_snapshots(filesystem, folder):
+        if snapshot_id < before:
+            path = snapshot_path(folder, snapshot_id)
+            marked.append(path.with_name(path.name.removesuffix(SUFFIX) + DELETED_SUFFIX))
+            filesystem.rename(path, marked[-1])
+    if marked:
+        filesystem.sync_folder(log)
+    for path in marked:
+        filesystem.remove(path)
+
+
+def _read_through(file: DataFile, snapshot_id: SnapshotId, load: Load) -> None:
     try:
-        reader = SnapshotReader(snapshot_id, _batches(file))
-        deque(reader.records(), maxlen=0)
+        load(snapshot_id, _batches(file))
     except WireError as error:
         raise CorruptStorageError(file.path, str(error)) from error
 

@@ -291,7 +291,7 @@ class TestSeveralSegments:
         self, memory: MemoryFileSystem, memory_folder: Path, segments: list[Path]
     ) -> None:
         memory.remove(segments[0])
-        with pytest.raises(CorruptStorageError, match="starts at 2, not 0"):
+        with pytest.raises(CorruptStorageError, match="starts at 2, and no snapshot"):
             LogStore.open(memory, memory_folder)
 
     def test_segment_with_another_ones_name_ends_the_log(
