@@ -92,6 +92,13 @@ class PlantedBugs(msgspec.Struct, frozen=True):
     #: The epoch of a batch is not compared with the epoch checkpoint, nor with the batch before.
     epoch_rot_unnoticed: bool = False
 
+    #: A snapshot is named after the last offset in it, not after the one behind that.
+    snapshot_id_off_by_one: bool = False
+    #: The beginning of the log, and older snapshots, go when a snapshot is begun.
+    log_cut_before_snapshot: bool = False
+    #: What is committed first after a snapshot was loaded counts as a part of it.
+    delta_lost_at_snapshot_load: bool = False
+
     #: A prospective follows the leader that a granted pre-vote names, dead or not.
     follows_granted_pre_vote: bool = False
     #: A leader that was known before is no news to an observer that has lost it.

@@ -30,6 +30,13 @@ class StorageMismatch(Exception):
     """What was found on disk cannot have been left behind by this node: refuse to start."""
 
 
+class UnreadableRecordError(Exception):
+    """The state machine above the log meets a record, or a snapshot's, that it does not know.
+
+    Never raised by the core, which looks into no record: named here for hosts and machines alike.
+    """
+
+
 class HaltRequested(Exception):
     """Stop for good; caught by the replica, which turns it into the effect ``Halt``."""
 

@@ -124,7 +124,7 @@ class BatchHeader(msgspec.Struct, frozen=True):
     size_bytes: int
 
 
-class FetchAnswer(msgspec.Struct, frozen=True):
+class FetchAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Records, or where the logs diverge, or which snapshot to fetch, or who leads instead.
 
     ``batches`` describes ``records`` (concatenated raw v2 batches, checksums already verified by

@@ -34,6 +34,12 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: How many of the newest snapshots stay; the log starts where the oldest of them ends. With two
     #: a replica that lags a little needs no snapshot, and one that is being fetched stays a while.
     snapshots_retained_count: int = 2
+    #: A snapshot is written after so many bytes of new records (Kafka's
+    #: ``metadata.log.max.record.bytes.between.snapshots``); read by ``nodes.server`` alone.
+    snapshot_max_new_record_bytes: int = 20 * 1024 * 1024
+    #: One is also written where the last one is so old and something is new; 0: never for that
+    #: reason (Kafka's ``metadata.log.max.snapshot.interval.ms``). ``nodes.server`` alone.
+    snapshot_max_interval_ms: int = 3_600_000
     #: Whether a follower stands soon, not only after the fetch timeout, where nobody listens at its
     #: leader's address any more. Kafka waits for the timeout.
     stands_when_leader_is_gone: bool = True
@@ -50,6 +56,7 @@ class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
             self.fetch_timeout_ms, self.election_timeout_ms_min, self.request_timeout_ms,
             self.retry_back_off_ms, self.fetch_max_wait_ms, self.fetch_max_bytes,
             self.fetch_snapshot_max_bytes, self.snapshots_retained_count,
+            self.snapshot_max_new_record_bytes,
         ) <= 0:  # fmt: skip
             raise ValueError("every timeout and limit of the quorum must be positive")
         if self.election_timeout_ms_max < self.election_timeout_ms_min:

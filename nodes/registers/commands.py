@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from nodes.quorum.errors import UnreadableRecordError
+
 #: First byte of every payload; raised when the layout of a command changes.
 FORMAT_VERSION: Final = 1
 
@@ -45,7 +47,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER: Final[msgspec.msgpack.Decoder[Command]] = msgspec.msgpack.Decoder(Command)
 
 
-class UnknownCommandError(Exception):
+class UnknownCommandError(UnreadableRecordError):
     """A payload is no command of this format version."""
 
 

@@ -6,11 +6,14 @@ records applied: two machines that applied the same records are equal, digest in
 """
 
 import hashlib
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from nodes.registers.commands import Add, CompareAndSet, Write, decode_command
+from nodes.registers.snapshot import ImageLoader, RegisterImage, image_values
+from nodes.wire.batches import RecordBatch
 
 #: How many of the newest operation ids are remembered to recognise a repeated command.
 REMEMBERED_OPERATIONS: Final = 10_000
@@ -79,6 +82,42 @@ class RegisterMachine:
         self._digest = None
         return Applied(succeeded, self._remember(command.operation, offset))
 
+    def apply_batch(self, batch: RecordBatch, listener: Callable[[int, int, Any], None]) -> None:
+        """Apply the records of a committed batch that are not applied yet.
+
+        ``listener`` is told of each: its offset, its epoch, and ``Applied`` or None.
+
+        Raises:
+            UnknownCommandError: a record is no command; those before it are applied.
+        """
+        for record in batch.records:
+            if record.offset < self._end_offset:
+                continue
+            result: Applied | None = None
+            if batch.is_control:
+                self.skip(record.offset + 1)
+            else:
+                result = self.apply(record.offset, batch.epoch, record.value or b"")
+            listener(record.offset, batch.epoch, result)
+
+    def freeze(self) -> Callable[[], Iterator[bytes]]:
+        """The state as it is now, as the records of a snapshot; costs a copy of the tables."""
+        sets = {key: tuple(elements) for key, elements in self._sets.items()}
+        image = RegisterImage(dict(self._registers), sets, dict(self._operations))
+        return lambda: image_values(image)
+
+    def begin_loading(self) -> "RegisterLoading":
+        """Begin to take the state of a snapshot, beside the present one."""
+        return RegisterLoading(self)
+
+    def adopt(self, image: RegisterImage, end_offset: int) -> None:
+        """Be what a snapshot says: the state after all below ``end_offset``."""
+        self._registers = image.registers
+        self._sets = {key: dict.fromkeys(elements) for key, elements in image.sets.items()}
+        self._operations = image.operations
+        self._end_offset = end_offset
+        self._digest = None
+
     def skip(self, end_offset: int) -> None:
         """Note that all up to ``end_offset`` is applied; the records there changed nothing."""
         self._end_offset = max(self._end_offset, end_offset)
@@ -111,3 +150,23 @@ class RegisterMachine:
         if len(self._operations) > REMEMBERED_OPERATIONS:
             del self._operations[next(iter(self._operations))]
         return earlier
+
+
+class RegisterLoading:
+    """A state on its way from a snapshot."""
+
+    def __init__(self, machine: RegisterMachine) -> None:
+        self._machine = machine
+        self._loader = ImageLoader()
+
+    def add(self, value: bytes) -> None:
+        """Take the next record of the snapshot.
+
+        Raises:
+            UnknownCommandError: it is none of this build.
+        """
+        self._loader.add(value)
+
+    def install(self, end_offset: int) -> None:
+        """Let the machine be what was loaded."""
+        self._machine.adopt(self._loader.image(), end_offset)

@@ -5,14 +5,14 @@ number, ``assemble`` recovers log and quorum state. Used on the machine and in s
 Must never send or listen: a node begins with ``Node.start``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from nodes.quorum.errors import StorageMismatch
+from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
 from nodes.quorum.identifiers import Incarnation, NodeId
-from nodes.quorum.persistent import EMPTY_STATE
+from nodes.quorum.persistent import EMPTY_STATE, SnapshotId
 from nodes.quorum.random_source import RandomSource
 from nodes.quorum.replica import Replica
 from nodes.quorum.settings import QuorumSettings
@@ -22,12 +22,16 @@ from nodes.server.applier import Applier
 from nodes.server.disk import Disk
 from nodes.server.incarnation import next_incarnation
 from nodes.server.node import Node, NodeParts
+from nodes.server.snapshot_files import LoadedSnapshot, SnapshotFiles
+from nodes.server.state_machine import StateMachine
 from nodes.server.surroundings import Surroundings
 from nodes.storage.errors import StorageError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, load_identity
 from nodes.storage.log import SEGMENT_BYTES, LogStore
 from nodes.storage.quorum_state import QuorumStateFile
+from nodes.wire.batches import RecordBatch
+from nodes.wire.snapshots import SnapshotReader
 
 
 class NodeMaterials(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,16 +91,24 @@ def assemble(
     Raises:
         StorageError: the folder is in use or corrupt, or its disk failed; nothing stays open.
         StorageMismatch: its log and its quorum state cannot belong together.
+        UnreadableRecordError: its snapshot is none of this build's.
         OSError: a file cannot be read.
     """
     filesystem, folder, settings = materials.filesystem, materials.data_folder, materials.settings
     quorum_state = QuorumStateFile(filesystem, folder, bugs=settings.bugs)
     state = EMPTY_STATE
     log: LogStore | None = None
+    machine = RegisterMachine()
+    first = _FirstState(machine, surroundings)
     try:
         state = quorum_state.read() or EMPTY_STATE
         log, shape = LogStore.open(
-            filesystem, folder, segment_bytes=materials.segment_bytes, bugs=settings.bugs
+            filesystem,
+            folder,
+            segment_bytes=materials.segment_bytes,
+            bugs=settings.bugs,
+            load=first.load,
+            ignored=first.ignored,
         )
         replica = Replica(
             settings=settings,
@@ -109,7 +121,7 @@ def assemble(
             random=materials.random,
             now=surroundings.timers.now(),
         )
-    except (StorageError, StorageMismatch) as error:
+    except (StorageError, StorageMismatch, UnreadableRecordError) as error:
         if log is not None:
             log.close()
         surroundings.state_events.write("fatal", state.epoch, reason=str(error))
@@ -121,13 +133,40 @@ def assemble(
         quorum_state,
         is_lazy=settings.bugs.ack_before_fsync,
     )
+    applier = Applier(disk, machine, settings.bugs)
+    if first.found is not None:
+        applier.load(first.found.snapshot_id, first.found.timestamp_ms, first.found.loading)
+    snapshots = SnapshotFiles(
+        surroundings.disk_jobs, filesystem, folder, machine, surroundings.log_lines
+    )
     parts = NodeParts(
         node_id=life.identity.node_id,
         directory_id=life.identity.directory_id,
         incarnation=life.incarnation,
         replica=replica,
         disk=disk,
-        applier=Applier(disk, RegisterMachine(), shape.start_offset),
-        bugs=settings.bugs,
+        snapshots=snapshots,
+        applier=applier,
+        settings=settings,
     )
     return make_node(parts, surroundings)
+
+
+class _FirstState:
+    """The state that a life begins with, from the newest snapshot that is whole."""
+
+    def __init__(self, machine: StateMachine, surroundings: Surroundings) -> None:
+        self._machine = machine
+        self._surroundings = surroundings
+        self.found: LoadedSnapshot | None = None
+
+    def load(self, snapshot_id: SnapshotId, batches: Iterator[RecordBatch]) -> None:
+        """Read a snapshot to its end; raises WireError if it is not whole."""
+        reader, loading = SnapshotReader(snapshot_id, batches), self._machine.begin_loading()
+        for record in reader.records():
+            loading.add(record.value or b"")
+        self.found = LoadedSnapshot(snapshot_id, reader.timestamp_ms, loading)
+
+    def ignored(self, problem: str) -> None:
+        """Say that a snapshot was not whole."""
+        self._surroundings.log_lines.write("warning", "snapshot ignored", reason=problem)

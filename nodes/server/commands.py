@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.errors import StorageMismatch
+from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
 from nodes.quorum.settings import QuorumSettings
 from nodes.server import exit_codes
 from nodes.server.configuration import ConfigurationError, NodeConfiguration, read_configuration
@@ -84,7 +84,7 @@ def _run(configuration: NodeConfiguration, settings: QuorumSettings, *, format_f
         return _refuse(lines, exit_codes.CORRUPT, error)
     except StorageFailed as error:
         return _refuse(lines, exit_codes.DISK_FAILED, error)
-    except StorageMismatch as error:
+    except (StorageMismatch, UnreadableRecordError) as error:
         return _refuse(lines, exit_codes.CORRUPT, error)
     except (StorageError, IncarnationError, OSError) as error:
         return _refuse(lines, exit_codes.UNUSABLE, error)

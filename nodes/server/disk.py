@@ -14,7 +14,9 @@ from nodes.quorum.effects import (
     AppendBatches,
     AppendLeaderChange,
     AppendRecords,
+    CutLogStart,
     PersistQuorumState,
+    ReplaceLog,
     TruncateLog,
 )
 from nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
@@ -116,6 +118,26 @@ class Disk:
 
         self._jobs.submit(lambda: self._log.truncate(effect.end_offset), done)
 
+    def replace(self, effect: ReplaceLog, replaced: Callable[[], None]) -> None:
+        """Drop the whole log for a snapshot; ``is_truncating`` until it is done.
+
+        ``replaced`` is called then, before anything else happens.
+        """
+        self._truncating = True
+        self._submitted = effect.submission
+
+        def done(failure: Exception | None) -> None:
+            self._truncating = False
+            if failure is None:
+                replaced()
+            self._complete(failure, LogFlushed(effect.submission))
+
+        self._jobs.submit(lambda: self._log.replace(effect.snapshot_id), done)
+
+    def cut_start(self, effect: CutLogStart) -> None:
+        """Let the log start later; what lies below is removed later."""
+        self._jobs.submit(self._log.cut_start(effect.snapshot_id), self._done_unheard)
+
     def read(self, from_offset: Offset, end_offset: Offset, max_bytes: int) -> bytes:
         """Whole batches as they lie in the log; raises StorageFailed."""
         return self._log.read(from_offset, end_offset, max_bytes)
@@ -164,9 +186,9 @@ class Disk:
                 self._ask_for_flush()
 
         self._jobs.submit(flush, done)
-        self._jobs.submit(self._log.persist_mark, self._mark_persisted)
+        self._jobs.submit(self._log.persist_mark, self._done_unheard)
 
-    def _mark_persisted(self, failure: Exception | None) -> None:
+    def _done_unheard(self, failure: Exception | None) -> None:
         if failure is not None:
             self._failed(failure)
 

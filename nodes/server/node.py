@@ -4,7 +4,8 @@ Events go to the replica one at a time and its effects are performed in the orde
 that an effect causes waits until all of them are done. What is outside the node is given to it
 (``nodes.server.surroundings``), so that it runs on an event loop and in a simulation alike. Must
 never decide for the replica, never wait, and never go on after a halt or a failed disk. Source: the
-contract in ``nodes.quorum.effects``.
+contract in ``nodes.quorum.effects``. The module is longer than 400 lines because every effect has
+its few lines here.
 """
 
 import contextlib
@@ -14,27 +15,32 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.effects import (
     AbandonRequest,
+    AbandonSnapshot,
     AcceptProposal,
     AdvanceHighWatermark,
     AnswerFetch,
+    AnswerFetchSnapshot,
     AnswerRead,
     AppendBatches,
     AppendLeaderChange,
     AppendRecords,
+    CutLogStart,
     Effect,
+    FreezeSnapshot,
     Halt,
     PersistQuorumState,
     RejectProposal,
     RejectRead,
+    ReplaceLog,
     ReportState,
     SendAnswer,
     SendRequest,
     TruncateLog,
+    WriteSnapshotChunk,
 )
-from nodes.quorum.errors import InvariantViolation
+from nodes.quorum.errors import InvariantViolation, UnreadableRecordError
 from nodes.quorum.events import (
     AnswerReceived,
     ConnectionClosed,
@@ -42,6 +48,7 @@ from nodes.quorum.events import (
     RequestFailed,
     RequestReceived,
     ResignRequested,
+    SnapshotWritten,
     Started,
     TimerElapsed,
 )
@@ -53,13 +60,16 @@ from nodes.quorum.identifiers import (
     Microseconds,
     NodeId,
 )
-from nodes.quorum.messages import Answer, DescribeQuorumAnswer, Request
+from nodes.quorum.messages import Answer, DescribeQuorumAnswer, FetchSnapshotAnswer, Request
 from nodes.quorum.replica import Replica
-from nodes.registers.commands import UnknownCommandError
+from nodes.quorum.settings import QuorumSettings
+from nodes.registers.machine import RegisterMachine
 from nodes.server import exit_codes
 from nodes.server.applier import Applier
 from nodes.server.client_service import ClientService
 from nodes.server.disk import Disk
+from nodes.server.snapshot_files import SnapshotFiles
+from nodes.server.snapshot_schedule import SnapshotSchedule
 from nodes.server.surroundings import Surroundings, TimerHandle
 from nodes.storage.errors import CorruptStorageError, StorageFailed
 from nodes.transport.client_protocol import NodeState
@@ -77,8 +87,9 @@ class NodeParts(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: Incarnation
     replica: Replica
     disk: Disk
-    applier: Applier
-    bugs: PlantedBugs
+    snapshots: SnapshotFiles
+    applier: Applier[RegisterMachine]
+    settings: QuorumSettings
 
 
 class Node:
@@ -98,7 +109,7 @@ class Node:
             state=self.state,
             timers=surroundings.timers,
             machine=parts.applier.machine,
-            bugs=parts.bugs,
+            bugs=parts.settings.bugs,
         )
         self._events: deque[Event] = deque()
         self._effects: deque[Effect] = deque()
@@ -116,10 +127,16 @@ class Node:
             AppendRecords: parts.disk.append_records,
             AppendBatches: parts.disk.append_batches,
             TruncateLog: parts.disk.truncate,
+            ReplaceLog: self._replace_log,
+            CutLogStart: parts.disk.cut_start,
+            WriteSnapshotChunk: parts.snapshots.write_chunk,
+            FreezeSnapshot: parts.snapshots.freeze,
+            AbandonSnapshot: parts.snapshots.abandon,
             SendRequest: self._send_request,
             AbandonRequest: self._abandon_request,
             SendAnswer: self._send_answer,
             AnswerFetch: self._answer_fetch,
+            AnswerFetchSnapshot: self._answer_fetch_snapshot,
             AdvanceHighWatermark: self._advance,
             AcceptProposal: self.service.proposals.accepted,
             RejectProposal: self.service.proposals.rejected,
@@ -129,6 +146,8 @@ class Node:
             Halt: self._halt,
         }
         parts.disk.attach(self.feed, self._disk_failed)
+        parts.snapshots.attach(self.feed, self._disk_failed)
+        self._schedule = SnapshotSchedule(parts.settings, surroundings.timers.now())
 
     @property
     def has_ended(self) -> bool:
@@ -173,8 +192,8 @@ class Node:
         except InvariantViolation as error:
             self.surroundings.log_lines.write("error", "story", lines=list(error.story))
             self.end(exit_codes.HALTED, f"{error.invariant} violated: {error.problem}")
-        except UnknownCommandError as error:
-            self.end(exit_codes.CORRUPT, f"a committed record cannot be applied: {error}")
+        except UnreadableRecordError as error:
+            self._disk_failed(error)
         except (StorageFailed, CorruptStorageError, OSError) as error:
             self._disk_failed(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
@@ -308,9 +327,40 @@ class Node:
             answer = msgspec.structs.replace(answer, records=records)
         self.surroundings.peer_answers.answer(effect.connection, effect.correlation, answer)
 
+    def _answer_fetch_snapshot(self, effect: AnswerFetchSnapshot) -> None:
+        def answer(filled: FetchSnapshotAnswer) -> None:
+            if not self._has_ended:
+                peers = self.surroundings.peer_answers
+                peers.answer(effect.connection, effect.correlation, filled)
+
+        self.parts.snapshots.answer(effect, answer)
+
+    def _replace_log(self, effect: ReplaceLog) -> None:
+        loaded = self.parts.snapshots.take_loaded(effect.snapshot_id)
+
+        def replaced() -> None:
+            self.parts.applier.load(loaded.snapshot_id, loaded.timestamp_ms, loaded.loading)
+            self._schedule.began(self.surroundings.timers.now())
+            self.service.proposals.passed_over(loaded.snapshot_id.end_offset)
+
+        self.parts.disk.replace(effect, replaced)
+
     def _advance(self, effect: AdvanceHighWatermark) -> None:
         self.parts.applier.apply_up_to(effect.offset, self.service.proposals.applied)
         self.service.reads.answer_applied()
+        self._write_snapshot_if_due()
+
+    def _write_snapshot_if_due(self) -> None:
+        parts, now = self.parts, self.surroundings.timers.now()
+        if parts.snapshots.is_writing or not self._schedule.is_due(parts.applier.new_bytes, now):
+            return
+        state = parts.applier.freeze()
+        if state is None:
+            return
+        self._schedule.began(now)
+        if parts.settings.bugs.log_cut_before_snapshot:
+            self.feed(SnapshotWritten(state.snapshot_id))
+        parts.snapshots.write(state)
 
     def _report(self, effect: ReportState) -> None:
         # Of what a disk forgets others must have a durable copy: this says who has.
@@ -345,6 +395,9 @@ class Node:
         self.end(exit_codes.HALTED, effect.reason)
 
     def _disk_failed(self, error: Exception) -> None:
+        if isinstance(error, UnreadableRecordError):
+            self.end(exit_codes.CORRUPT, f"a committed record cannot be applied: {error}")
+            return
         if isinstance(error, CorruptStorageError):
             # The disk's thread meets rot too: whoever restores the folder must know which it was.
             self.end(exit_codes.CORRUPT, str(error))

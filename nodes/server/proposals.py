@@ -151,6 +151,12 @@ class Proposals:
                 ),
             )
 
+    def passed_over(self, end_offset: int) -> None:
+        """A snapshot took the place of the records below this offset: their fate stays unknown."""
+        for offset in [offset for offset in self._appended if offset < end_offset]:
+            for pending in self._appended.pop(offset):
+                _answer_unknown(pending, "unknown", "a snapshot has taken the record's place")
+
     def expire(self, now: Microseconds) -> None:
         """Answer those whose time is up; what is appended may still be committed later."""
         for offset, waiting in list(self._appended.items()):

@@ -21,6 +21,9 @@ _KAFKA: Final = {
     "controller.quorum.election.backoff.max.ms": "election_back_off_ms_max",
     "controller.quorum.request.timeout.ms": "request_timeout_ms",
     "controller.quorum.retry.backoff.ms": "retry_back_off_ms",
+    "controller.quorum.fetch.snapshot.max.bytes": "fetch_snapshot_max_bytes",
+    "metadata.log.max.record.bytes.between.snapshots": "snapshot_max_new_record_bytes",
+    "metadata.log.max.snapshot.interval.ms": "snapshot_max_interval_ms",
 }
 
 

@@ -17,7 +17,7 @@ from contracts.scenario import NodeCrashed
 from contracts.simulation import World
 from history.timeline_records import LifeEvent, TimelineLife
 from nodes.quorum.effects import Effect
-from nodes.quorum.errors import StorageMismatch
+from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
 from nodes.quorum.events import Event
 from nodes.quorum.identifiers import ConnectionId, NodeId
 from nodes.quorum.persistent import Voter
@@ -134,7 +134,9 @@ class Host:
         self.disk.begin_job()
         try:
             self._life = self._recover(self._life_number)
-        except (StorageError, StorageMismatch, IncarnationError, OSError) as error:
+        except (
+            StorageError, StorageMismatch, UnreadableRecordError, IncarnationError, OSError,
+        ) as error:  # fmt: skip
             self.ended = f"could not start: {error}"
             self._tell_life("stopped", self.ended)
             self.watcher.ended(self)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.identifiers import (
     ConnectionId,
@@ -26,6 +28,7 @@ from nodes.storage.memory import MemoryFileSystem
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 FOLDER = Path("/data")
+SETTINGS = QuorumSettings()
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -80,13 +83,14 @@ class World:
         *,
         bugs: tuple[str, ...] = (),
         segment_bytes: int = 1 << 20,
+        settings: QuorumSettings = SETTINGS,
     ) -> Node:
         materials = NodeMaterials(
             filesystem=self.filesystem,
             data_folder=FOLDER,
             cluster_id=CLUSTER,
             node_id=NodeId(1),
-            settings=QuorumSettings(bugs=PlantedBugs.from_names(bugs)),
+            settings=msgspec.structs.replace(settings, bugs=PlantedBugs.from_names(bugs)),
             random=random.Random(1),
             segment_bytes=segment_bytes,
         )

@@ -1,0 +1,72 @@
+"""What a node asks of the state machine above its log, whatever it is.
+
+A machine is fed with committed batches in the order of the log, tells its state as the records of a
+snapshot, and takes the state of a snapshot. Everything happens on the node's thread but what is
+said to happen on the disk's. Must never depend on anything but the records: equal logs make equal
+machines, and equal snapshots.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from nodes.quorum.persistent import SnapshotId
+from nodes.wire.batches import RecordBatch
+
+#: Told of each record: its offset, its epoch, what it did (None for a record of raft's own).
+Listener = Callable[[int, int, Any], None]
+#: Begins to tell a state that changes no more, record by record; called on the disk's thread.
+StateValues = Callable[[], Iterator[bytes]]
+
+
+class FrozenState(NamedTuple):
+    """A state, and what of the log made it."""
+
+    snapshot_id: SnapshotId
+    #: Of the last batch in it, milliseconds since 1970.
+    timestamp_ms: int
+    values: StateValues
+
+
+class Loading(Protocol):
+    """A state on its way from a snapshot; the machine is as it was until ``install``."""
+
+    def add(self, value: bytes) -> None:
+        """Take the next record of the snapshot; on the disk's thread.
+
+        Raises:
+            UnreadableRecordError: this build does not know it.
+        """
+        ...
+
+    def install(self, end_offset: int) -> None:
+        """Let the machine be what was loaded: the state after all below this offset."""
+        ...
+
+
+class StateMachine(Protocol):
+    """The state as of one offset."""
+
+    @property
+    def end_offset(self) -> int:
+        """One past the last applied offset."""
+        ...
+
+    def skip(self, end_offset: int) -> None:
+        """Note that all up to ``end_offset`` is applied; the records there changed nothing."""
+        ...
+
+    def apply_batch(self, batch: RecordBatch, listener: Listener) -> None:
+        """Apply the records of a committed batch that are not applied yet.
+
+        Raises:
+            UnreadableRecordError: this build does not know one of them.
+        """
+        ...
+
+    def freeze(self) -> StateValues | None:
+        """The state as it is now; None where no snapshot may end here."""
+        ...
+
+    def begin_loading(self) -> Loading:
+        """Begin to take the state of a snapshot, beside the present one."""
+        ...
