@@ -32,6 +32,11 @@ class Applier(Generic[Machine]):
         self.new_bytes = 0
         self._was_loaded = False
 
+    @property
+    def epoch(self) -> Epoch:
+        """Of the last batch that was applied, or is in the snapshot that was loaded."""
+        return Epoch(self._epoch)
+
     def load(self, snapshot_id: SnapshotId, timestamp_ms: int, loading: Loading) -> None:
         """Let the state be that of a snapshot."""
         loading.install(snapshot_id.end_offset)

@@ -17,10 +17,11 @@ from nodes.quorum.random_source import RandomSource
 from nodes.quorum.replica import Replica
 from nodes.quorum.settings import QuorumSettings
 from nodes.quorum.voters import ReplicaKey
-from nodes.registers.machine import RegisterMachine
 from nodes.server.applier import Applier
+from nodes.server.client_service import register_layer
 from nodes.server.disk import Disk
 from nodes.server.incarnation import next_incarnation
+from nodes.server.layer import Layer
 from nodes.server.node import Node, NodeParts
 from nodes.server.snapshot_files import LoadedSnapshot, SnapshotFiles
 from nodes.server.state_machine import StateMachine
@@ -47,6 +48,8 @@ class NodeMaterials(msgspec.Struct, frozen=True, kw_only=True):
     random: RandomSource
     #: One past the last life that is known from elsewhere: a wiped disk has no counter.
     incarnation_min: int = 0
+    #: Makes what stands above the log; None for registers.
+    make_layer: Callable[[], Layer] | None = None
     #: Of the log; an append that would make a segment longer begins the next.
     segment_bytes: int = SEGMENT_BYTES
 
@@ -98,8 +101,8 @@ def assemble(
     quorum_state = QuorumStateFile(filesystem, folder, bugs=settings.bugs)
     state = EMPTY_STATE
     log: LogStore | None = None
-    machine = RegisterMachine()
-    first = _FirstState(machine, surroundings)
+    layer = (materials.make_layer or (lambda: register_layer(settings.bugs)))()
+    first = _FirstState(layer.machine, surroundings)
     try:
         state = quorum_state.read() or EMPTY_STATE
         log, shape = LogStore.open(
@@ -133,20 +136,19 @@ def assemble(
         quorum_state,
         is_lazy=settings.bugs.ack_before_fsync,
     )
-    applier = Applier(disk, machine, settings.bugs)
+    applier = Applier(disk, layer.machine, settings.bugs)
     if first.found is not None:
         applier.load(first.found.snapshot_id, first.found.timestamp_ms, first.found.loading)
-    snapshots = SnapshotFiles(
-        surroundings.disk_jobs, filesystem, folder, machine, surroundings.log_lines
-    )
     parts = NodeParts(
-        node_id=life.identity.node_id,
-        directory_id=life.identity.directory_id,
+        identity=life.identity,
         incarnation=life.incarnation,
         replica=replica,
         disk=disk,
-        snapshots=snapshots,
+        snapshots=SnapshotFiles(
+            surroundings.disk_jobs, filesystem, folder, layer.machine, surroundings.log_lines
+        ),
         applier=applier,
+        make_service=layer.make_service,
         settings=settings,
     )
     return make_node(parts, surroundings)

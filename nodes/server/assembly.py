@@ -7,6 +7,7 @@ import asyncio
 import random
 import signal
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from nodes.server.assembling import Life, NodeMaterials, assemble, begin_life
 from nodes.server.configuration import NodeConfiguration
 from nodes.server.disk_thread import DiskThread
 from nodes.server.filesystems import open_filesystem
+from nodes.server.layer import Layer
 from nodes.server.log_lines import LogLines
 from nodes.server.loop_timers import LoopTimers
 from nodes.server.node import Node
@@ -53,6 +55,7 @@ class Server:
             node_id=NodeId(configuration.node_id),
             settings=settings,
             random=random.SystemRandom(),
+            make_layer=_layer_maker(configuration),
             incarnation_min=0 if last is None else last + 1,
         )
         life = begin_life(materials)
@@ -101,6 +104,7 @@ class Server:
             disk_jobs=thread,
             peer_links=self._peers,
             peer_answers=self._peers,
+            reply_to_call=self._peers.reply,
             state_events=state_events,
             log_lines=self._log_lines,
             ended=self._ended,
@@ -121,6 +125,23 @@ class Server:
 
     def _client_refused(self, reason: str) -> None:
         self._log_lines.write("warning", "client refused", reason=reason)
+
+
+def _layer_maker(configuration: NodeConfiguration) -> Callable[[], Layer] | None:
+    """What makes the layer above the log; None for registers."""
+    if configuration.state_machine == "registers":
+        return None
+    # A node of registers shall not pay for what it never runs.
+    from nodes.controller.active import Identity
+    from nodes.server.controller_service import metadata_layer
+    from nodes.server.controller_settings import controller_settings
+
+    identity = Identity(
+        cluster_id=configuration.cluster_id,
+        settings=controller_settings(configuration.settings),
+        random=random.SystemRandom(),
+    )
+    return lambda: metadata_layer(identity)
 
 
 async def serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:

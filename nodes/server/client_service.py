@@ -4,17 +4,21 @@ Requests that arrive in one turn are proposed (or confirmed) together at its end
 for the replica: it alone knows whether this node leads.
 """
 
-from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.events import Event
-from nodes.quorum.identifiers import Microseconds
+from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
+from nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds
 from nodes.registers.machine import RegisterMachine
+from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.proposals import InvalidRequestError, Proposals
 from nodes.server.reads import Reads
-from nodes.server.surroundings import TimerHandle, Timers
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
+from nodes.server.surroundings import TimerHandle
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from nodes.wire.api_versions import ApiVersionsAnswer, own_versions
+from nodes.wire.apis import RequestHeader
 
 #: How often requests are looked at whose time may be up.
 EXPIRY_INTERVAL_US: Final = 20_000
@@ -25,28 +29,12 @@ TIMEOUT_MS_MAX: Final = 60_000
 class ClientService:
     """Handles the requests of all clients of one node."""
 
-    def __init__(
-        self,
-        *,
-        feed: Callable[[Event], None],
-        state: Callable[[], NodeState],
-        timers: Timers,
-        machine: RegisterMachine,
-        bugs: PlantedBugs,
-    ) -> None:
-        """A service without requests.
-
-        Args:
-            feed: gives an event to the replica.
-            state: what the node says of itself.
-            timers: the clock of the deadlines, and what gathers a turn's requests.
-            machine: what reads read.
-            bugs: which planted bugs are on.
-        """
-        self.proposals = Proposals(feed, bugs)
-        self.reads = Reads(feed, machine)
-        self._state = state
-        self._timers = timers
+    def __init__(self, needs: ServiceNeeds, machine: RegisterMachine, bugs: PlantedBugs) -> None:
+        """A service without requests; ``machine`` is what reads read."""
+        self.proposals = Proposals(needs.feed, bugs)
+        self.reads = Reads(needs.feed, machine)
+        self._state = needs.state
+        self._timers = needs.surroundings.timers
         self._flush_is_due = False
         self._expiry: TimerHandle | None = None
         self._stopping = False
@@ -70,6 +58,51 @@ class ClientService:
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=str(error)))
                 return
         self._schedule()
+
+    def called(
+        self,
+        connection: ConnectionId,
+        correlation: CorrelationId,
+        header: RequestHeader,
+        message: msgspec.Struct,
+    ) -> None:
+        """Never: the quorum's listener is not told of anything that would be asked here."""
+        raise AssertionError(f"API {header.api_key} is not served by registers")
+
+    def versions(self) -> ApiVersionsAnswer:
+        """What the quorum's listener serves: the quorum's own requests."""
+        return own_versions()
+
+    def accepted(self, effect: AcceptProposal) -> None:
+        """Commands are in the leader's log."""
+        self.proposals.accepted(effect)
+
+    def rejected(self, effect: RejectProposal) -> None:
+        """Commands were certainly not appended."""
+        self.proposals.rejected(effect)
+
+    def confirmed(self, effect: AnswerRead) -> None:
+        """Reads may be answered."""
+        self.reads.confirmed(effect)
+
+    def read_rejected(self, effect: RejectRead) -> None:
+        """Reads cannot be answered here."""
+        self.reads.rejected(effect)
+
+    def applied(self, offset: int, epoch: int, result: Any) -> None:
+        """The machine applied a command."""
+        self.proposals.applied(offset, epoch, result)
+
+    def advanced(self) -> None:
+        """The machine has applied all that is committed."""
+        self.reads.answer_applied()
+
+    def passed_over(self, end_offset: int) -> None:
+        """A snapshot took the place of the commands below this offset."""
+        self.proposals.passed_over(end_offset)
+
+    def role_changed(self) -> None:
+        """Nothing: what waits is answered by the log and the clock."""
 
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""
@@ -100,3 +133,13 @@ class ClientService:
         self.reads.expire(now)
         if not (self.proposals.is_idle and self.reads.is_idle):
             self._expiry = self._timers.call_later(EXPIRY_INTERVAL_US, self._expire)
+
+
+def register_layer(bugs: PlantedBugs) -> Layer:
+    """Registers and sets above the log."""
+    machine = RegisterMachine()
+
+    def make_service(needs: ServiceNeeds) -> ClientService:
+        return ClientService(needs, machine, bugs)
+
+    return Layer(machine, make_service)

@@ -67,7 +67,20 @@ def _parser() -> argparse.ArgumentParser:
 def _settings(configuration: NodeConfiguration) -> QuorumSettings:
     try:
         bugs = PlantedBugs.from_names(configuration.bugs)
-        return quorum_settings(configuration.settings, bugs)
+        settings = configuration.settings
+        if configuration.state_machine == "metadata":
+            from nodes.server.controller_settings import (
+                CONTROLLER_SETTING_NAMES,
+                controller_settings,
+            )
+
+            controller_settings(settings)  # refused before anything is opened
+            settings = {
+                name: text
+                for name, text in settings.items()
+                if name not in CONTROLLER_SETTING_NAMES
+            }
+        return quorum_settings(settings, bugs)
     except ValueError as error:
         raise ConfigurationError(f"the configuration cannot be used: {error}.") from error
 

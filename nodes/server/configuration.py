@@ -5,7 +5,7 @@ with defaults. Must never write.
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -44,6 +44,8 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     durable_length_file: str | None = None
     #: Settings by our names or by Kafka's, values as text, milliseconds where a time is meant.
     settings: dict[str, str] = {}
+    #: What stands above the log.
+    state_machine: Literal["registers", "metadata"] = "registers"
     #: Planted bugs to switch on, kebab-case.
     bugs: tuple[str, ...] = ()
 

@@ -55,7 +55,6 @@ from nodes.quorum.events import (
 from nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
-    DirectoryId,
     Incarnation,
     Microseconds,
     NodeId,
@@ -63,16 +62,18 @@ from nodes.quorum.identifiers import (
 from nodes.quorum.messages import Answer, DescribeQuorumAnswer, FetchSnapshotAnswer, Request
 from nodes.quorum.replica import Replica
 from nodes.quorum.settings import QuorumSettings
-from nodes.registers.machine import RegisterMachine
 from nodes.server import exit_codes
 from nodes.server.applier import Applier
-from nodes.server.client_service import ClientService
 from nodes.server.disk import Disk
+from nodes.server.layer import Service, ServiceNeeds
 from nodes.server.snapshot_files import SnapshotFiles
 from nodes.server.snapshot_schedule import SnapshotSchedule
+from nodes.server.state_machine import StateMachine
 from nodes.server.surroundings import Surroundings, TimerHandle
 from nodes.storage.errors import CorruptStorageError, StorageFailed
+from nodes.storage.identity import StorageIdentity
 from nodes.transport.client_protocol import NodeState
+from nodes.wire.apis import RequestHeader
 
 #: Longest time that a stopping leader takes to tell its successors.
 RESIGNATION_US_MAX: Final = 500_000
@@ -81,15 +82,21 @@ RESIGNATION_US_MAX: Final = 500_000
 class NodeParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a node is made of; built by ``nodes.server.assembling``."""
 
-    node_id: NodeId
     #: Of the disk that it lives on now.
-    directory_id: DirectoryId
+    identity: StorageIdentity
     incarnation: Incarnation
     replica: Replica
     disk: Disk
     snapshots: SnapshotFiles
-    applier: Applier[RegisterMachine]
+    applier: Applier[StateMachine]
+    #: Of the layer above the log.
+    make_service: Callable[[ServiceNeeds], Service]
     settings: QuorumSettings
+
+    @property
+    def node_id(self) -> NodeId:
+        """Number of the node."""
+        return self.identity.node_id
 
 
 class Node:
@@ -104,12 +111,15 @@ class Node:
         self.surroundings = surroundings
         self.replica = parts.replica
         #: The clients' side: ``service.handle(request, reply)``.
-        self.service = ClientService(
-            feed=self.feed,
-            state=self.state,
-            timers=surroundings.timers,
-            machine=parts.applier.machine,
-            bugs=parts.settings.bugs,
+        self.service = parts.make_service(
+            ServiceNeeds(
+                identity=parts.identity,
+                replica=parts.replica,
+                surroundings=surroundings,
+                feed=self.feed,
+                state=self.state,
+                applied_epoch=lambda: parts.applier.epoch,
+            )
         )
         self._events: deque[Event] = deque()
         self._effects: deque[Effect] = deque()
@@ -138,10 +148,10 @@ class Node:
             AnswerFetch: self._answer_fetch,
             AnswerFetchSnapshot: self._answer_fetch_snapshot,
             AdvanceHighWatermark: self._advance,
-            AcceptProposal: self.service.proposals.accepted,
-            RejectProposal: self.service.proposals.rejected,
-            AnswerRead: self.service.reads.confirmed,
-            RejectRead: self.service.reads.rejected,
+            AcceptProposal: self.service.accepted,
+            RejectProposal: self.service.rejected,
+            AnswerRead: self.service.confirmed,
+            RejectRead: self.service.read_rejected,
             ReportState: self._report,
             Halt: self._halt,
         }
@@ -281,6 +291,16 @@ class Node:
         """A peer asks something."""
         self.feed(RequestReceived(connection, correlation, request))
 
+    def called(
+        self,
+        connection: ConnectionId,
+        correlation: CorrelationId,
+        header: RequestHeader,
+        message: msgspec.Struct,
+    ) -> None:
+        """A broker, or a client of Kafka's, asks what is no matter of the quorum."""
+        self.service.called(connection, correlation, header, message)
+
     def disconnected(self, connection: ConnectionId) -> None:
         """A peer's connection is gone."""
         self.feed(ConnectionClosed(connection))
@@ -341,13 +361,13 @@ class Node:
         def replaced() -> None:
             self.parts.applier.load(loaded.snapshot_id, loaded.timestamp_ms, loaded.loading)
             self._schedule.began(self.surroundings.timers.now())
-            self.service.proposals.passed_over(loaded.snapshot_id.end_offset)
+            self.service.passed_over(loaded.snapshot_id.end_offset)
 
         self.parts.disk.replace(effect, replaced)
 
     def _advance(self, effect: AdvanceHighWatermark) -> None:
-        self.parts.applier.apply_up_to(effect.offset, self.service.proposals.applied)
-        self.service.reads.answer_applied()
+        self.parts.applier.apply_up_to(effect.offset, self.service.applied)
+        self.service.advanced()
         self._write_snapshot_if_due()
 
     def _write_snapshot_if_due(self) -> None:
@@ -368,7 +388,7 @@ class Node:
         if effect.kind == "role":
             detail["cause"] = effect.cause
         elif effect.kind == "started":
-            detail["directory_id"] = self.parts.directory_id
+            detail["directory_id"] = self.parts.identity.directory_id
         self.surroundings.state_events.write(
             effect.kind,
             effect.epoch,
@@ -379,6 +399,8 @@ class Node:
             reason=effect.reason,
             detail=detail,
         )
+        if effect.kind == "role":
+            self.service.role_changed()
         if effect.kind in {"started", "role", "truncate"}:
             self.surroundings.log_lines.write(
                 "info",

@@ -5,6 +5,8 @@ Must never report to a node that is not attached: nothing is sent or heard befor
 
 from collections.abc import Callable
 
+import msgspec
+
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.server.node import Node
@@ -32,7 +34,7 @@ class Peers:
     def attach(self, node: Node) -> None:
         """Say who sends, who is asked, and who is told what came of it."""
         identity = self._identity
-        codec = KafkaCodec(identity.node_id, identity.voters)
+        codec = KafkaCodec(identity.node_id, identity.voters, node.service.versions)
         self._listener = PeerListener(codec, node, self._refused)
         self._links = {
             voter.node_id: PeerLink(voter, codec, node)
@@ -64,6 +66,13 @@ class Peers:
         """Answer a peer's request; dropped if the connection is gone."""
         if self._listener is not None:
             self._listener.answer(connection, correlation, answer)
+
+    def reply(
+        self, connection: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct
+    ) -> None:
+        """Answer a call of a broker or a client of Kafka's; dropped if the connection is gone."""
+        if self._listener is not None:
+            self._listener.reply(connection, correlation, reply)
 
     def close(self) -> None:
         """Drop the connections to the peers."""

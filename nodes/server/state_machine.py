@@ -67,6 +67,10 @@ class StateMachine(Protocol):
         """The state as it is now; None where no snapshot may end here."""
         ...
 
+    def digest(self) -> str:
+        """32 hex digits that are equal for equal states."""
+        ...
+
     def begin_loading(self) -> Loading:
         """Begin to take the state of a snapshot, beside the present one."""
         ...

@@ -136,6 +136,15 @@ class LogSink(Protocol):
         ...
 
 
+#: The way back to brokers and clients of Kafka's that asked by ``Node.called``; dropped if the
+#: connection is gone.
+ReplyToCall = Callable[[ConnectionId, CorrelationId, msgspec.Struct], None]
+
+
+def _nobody_calls(_: ConnectionId, __: CorrelationId, reply: msgspec.Struct) -> None:
+    raise AssertionError(f"nobody asked for a {type(reply).__name__} here")
+
+
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What one life of a node is given."""
 
@@ -143,6 +152,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     disk_jobs: DiskJobs
     peer_links: PeerLinks
     peer_answers: PeerAnswers
+    #: Only where such requests are heard.
+    reply_to_call: ReplyToCall = _nobody_calls
     state_events: StateEventSink
     log_lines: LogSink
     #: Told once that the node has ended: its exit code and why. Whoever runs it closes it later.

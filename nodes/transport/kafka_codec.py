@@ -5,16 +5,20 @@ highest that we speak where the peer is known to be of our own release. Must nev
 a connection.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
+
+import msgspec
 
 from nodes.quorum.identifiers import NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.quorum.persistent import Voter
 from nodes.transport.peer_versions import PeerVersions
-from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
+from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest, own_versions
 from nodes.wire.apis import SUPPORTED_VERSIONS, RequestHeader
+from nodes.wire.control_plane import TABLES, ReceivedCall, decode_call, encode_reply
 from nodes.wire.errors import ForeignPartitionError, UnsupportedAnswerError
+from nodes.wire.headers import decode_request_prefix
 from nodes.wire.messages import (
     api_key_of,
     decode_answer,
@@ -38,11 +42,31 @@ class Inbound:
         self.request = request
 
 
+class InboundCall:
+    """A request that is no matter of the replica, and what is needed to answer it."""
+
+    def __init__(self, call: ReceivedCall) -> None:
+        self.header = call.header
+        self.message = call.message
+
+
 class KafkaCodec:
     """Whole frames, size included, out; payloads, without it, in."""
 
-    def __init__(self, node_id: NodeId, voters: tuple[Voter, ...]) -> None:
-        """A codec for this node; ``voters`` say where everybody listens."""
+    def __init__(
+        self,
+        node_id: NodeId,
+        voters: tuple[Voter, ...],
+        versions: Callable[[], ApiVersionsAnswer] = own_versions,
+    ) -> None:
+        """A codec for this node.
+
+        Args:
+            node_id: its number.
+            voters: where everybody listens.
+            versions: what is served here by now.
+        """
+        self._versions = versions
         self._client_id = f"splitbrain-{node_id}"
         self._endpoints: Mapping[NodeId, Endpoint] = {
             voter.node_id: Endpoint(voter.host, voter.port) for voter in voters
@@ -89,20 +113,37 @@ class KafkaCodec:
             raise UnsupportedAnswerError("ApiVersions was not asked")
         return received.message
 
-    def decode_request(self, payload: bytes) -> Inbound | bytes:
-        """A request for the replica, or the frame that answers what is no matter of the replica.
+    def decode_request(self, payload: bytes) -> Inbound | InboundCall | bytes:
+        """A request for the replica, a call for who stands above it, or the frame that answers.
 
         Raises:
             WireError: it is malformed or not served; the connection must be closed.
         """
+        if self._is_call(payload):
+            return InboundCall(decode_call(payload))
         try:
             received = decode_request(payload)
         except ForeignPartitionError as error:
             return encode_refusal(error.header, error.code)
         if isinstance(received.message, ApiVersionsRequest):
-            return encode_api_versions(received.header)
+            return encode_api_versions(received.header, self._versions())
         return Inbound(received.header, received.message)
 
     def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
         """Frame of the answer, in the request's version."""
         return encode_answer(answer, inbound.header, endpoints=self._endpoints)
+
+    def encode_reply(self, inbound: InboundCall, reply: msgspec.Struct) -> bytes:
+        """Frame of the answer to a call, in the call's version."""
+        return encode_reply(reply, inbound.header)
+
+    def _is_call(self, payload: bytes) -> bool:
+        """Whether it is of an API and a version that are told to be served above the quorum."""
+        header = decode_request_prefix(payload)
+        key = header.api_key
+        if key in SUPPORTED_VERSIONS or key not in TABLES:
+            return False
+        return any(
+            api == key and lowest <= header.api_version <= highest
+            for api, lowest, highest in self._versions().apis
+        )

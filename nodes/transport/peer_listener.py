@@ -11,9 +11,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+import msgspec
+
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
 from nodes.quorum.messages import Answer, Request
-from nodes.transport.kafka_codec import Inbound, KafkaCodec
+from nodes.transport.kafka_codec import Inbound, InboundCall, KafkaCodec
+from nodes.wire.apis import RequestHeader
 from nodes.wire.errors import WireError
 from nodes.wire.framing import FrameReader
 
@@ -34,6 +37,16 @@ class RequestOwner(Protocol):
         """A peer asks; answered by ``PeerListener.answer``."""
         ...
 
+    def called(
+        self,
+        connection: ConnectionId,
+        correlation: CorrelationId,
+        header: RequestHeader,
+        message: msgspec.Struct,
+    ) -> None:
+        """Somebody asks what is no matter of the quorum; answered by ``PeerListener.reply``."""
+        ...
+
     def disconnected(self, connection: ConnectionId) -> None:
         """The connection is gone; an answer would be dropped."""
         ...
@@ -45,7 +58,7 @@ class _InboundConnection(asyncio.Protocol):
         self._id = connection_id
         self._reader = FrameReader(REQUEST_BYTES_MAX)
         self._waiting: deque[bytes] = deque()
-        self._current: Inbound | None = None
+        self._current: Inbound | InboundCall | None = None
         self._transport: asyncio.Transport | None = None
         self._paused = False
 
@@ -76,10 +89,19 @@ class _InboundConnection(asyncio.Protocol):
     def answer(self, correlation: int, answer: Answer) -> None:
         """Answer the request under way; anything else is a late answer and is dropped."""
         inbound = self._current
-        if inbound is None or inbound.header.correlation_id != correlation:
-            return
+        if isinstance(inbound, Inbound) and inbound.header.correlation_id == correlation:
+            self._finish(self._listener.codec.encode_answer(inbound, answer))
+
+    def reply(self, correlation: int, reply: msgspec.Struct) -> None:
+        """Answer the call under way; anything else is a late answer and is dropped."""
+        inbound = self._current
+        if isinstance(inbound, InboundCall) and inbound.header.correlation_id == correlation:
+            self._finish(self._listener.codec.encode_reply(inbound, reply))
+
+    def _finish(self, frame: bytes) -> None:
+        """The request under way is answered by this frame."""
         self._current = None
-        self._write(self._listener.codec.encode_answer(inbound, answer))
+        self._write(frame)
         try:
             self._take_next()
         except WireError as error:
@@ -101,7 +123,11 @@ class _InboundConnection(asyncio.Protocol):
                 continue
             self._current = inbound
             correlation = CorrelationId(inbound.header.correlation_id)
-            self._listener.owner.requested(self._id, correlation, inbound.request)
+            owner = self._listener.owner
+            if isinstance(inbound, Inbound):
+                owner.requested(self._id, correlation, inbound.request)
+            else:
+                owner.called(self._id, correlation, inbound.header, inbound.message)
         if self._paused and not self._waiting and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -151,6 +177,14 @@ class PeerListener:
         inbound = self.connections.get(connection)
         if inbound is not None:
             inbound.answer(correlation, answer)
+
+    def reply(
+        self, connection: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct
+    ) -> None:
+        """Answer a call; dropped if the connection is gone."""
+        inbound = self.connections.get(connection)
+        if inbound is not None:
+            inbound.reply(correlation, reply)
 
     async def close(self) -> None:
         """Stop listening and drop all connections."""

@@ -21,6 +21,7 @@ from nodes.quorum.persistent import Voter
 from nodes.quorum.settings import QuorumSettings
 from nodes.server.assembling import NodeMaterials, assemble, begin_life
 from nodes.server.formatting import format_if_empty
+from nodes.server.layer import Layer
 from nodes.server.node import Node, NodeParts
 from nodes.server.surroundings import Action, DiskJob, DiskJobDone, Surroundings
 from nodes.storage.identity import StorageIdentity
@@ -63,6 +64,8 @@ class World:
         self.ends: list[tuple[int, str]] = []
         self.defects: list[Exception] = []
         self.answers: list[ClientAnswer] = []
+        #: Answers to calls on the quorum's listener, by correlation.
+        self.replies: dict[int, msgspec.Struct] = {}
         self.identity = StorageIdentity(
             CLUSTER, NodeId(1), voter(1).directory_id, tuple(voter(each) for each in voter_ids)
         )
@@ -84,6 +87,7 @@ class World:
         bugs: tuple[str, ...] = (),
         segment_bytes: int = 1 << 20,
         settings: QuorumSettings = SETTINGS,
+        make_layer: Callable[[], Layer] | None = None,
     ) -> Node:
         materials = NodeMaterials(
             filesystem=self.filesystem,
@@ -92,6 +96,7 @@ class World:
             node_id=NodeId(1),
             settings=msgspec.structs.replace(settings, bugs=PlantedBugs.from_names(bugs)),
             random=random.Random(1),
+            make_layer=make_layer,
             segment_bytes=segment_bytes,
         )
         surroundings = Surroundings(
@@ -99,6 +104,7 @@ class World:
             disk_jobs=self,
             peer_links=self,
             peer_answers=self,
+            reply_to_call=self.reply,
             state_events=Sink(self.events),
             log_lines=Lines(self.lines),
             ended=lambda code, reason: self.ends.append((code, reason)),
@@ -144,6 +150,10 @@ class World:
 
     def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
         raise AssertionError("nobody asked")
+
+    def reply(self, _: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct) -> None:
+        assert correlation not in self.replies, "answered twice"
+        self.replies[correlation] = reply
 
     def close(self) -> None:
         self.is_idle = True

@@ -239,7 +239,7 @@ def test_a_wiped_disk_is_formatted_under_another_directory_id() -> None:
     world.filesystem = MemoryFileSystem()
     assert world.format(has_lived=True) == "f" * 32
     assert world.format(has_lived=True) is None
-    assert world.assemble().parts.directory_id == "f" * 32
+    assert world.assemble().parts.identity.directory_id == "f" * 32
 
 
 def test_a_deadline_that_passes_during_a_truncation_rings_once_and_is_met_after_it(

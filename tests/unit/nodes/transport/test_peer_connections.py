@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import pytest
 
 from nodes.quorum.identifiers import (
@@ -28,6 +29,7 @@ from nodes.transport.kafka_codec import KafkaCodec
 from nodes.transport.peer_link import PeerLink
 from nodes.transport.peer_listener import REQUEST_BYTES_MAX, PeerListener
 from nodes.wire.api_versions import ApiVersionsRequest
+from nodes.wire.apis import RequestHeader
 from nodes.wire.framing import FrameReader, frame
 from nodes.wire.messages import encode_request, read_correlation_id
 
@@ -52,6 +54,15 @@ class Receiver:
         self, connection: ConnectionId, correlation: CorrelationId, request: Request
     ) -> None:
         self.requests.put_nowait((connection, correlation, request))
+
+    def called(
+        self,
+        connection: ConnectionId,
+        correlation: CorrelationId,
+        header: RequestHeader,
+        message: msgspec.Struct,
+    ) -> None:
+        raise AssertionError("nobody serves calls here")
 
     def disconnected(self, connection: ConnectionId) -> None:
         self.closed.put_nowait(connection)

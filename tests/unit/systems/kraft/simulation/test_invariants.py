@@ -30,6 +30,7 @@ from nodes.quorum.events import RequestReceived
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
 from nodes.quorum.messages import ErrorCode, FetchAnswer, VoteAnswer, VoteRequest
 from nodes.quorum.persistent import QuorumState
+from nodes.registers.machine import RegisterMachine
 from nodes.storage.layout import log_folder, segment_name
 from nodes.transport.client_protocol import ClientRequest
 from nodes.wire.batches import encode_payloads
@@ -293,6 +294,7 @@ def write_that_failed_and_is_told_to_have_succeeded(quorum: Quorum) -> None:
 
 def states_differ(quorum: Quorum) -> None:
     machine = quorum.followers[0].host.node.parts.applier.machine
+    assert isinstance(machine, RegisterMachine)
     machine._registers["another"] = b"\x01"
     machine._digest = None
     quorum.oracle.finished()

@@ -1,0 +1,125 @@
+"""The metadata as the state machine above the log: committed batches in, one image after the other.
+
+Must never show an image in which a part of a metadata transaction is, nor change one that was
+shown.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+from nodes.metadata.content import image_records
+from nodes.metadata.delta import MetadataDelta, image_after
+from nodes.metadata.errors import MetadataError
+from nodes.metadata.image import MetadataImage
+from nodes.metadata.serde import decode_record, encode_record
+from nodes.metadata.transactions import Provenance, TransactionBuffer, read_batch
+from nodes.quorum.errors import UnreadableRecordError
+from nodes.quorum.identifiers import NO_EPOCH, Offset
+from nodes.wire.batches import RecordBatch
+
+_DIGEST_BYTES = 16
+
+
+class MetadataMachine:
+    """The image as of one offset, and what of an open transaction follows it."""
+
+    def __init__(self) -> None:
+        self._image = MetadataImage()
+        self._buffer = TransactionBuffer()
+        self._digest: str | None = None
+
+    @property
+    def image(self) -> MetadataImage:
+        """Everything that counts by now."""
+        return self._image
+
+    @property
+    def end_offset(self) -> int:
+        """One past the last applied offset."""
+        return self._buffer.end_offset
+
+    @property
+    def transaction_opened_at(self) -> Offset | None:
+        """Where the open transaction begins; None while none is open."""
+        return self._buffer.opened_at
+
+    def skip(self, end_offset: int) -> None:
+        """Note that all up to ``end_offset`` is applied; the records there changed nothing."""
+        if end_offset > self._buffer.end_offset:
+            self._begin(self._image, Offset(end_offset))
+
+    def apply_batch(self, batch: RecordBatch, listener: Callable[[int, int, None], None]) -> None:
+        """Apply a committed batch; ``listener`` is told once, of its last record.
+
+        Raises:
+            UnreadableRecordError: a record is unknown, or contradicts what was said before.
+        """
+        try:
+            for settled in self._buffer.add(read_batch(batch)):
+                self._image = image_after(self._image, settled)
+        except MetadataError as error:
+            raise UnreadableRecordError(
+                f"the batch at offset {batch.base_offset}: {error}"
+            ) from error
+        self._digest = None
+        listener(batch.last_offset, batch.epoch, None)
+
+    def freeze(self) -> Callable[[], Iterator[bytes]] | None:
+        """The image's records, to be told later; None within a transaction or a batch."""
+        image = self._image
+        has_all = image.provenance.end_offset == self.end_offset and image.provenance.ends_batch
+        if self._buffer.opened_at is not None or not has_all:
+            return None
+        return lambda: map(encode_record, image_records(image))
+
+    def begin_loading(self) -> "LoadingImage":
+        """Begin to take the image that a snapshot tells."""
+        return LoadingImage(self._begin)
+
+    def digest(self) -> str:
+        """32 hex digits that are equal for equal images; one pass over the image per change."""
+        if self._digest is None:
+            content = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+            for record in image_records(self._image):
+                content.update(encode_record(record))
+            self._digest = content.hexdigest()
+        return self._digest
+
+    def _begin(self, image: MetadataImage, end_offset: Offset) -> None:
+        """Go on from here."""
+        self._image = image
+        self._buffer = TransactionBuffer(end_offset)
+        self._digest = None
+
+
+class LoadingImage:
+    """An image on its way from a snapshot."""
+
+    def __init__(self, installed: Callable[[MetadataImage, Offset], None]) -> None:
+        self._installed = installed
+        self._delta = MetadataDelta(MetadataImage())
+
+    def add(self, value: bytes) -> None:
+        """Take the next record of the snapshot.
+
+        Raises:
+            UnreadableRecordError: it is unknown, or contradicts another.
+        """
+        try:
+            self._delta.replay(decode_record(value))
+        except MetadataError as error:
+            raise UnreadableRecordError(f"a snapshot's record: {error}") from error
+
+    def install(self, end_offset: int) -> None:
+        """Let the machine's image be this one, up to the offset.
+
+        Raises:
+            UnreadableRecordError: the snapshot does not tell a whole image.
+        """
+        # Whose epoch the last record was matters to the log, which knows, and not to the image.
+        provenance = Provenance(Offset(end_offset - 1), NO_EPOCH)
+        try:
+            image = self._delta.apply(provenance)
+        except MetadataError as error:
+            raise UnreadableRecordError(f"a snapshot: {error}") from error
+        self._installed(image, Offset(end_offset))

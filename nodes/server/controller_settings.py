@@ -1,0 +1,45 @@
+"""Turns settings given as text, by our names or by Kafka's, into a controller's settings. Pure.
+
+Source of Kafka's names: KRaftConfigs, ReplicationConfigs and ServerLogConfigs of Kafka 4.3.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from nodes.controller.settings import ControllerSettings
+
+_KAFKA: Final = {
+    "broker.session.timeout.ms": "broker_session_timeout_ms",
+    "num.partitions": "num_partitions",
+    "default.replication.factor": "default_replication_factor",
+    "min.insync.replicas": "min_insync_replicas",
+    "leader.imbalance.check.interval.seconds": "leader_imbalance_check_interval_s",
+    "metadata.max.idle.interval.ms": "max_idle_interval_ms",
+}
+#: Settings of a controller, by our names and by Kafka's.
+CONTROLLER_SETTING_NAMES: Final = frozenset({*_KAFKA, *_KAFKA.values()})
+#: 0 turns these off; of the others there must be one at least.
+_MAY_BE_ZERO: Final = frozenset({"leader_imbalance_check_interval_s", "max_idle_interval_ms"})
+
+
+def controller_settings(settings: Mapping[str, str]) -> ControllerSettings:
+    """Defaults, overridden by what is given; names of others are passed over.
+
+    Raises:
+        ValueError: names a setting that is no whole number, too small, or given twice.
+    """
+    chosen: dict[str, int] = {}
+    for name, text in settings.items():
+        if name not in CONTROLLER_SETTING_NAMES:
+            continue
+        field = _KAFKA.get(name, name)
+        if field in chosen:
+            raise ValueError(f"setting {name!r} is given twice, by Kafka's name and by ours")
+        if not text.strip().isdecimal():
+            raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
+        chosen[field] = int(text)
+        if not chosen[field] and field not in _MAY_BE_ZERO:
+            raise ValueError(f"setting {name!r} is 0; choose 1 or more")
+    return msgspec.structs.replace(ControllerSettings(), **chosen)

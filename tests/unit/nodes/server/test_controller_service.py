@@ -1,0 +1,309 @@
+"""A controller on a node: it leads once it may, answers what is committed, and lets go in time."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodes.controller.active import Identity
+from nodes.controller.decisions import Decision, View
+from nodes.controller.settings import ControllerSettings
+from nodes.metadata.image import MetadataImage
+from nodes.metadata.machine import MetadataMachine
+from nodes.metadata.records import RemoveTopicRecord
+from nodes.quorum.identifiers import ConnectionId, CorrelationId
+from nodes.server.controller_service import SERVED, metadata_layer
+from nodes.server.layer import Layer
+from nodes.server.node import Node
+from nodes.transport.client_protocol import ClientRequest, NodeState
+from nodes.wire.apis import ApiKey, RequestHeader
+from nodes.wire.control_plane import decode_reply, encode_call
+from nodes.wire.controller_apis import PINNED_LEVELS
+from nodes.wire.envelopes import envelope_of
+from nodes.wire.errors import ApiError
+from nodes.wire.families import brokers, cluster, topics
+from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from nodes.wire.principals import ANONYMOUS
+from tests.unit.nodes.server.hand_made_world import CLUSTER, World
+
+SECOND_US = 1_000_000
+DIRECTORY = "7" * 32
+
+
+class Controller:
+    """One node that is the whole quorum, and whoever calls it."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.world = World()
+        self.call_count = 0
+        chosen: dict[str, Any] = {"max_idle_interval_ms": 0, **settings}
+        self.settings = ControllerSettings(**chosen)
+        self.node = self.begin()
+
+    def begin(self) -> Node:
+        """A life of the node; it does not lead yet."""
+        self.machine: MetadataMachine | None = None
+        return self.world.assemble(make_layer=self._layer)
+
+    def _layer(self) -> Layer:
+        identity = Identity(
+            cluster_id=CLUSTER, settings=self.settings, random=random.Random(self.world.time_us)
+        )
+        layer = metadata_layer(identity)
+        assert isinstance(layer.machine, MetadataMachine)
+        self.machine = layer.machine
+        return layer
+
+    @property
+    def image(self) -> MetadataImage:
+        assert self.machine is not None
+        return self.machine.image
+
+    def lead(self) -> None:
+        """Start, and wait until the controller's own registration is committed."""
+        self.world.lead(self.node)
+        self.world.until(lambda: 1 in self.image.controllers)
+
+    def call(self, api_key: ApiKey, message: msgspec.Struct, version: int) -> int:
+        """Ask; the number by which the answer is found."""
+        self.call_count += 1
+        number = self.call_count
+        header = RequestHeader(api_key, version, number, "test")
+        self.node.called(ConnectionId(1), CorrelationId(number), header, message)
+        return number
+
+    def ask(self, api_key: ApiKey, message: msgspec.Struct, version: int) -> Any:
+        """Ask, and run until it is answered."""
+        number = self.call(api_key, message, version)
+        self.world.until(lambda: number in self.world.replies)
+        return self.world.replies[number]
+
+    def register(self, broker_id: int = 5) -> brokers.BrokerRegistrationResponse:
+        """A broker with one directory registers."""
+        message = brokers.BrokerRegistrationRequest(
+            broker_id=broker_id,
+            cluster_id=CLUSTER,
+            incarnation_id=f"{broker_id:032x}",
+            listeners=(
+                brokers.AdvertisedListener(
+                    name="PLAINTEXT", host="localhost", port=9092, security_protocol=0
+                ),
+            ),
+            features=tuple(
+                brokers.SupportedFeature(
+                    name=name, min_supported_version=0, max_supported_version=30
+                )
+                for name in PINNED_LEVELS
+            ),
+            rack=None,
+            log_dirs=(DIRECTORY,),
+        )
+        return self.ask(ApiKey.BROKER_REGISTRATION, message, 4)
+
+    def beat(self, epoch: int, broker_id: int = 5) -> brokers.BrokerHeartbeatResponse:
+        """The broker has applied everything."""
+        message = brokers.BrokerHeartbeatRequest(
+            broker_id=broker_id,
+            broker_epoch=epoch,
+            current_metadata_offset=self.image.provenance.last_offset,
+            want_fence=False,
+            want_shut_down=False,
+        )
+        return self.ask(ApiKey.BROKER_HEARTBEAT, message, 1)
+
+
+def creation(name: str) -> topics.CreateTopicsRequest:
+    topic = topics.CreatableTopic(
+        name=name, num_partitions=2, replication_factor=1, assignments=(), configs=()
+    )
+    return topics.CreateTopicsRequest(topics=(topic,), timeout_ms=1_000)
+
+
+@pytest.fixture
+def controller() -> Controller:
+    made = Controller()
+    made.lead()
+    return made
+
+
+def test_a_new_leader_writes_the_levels_first_and_then_that_it_is_there(
+    controller: Controller,
+) -> None:
+    wanted = {name: level for name, level in PINNED_LEVELS.items() if level and "kraft" not in name}
+    assert dict(controller.image.features) == wanted
+    (listener,) = controller.image.controllers[1].end_points
+    assert (listener.name, listener.host, listener.port) == ("CONTROLLER", "127.0.0.1", 1)
+
+
+def test_a_second_life_finds_the_levels_and_registers_anew() -> None:
+    controller = Controller()
+    controller.lead()
+    first = controller.image.controllers[1].incarnation_id
+    controller.node.end(0, "over")
+    controller.node.close()
+    controller.world.crash()
+    controller.node = controller.begin()
+    controller.world.lead(controller.node)
+    controller.world.until(lambda: controller.image.controllers[1].incarnation_id != first)
+    assert controller.image.metadata_version == PINNED_LEVELS["metadata.version"]
+
+
+def test_a_broker_comes_is_unfenced_and_gets_a_topic(controller: Controller) -> None:
+    registered = controller.register()
+    assert registered.error_code == ApiError.NONE
+    assert controller.image.brokers[5].fenced
+    beat = controller.beat(registered.broker_epoch)
+    assert (beat.error_code, beat.is_fenced) == (ApiError.NONE, False)
+    created = controller.ask(ApiKey.CREATE_TOPICS, creation("t"), 7)
+    assert [topic.error_code for topic in created.topics] == [ApiError.NONE]
+    topic = controller.image.topics.named("t")
+    assert topic is not None
+    assert [partition.leader for partition in topic.partitions] == [5, 5]
+
+
+def test_an_answer_waits_until_its_records_are_committed(controller: Controller) -> None:
+    controller.beat(controller.register().broker_epoch)
+    end = controller.node.replica.log_end_offset
+    number = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
+    controller.world.until(lambda: controller.node.replica.log_end_offset > end)
+    assert number not in controller.world.replies
+    assert controller.image.topics.named("t") is None
+    controller.world.until(lambda: number in controller.world.replies)
+    assert controller.image.topics.named("t") is not None
+
+
+def test_an_answer_that_changes_nothing_waits_for_what_it_saw(controller: Controller) -> None:
+    controller.beat(controller.register().broker_epoch)
+    end = controller.node.replica.log_end_offset
+    first = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
+    second = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
+    controller.world.until(lambda: controller.node.replica.log_end_offset > end)
+    controller.world.until(lambda: not controller.world.turns)
+    assert not {first, second} & controller.world.replies.keys()
+    controller.world.until(lambda: second in controller.world.replies)
+    reply: Any = controller.world.replies[second]
+    assert [topic.error_code for topic in reply.topics] == [ApiError.TOPIC_ALREADY_EXISTS]
+
+
+def test_a_silent_broker_is_fenced_when_its_session_is_over(controller: Controller) -> None:
+    epoch = controller.register().broker_epoch
+    controller.beat(epoch)
+    started = controller.world.time_us
+    controller.world.until(lambda: controller.image.brokers[5].fenced)
+    assert controller.world.time_us - started >= 9 * SECOND_US
+
+
+def test_who_lost_the_leadership_refuses_what_waits_and_what_comes(controller: Controller) -> None:
+    epoch = controller.register().broker_epoch
+    controller.beat(epoch)
+    waiting = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
+    controller.node.resign()
+    late = controller.call(ApiKey.CREATE_TOPICS, creation("u"), 7)
+    for number in (waiting, late):
+        reply: Any = controller.world.replies[number]
+        assert [topic.error_code for topic in reply.topics] == [ApiError.NOT_CONTROLLER]
+
+
+def test_what_a_client_asked_a_broker_comes_back_in_the_brokers_envelope(
+    controller: Controller,
+) -> None:
+    controller.beat(controller.register().broker_epoch)
+    frame = encode_call(creation("t"), 5, 77, "client")
+    envelope = envelope_of(frame[4:], ANONYMOUS, b"\x7f\0\0\1")
+    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    assert isinstance(sealed, EnvelopeResponse)
+    assert sealed.error_code == ApiError.NONE
+    assert sealed.response_data is not None
+    inner: Any = decode_reply(sealed.response_data, ApiKey.CREATE_TOPICS, 5)
+    assert inner.correlation_id == 77
+    assert [topic.name for topic in inner.message.topics] == ["t"]
+
+
+def test_an_envelope_that_cannot_be_opened_is_answered(controller: Controller) -> None:
+    envelope = EnvelopeRequest(
+        request_data=b"", request_principal=b"", client_host_address=b"\x7f\0\0\1"
+    )
+    refused = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    assert refused.error_code == ApiError.PRINCIPAL_DESERIALIZATION_FAILURE
+
+
+def test_everybody_is_told_who_the_controllers_are(controller: Controller) -> None:
+    request = cluster.DescribeClusterRequest(
+        include_cluster_authorized_operations=False, endpoint_type=2
+    )
+    described = controller.ask(ApiKey.DESCRIBE_CLUSTER, request, 2)
+    assert described.controller_id == 1
+    assert [(node.broker_id, node.host) for node in described.brokers] == [(1, "127.0.0.1")]
+
+
+def test_versions_tell_what_is_served_and_at_which_levels(controller: Controller) -> None:
+    told = controller.node.service.versions()
+    assert {key for key, _, _ in told.apis} >= {int(key) for key in SERVED}
+    assert ("metadata.version", 30) in told.finalized
+    assert told.finalized_offset == controller.image.provenance.last_offset
+
+
+def test_a_decision_that_contradicts_the_log_is_not_appended_and_ends_the_leadership(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(_: View, __: Any, ___: int) -> Decision:
+        answer = topics.DeleteTopicsResponse(throttle_time_ms=0, responses=())
+        return Decision(answer, (RemoveTopicRecord("9" * 32),))
+
+    monkeypatch.setattr("nodes.controller.active.HANDLERS", {ApiKey.DELETE_TOPICS: wrong})
+    end = controller.node.replica.log_end_offset
+    number = controller.call(
+        ApiKey.DELETE_TOPICS,
+        topics.DeleteTopicsRequest(topic_names=("t",), timeout_ms=1),
+        5,
+    )
+    controller.world.until(lambda: number in controller.world.replies)
+    reply: Any = controller.world.replies[number]
+    assert [each.error_code for each in reply.responses] == [ApiError.UNKNOWN_SERVER_ERROR]
+    assert controller.node.replica.log_end_offset == end
+    assert "error wrong decision" in controller.world.lines
+    assert "info controller renounced" in controller.world.lines
+
+
+def test_an_idle_leader_writes_that_it_is_there() -> None:
+    controller = Controller(max_idle_interval_ms=500)
+    controller.lead()
+    end = controller.node.replica.log_end_offset
+    started = controller.world.time_us
+    controller.world.until(lambda: controller.node.replica.log_end_offset >= end + 4)
+    assert controller.world.time_us - started >= 3 * SECOND_US // 2
+
+
+def test_more_than_a_batch_takes_is_appended_in_several(controller: Controller) -> None:
+    small = Controller(records_per_batch_max=2)
+    small.lead()
+    small.beat(small.register().broker_epoch)
+    # The registration and its unfencing went in their own batches; the levels in four.
+    assert dict(small.image.features) == dict(controller.image.features)
+    assert not small.image.brokers[5].fenced
+
+
+def test_a_client_of_registers_is_told_that_there_are_none(controller: Controller) -> None:
+    answer = controller.world.ask(controller.node, ClientRequest(1, "read", "r", None, "o1"))
+    assert answer.outcome == "invalid-request"
+    status = controller.world.ask(controller.node, ClientRequest(2, "status", "", None, "o2"))
+    assert isinstance(status.result, NodeState)
+    assert status.result.role == "leader"
+
+
+def test_equal_logs_make_equal_digests_and_a_snapshot_tells_the_image(
+    controller: Controller,
+) -> None:
+    controller.beat(controller.register().broker_epoch)
+    machine = controller.machine
+    assert machine is not None
+    values = machine.freeze()
+    assert values is not None
+    other = MetadataMachine()
+    loading = other.begin_loading()
+    for value in values():
+        loading.add(value)
+    loading.install(machine.end_offset)
+    assert other.digest() == machine.digest()
+    assert other.end_offset == machine.end_offset
