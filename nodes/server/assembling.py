@@ -129,13 +129,8 @@ def assemble(
             log.close()
         surroundings.state_events.write("fatal", state.epoch, reason=str(error))
         raise
-    disk = Disk(
-        surroundings.disk_jobs,
-        surroundings.timers,
-        log,
-        quorum_state,
-        is_lazy=settings.bugs.ack_before_fsync,
-    )
+    jobs, is_lazy = surroundings.disk_jobs, settings.bugs.ack_before_fsync
+    disk = Disk(jobs, surroundings.timers, log, quorum_state, is_lazy=is_lazy)
     applier = Applier(disk, layer.machine, settings.bugs)
     if first.found is not None:
         applier.load(first.found.snapshot_id, first.found.timestamp_ms, first.found.loading)
@@ -144,9 +139,7 @@ def assemble(
         incarnation=life.incarnation,
         replica=replica,
         disk=disk,
-        snapshots=SnapshotFiles(
-            surroundings.disk_jobs, filesystem, folder, layer.machine, surroundings.log_lines
-        ),
+        snapshots=SnapshotFiles(jobs, filesystem, folder, layer.machine, surroundings.log_lines),
         applier=applier,
         make_service=layer.make_service,
         settings=settings,

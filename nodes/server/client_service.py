@@ -11,6 +11,7 @@ import msgspec
 from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds
+from nodes.quorum.messages import DescribeQuorumAnswer
 from nodes.registers.machine import RegisterMachine
 from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.proposals import InvalidRequestError, Proposals
@@ -68,6 +69,12 @@ class ClientService:
     ) -> None:
         """Never: the quorum's listener is not told of anything that would be asked here."""
         raise AssertionError(f"API {header.api_key} is not served by registers")
+
+    def described(
+        self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
+    ) -> bool:
+        """Never: registers ask nothing about the quorum."""
+        return False
 
     def versions(self) -> ApiVersionsAnswer:
         """What the quorum's listener serves: the quorum's own requests."""

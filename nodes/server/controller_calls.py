@@ -4,15 +4,23 @@ What a broker forwards for a client is opened here, so that the controller sees 
 and the broker gets its envelope back. Must never answer twice, nor decide anything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
 from nodes.controller.refusals import refuse
+from nodes.quorum.identifiers import NodeId
 from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.envelopes import EnvelopeRefusedError, open_envelope, refused_envelope, seal_reply
-from nodes.wire.errors import ApiError
+from nodes.wire.envelopes import (
+    EnvelopeRefusedError,
+    open_envelope,
+    refused_envelope,
+    seal_frame,
+    seal_reply,
+)
+from nodes.wire.errors import ApiError, ForeignPartitionError
 from nodes.wire.families.controllers import EnvelopeRequest
+from nodes.wire.messages import Endpoint, encode_refusal
 
 Answer = Callable[[msgspec.Struct], None]
 
@@ -35,15 +43,34 @@ class Call:
         self._answer(refuse(self.api_key, self.message, self.version, code, reason))
 
 
-def opened(envelope: EnvelopeRequest, answer: Answer) -> Call | None:
-    """The call in an envelope; None if the envelope is refused, which is answered."""
+def opened(
+    envelope: EnvelopeRequest,
+    answer: Answer,
+    *,
+    served: Collection[ApiKey],
+    endpoints: Mapping[NodeId, Endpoint],
+) -> Call | None:
+    """The call in an envelope; None if the envelope is refused, which is answered.
+
+    Args:
+        envelope: what a broker sent.
+        answer: takes the envelope that goes back.
+        served: APIs that may be asked for.
+        endpoints: where voters listen, for who asks about the quorum.
+    """
     try:
         inner = open_envelope(envelope)
     except EnvelopeRefusedError as error:
         answer(refused_envelope(error.code))
         return None
+    except ForeignPartitionError as error:
+        answer(seal_frame(encode_refusal(error.header, error.code)))
+        return None
+    if inner.header.api_key not in served:
+        answer(refused_envelope(ApiError.UNSUPPORTED_VERSION))
+        return None
 
     def sealed(message: msgspec.Struct) -> None:
-        answer(seal_reply(message, inner.header))
+        answer(seal_reply(message, inner.header, endpoints=endpoints))
 
     return Call(inner.header, inner.message, sealed)

@@ -23,24 +23,32 @@ from nodes.metadata.machine import MetadataMachine
 from nodes.metadata.records import MetadataRecord
 from nodes.metadata.serde import encode_record
 from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
-from nodes.quorum.events import ProposalId, RecordsProposed, ResignRequested
+from nodes.quorum.events import (
+    ProposalId,
+    RecordsProposed,
+    RequestReceived,
+    ResignRequested,
+)
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, Offset
+from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from nodes.quorum.transitions import RoleName
 from nodes.server.controller_calls import Call, opened
 from nodes.server.layer import Layer, ServiceNeeds
+from nodes.server.own_registration import own_registration
 from nodes.server.surroundings import TimerHandle
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 from nodes.wire.api_versions import ApiVersionsAnswer, served_versions
 from nodes.wire.apis import QUORUM_LISTENER, SUPPORTED_VERSIONS, ApiKey, RequestHeader
 from nodes.wire.controller_apis import CONTROLLER_FEATURES, PINNED_LEVELS, advertised_versions
 from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
 from nodes.wire.families.cluster import DescribeClusterRequest
-from nodes.wire.families.controllers import ControllerRegistrationRequest, EnvelopeRequest
+from nodes.wire.families.controllers import EnvelopeRequest
+from nodes.wire.messages import Endpoint
 
 #: What is served on the quorum's listener, besides the quorum's own requests.
 SERVED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_CLUSTER, ApiKey.ENVELOPE})
-_PLAINTEXT: Final = 0
+#: What brokers may ask on behalf of clients.
+_FORWARDED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_QUORUM})
 _INCARNATION_DIGITS: Final = 32
 _HEX: Final = 16
 #: Events of time that follow one another in one turn at most: requests wait meanwhile.
@@ -68,6 +76,11 @@ class ControllerService:
         draw = identity.random.random
         digits = [f"{int(draw() * _HEX):x}" for _ in range(_INCARNATION_DIGITS)]
         self._incarnation_id = "".join(digits)
+        self._endpoints = {
+            voter.node_id: Endpoint(voter.host, voter.port) for voter in needs.identity.voters
+        }
+        #: Questions about the quorum that came in an envelope; the replica answers at once.
+        self._describing: dict[tuple[ConnectionId, CorrelationId], Call] = {}
         self._active: ActiveController | None = None
         self._active_epoch = Epoch(-1)
         self._queue: deque[Callable[[], None]] = deque()
@@ -102,18 +115,30 @@ class ControllerService:
             self._needs.surroundings.reply_to_call(connection, correlation, reply)
 
         if isinstance(message, EnvelopeRequest):
-            call = opened(message, answer)
+            call = opened(message, answer, served=_FORWARDED, endpoints=self._endpoints)
             if call is None:
                 return
         else:
             call = Call(header, message, answer)
-        if isinstance(call.message, DescribeClusterRequest):
+        if isinstance(call.message, DescribeQuorumRequest):
+            self._describing[connection, correlation] = call
+            self._needs.feed(RequestReceived(connection, correlation, call.message))
+        elif isinstance(call.message, DescribeClusterRequest):
             call.reply(self._described(call.message, call.version))
         elif self._stopping or self._active is None:
             # Known without a turn: whoever asks shall look for the active controller soon.
             call.refuse(ApiError.NOT_CONTROLLER)
         else:
             self._do_later(lambda: self._decide(call))
+
+    def described(
+        self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
+    ) -> bool:
+        """The replica describes the quorum; whether that was asked in an envelope."""
+        call = self._describing.pop((connection, correlation), None)
+        if call is not None:
+            call.reply(answer)
+        return call is not None
 
     def versions(self) -> ApiVersionsAnswer:
         """What the quorum's listener serves, and the levels that the cluster runs with."""
@@ -189,7 +214,7 @@ class ControllerService:
         self._append(records, self._activated)
         registration = active.decide(
             ApiKey.CONTROLLER_REGISTRATION,
-            self._own_registration(),
+            own_registration(self._needs.identity, self._incarnation_id),
             0,
             now=self._timers.now(),
             next_offset=self._needs.replica.log_end_offset,
@@ -347,33 +372,6 @@ class ControllerService:
             cluster_id=self._needs.identity.cluster_id,
             listener=QUORUM_LISTENER,
             leader_id=self._needs.replica.leader_id,
-        )
-
-    def _own_registration(self) -> ControllerRegistrationRequest:
-        identity = self._needs.identity
-        listeners = tuple(
-            AdvertisedListener(
-                name=QUORUM_LISTENER,
-                host=voter.host,
-                port=voter.port,
-                security_protocol=_PLAINTEXT,
-            )
-            for voter in identity.voters
-            if voter.node_id == identity.node_id
-        )
-        return ControllerRegistrationRequest(
-            controller_id=identity.node_id,
-            incarnation_id=self._incarnation_id,
-            zk_migration_ready=False,
-            listeners=listeners,
-            features=tuple(
-                SupportedFeature(
-                    name=name,
-                    min_supported_version=levels.lowest,
-                    max_supported_version=levels.highest,
-                )
-                for name, levels in CONTROLLER_FEATURES.items()
-            ),
         )
 
 

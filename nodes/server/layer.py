@@ -12,6 +12,7 @@ import msgspec
 from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from nodes.quorum.events import Event
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch
+from nodes.quorum.messages import DescribeQuorumAnswer
 from nodes.quorum.replica import Replica
 from nodes.server.state_machine import StateMachine
 from nodes.server.surroundings import Surroundings
@@ -36,6 +37,12 @@ class Service(Protocol):
         message: msgspec.Struct,
     ) -> None:
         """A broker or a client of Kafka's asks on the quorum's listener."""
+        ...
+
+    def described(
+        self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
+    ) -> bool:
+        """The replica describes the quorum; whether the service itself had asked for it."""
         ...
 
     def versions(self) -> ApiVersionsAnswer:

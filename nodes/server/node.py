@@ -338,6 +338,8 @@ class Node:
         answer = effect.answer
         if isinstance(answer, DescribeQuorumAnswer):
             answer = self._on_wall_clock(answer)
+            if self.service.described(effect.connection, effect.correlation, answer):
+                return
         self.surroundings.peer_answers.answer(effect.connection, effect.correlation, answer)
 
     def _answer_fetch(self, effect: AnswerFetch) -> None:

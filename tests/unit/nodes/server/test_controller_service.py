@@ -13,6 +13,7 @@ from nodes.metadata.image import MetadataImage
 from nodes.metadata.machine import MetadataMachine
 from nodes.metadata.records import RemoveTopicRecord
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
+from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from nodes.server.controller_service import SERVED, metadata_layer
 from nodes.server.layer import Layer
 from nodes.server.node import Node
@@ -24,6 +25,8 @@ from nodes.wire.envelopes import envelope_of
 from nodes.wire.errors import ApiError
 from nodes.wire.families import brokers, cluster, topics
 from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from nodes.wire.families.voters import AddRaftVoterRequest
+from nodes.wire.messages import decode_answer, encode_request
 from nodes.wire.principals import ANONYMOUS
 from tests.unit.nodes.server.hand_made_world import CLUSTER, World
 
@@ -218,6 +221,27 @@ def test_what_a_client_asked_a_broker_comes_back_in_the_brokers_envelope(
     inner: Any = decode_reply(sealed.response_data, ApiKey.CREATE_TOPICS, 5)
     assert inner.correlation_id == 77
     assert [topic.name for topic in inner.message.topics] == ["t"]
+
+
+def test_who_asks_a_broker_about_the_quorum_is_answered_by_the_replica(
+    controller: Controller,
+) -> None:
+    frame = encode_request(DescribeQuorumRequest(), 78, "client", version=2)
+    envelope = envelope_of(frame[4:], ANONYMOUS, b"\x7f\0\0\1")
+    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    assert sealed.error_code == ApiError.NONE
+    received = decode_answer(sealed.response_data, ApiKey.DESCRIBE_QUORUM, 2)
+    assert isinstance(received.message, DescribeQuorumAnswer)
+    assert (received.correlation_id, received.message.leader_id) == (78, 1)
+
+
+def test_what_may_not_be_forwarded_is_refused_by_the_envelope(controller: Controller) -> None:
+    voters = AddRaftVoterRequest(
+        cluster_id=None, timeout_ms=1, voter_id=9, voter_directory_id="9" * 32, listeners=()
+    )
+    envelope = envelope_of(encode_call(voters, 0, 79, "client")[4:], ANONYMOUS, b"\x7f\0\0\1")
+    sealed = controller.ask(ApiKey.ENVELOPE, envelope, 0)
+    assert sealed.error_code == ApiError.UNSUPPORTED_VERSION
 
 
 def test_an_envelope_that_cannot_be_opened_is_answered(controller: Controller) -> None:
