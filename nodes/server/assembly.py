@@ -27,6 +27,7 @@ from nodes.server.state_events import StateEventFile, last_incarnation
 from nodes.server.surroundings import Surroundings
 from nodes.transport.client_listener import ClientListener
 from nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
+from nodes.transport.control_links import ControlLinks
 
 
 class Server:
@@ -63,6 +64,9 @@ class Server:
         state_events = StateEventFile(events_path, configuration.name, life.incarnation)
         self._finished: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._peers = Peers(life.identity, self._peer_refused)
+        self._control_links: ControlLinks | None = None
+        if configuration.state_machine == "metadata":
+            self._control_links = ControlLinks(life.identity.node_id, life.identity.voters)
         self.node = self._assemble(materials, life, state_events)
         self._peers.attach(self.node)
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
@@ -87,6 +91,8 @@ class Server:
             self.node.service.stop()
             await self._clients.close()
             self._peers.close()
+            if self._control_links is not None:
+                self._control_links.close()
             await self._peers.stop_listening()
             self.node.close()
             if self._lengths is not None:
@@ -105,6 +111,7 @@ class Server:
             peer_links=self._peers,
             peer_answers=self._peers,
             reply_to_call=self._peers.reply,
+            call_peer=None if self._control_links is None else self._control_links.call,
             state_events=state_events,
             log_lines=self._log_lines,
             ended=self._ended,

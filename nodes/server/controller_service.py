@@ -33,6 +33,7 @@ from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, Offset
 from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from nodes.quorum.transitions import RoleName
 from nodes.server.controller_calls import Call, opened
+from nodes.server.controller_registrar import ControllerRegistrar
 from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.own_registration import own_registration
 from nodes.server.surroundings import TimerHandle
@@ -75,7 +76,13 @@ class ControllerService:
         self._timers = needs.surroundings.timers
         draw = identity.random.random
         digits = [f"{int(draw() * _HEX):x}" for _ in range(_INCARNATION_DIGITS)]
-        self._incarnation_id = "".join(digits)
+        self._registrar = ControllerRegistrar(
+            own_registration(needs.identity, "".join(digits)),
+            machine,
+            needs.replica,
+            needs.surroundings.timers,
+            needs.surroundings.call_peer,
+        )
         self._endpoints = {
             voter.node_id: Endpoint(voter.host, voter.port) for voter in needs.identity.voters
         }
@@ -174,6 +181,7 @@ class ControllerService:
         while self._deferred and self._deferred[0].last_offset < self._machine.end_offset:
             self._deferred.popleft().done(True)
         self._claim_if_due()
+        self._registrar.look()
 
     def passed_over(self, end_offset: int) -> None:
         """Nothing: who takes a snapshot does not lead, and nobody waits."""
@@ -184,10 +192,12 @@ class ControllerService:
         leads = replica.role == RoleName.LEADER.value and replica.epoch == self._active_epoch
         if self._active is not None and not leads:
             self._renounce()
+        self._registrar.look()
 
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""
         self._stopping = True
+        self._registrar.stop()
         self._renounce()
 
     # Leading.
@@ -214,13 +224,12 @@ class ControllerService:
         self._append(records, self._activated)
         registration = active.decide(
             ApiKey.CONTROLLER_REGISTRATION,
-            own_registration(self._needs.identity, self._incarnation_id),
+            self._registrar.request,
             0,
             now=self._timers.now(),
             next_offset=self._needs.replica.log_end_offset,
         )
-        known = active.image.controllers.get(self._needs.identity.node_id)
-        if known is None or known.incarnation_id != self._incarnation_id:
+        if not self._registrar.is_registered:
             self._append(registration.records, _nobody_waits)
 
     def _activated(self, succeeded: bool) -> None:

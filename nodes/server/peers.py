@@ -28,7 +28,7 @@ class Peers:
         """
         self._identity = identity
         self._refused = refused
-        self._links: dict[NodeId, PeerLink] = {}
+        self._links: dict[NodeId, PeerLink[Request, Answer]] = {}
         self._listener: PeerListener | None = None
 
     def attach(self, node: Node) -> None:

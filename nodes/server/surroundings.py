@@ -141,6 +141,10 @@ class LogSink(Protocol):
 ReplyToCall = Callable[[ConnectionId, CorrelationId, msgspec.Struct], None]
 
 
+#: Asks a peer what is no matter of the quorum; told in a later turn what it answered, or None.
+CallPeer = Callable[[NodeId, msgspec.Struct, Callable[[msgspec.Struct | None], None]], None]
+
+
 def _nobody_calls(_: ConnectionId, __: CorrelationId, reply: msgspec.Struct) -> None:
     raise AssertionError(f"nobody asked for a {type(reply).__name__} here")
 
@@ -154,6 +158,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     peer_answers: PeerAnswers
     #: Only where such requests are heard.
     reply_to_call: ReplyToCall = _nobody_calls
+    #: None where peers can be asked nothing but the quorum's requests.
+    call_peer: CallPeer | None = None
     state_events: StateEventSink
     log_lines: LogSink
     #: Told once that the node has ended: its exit code and why. Whoever runs it closes it later.

@@ -9,23 +9,66 @@ replica decides.
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, cast
-
-import msgspec
+from typing import Generic, Protocol, TypeVar, cast
 
 from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.quorum.messages import Answer, Request
 from nodes.quorum.persistent import Voter
 from nodes.transport.back_off import back_off_us
-from nodes.transport.kafka_codec import KafkaCodec
 from nodes.wire.errors import NoCommonVersionError, WireError
 from nodes.wire.framing import FrameReader
 
+Asked = TypeVar("Asked")
+Answered = TypeVar("Answered")
+Asked_contra = TypeVar("Asked_contra", contravariant=True)
+Answered_contra = TypeVar("Answered_contra", contravariant=True)
+Answered_co = TypeVar("Answered_co", covariant=True)
 
-class LinkOwner(Protocol):
+
+class LinkVersions(Protocol[Asked_contra]):
+    """What the peer of one connection serves: ``PeerVersions``, for the requests of a link."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the peer has answered."""
+        ...
+
+    def question(self) -> bytes:
+        """Frame to send first."""
+        ...
+
+    def take(self, payload: bytes) -> None:
+        """The peer's answer; raises WireError."""
+        ...
+
+    def version_for(self, request: Asked_contra, /) -> int:
+        """Highest version in which the peer reads the request; raises NoCommonVersionError."""
+        ...
+
+
+class LinkCodec(Protocol[Asked_contra, Answered_co]):
+    """Turns the requests of a link into frames, and frames into their answers."""
+
+    def peer_versions(self) -> LinkVersions[Asked_contra]:
+        """For a new connection."""
+        ...
+
+    def encode_request(
+        self, correlation: int, request: Asked_contra, version: int | None = None
+    ) -> bytes:
+        """Frame of a request."""
+        ...
+
+    def decode_answer(
+        self, correlation: int, request: Asked_contra, payload: bytes, version: int | None = None
+    ) -> Answered_co:
+        """The answer to a request; raises WireError."""
+        ...
+
+
+class LinkOwner(Protocol[Answered_contra]):
     """Told once for each request what came of it, unless it was abandoned."""
 
-    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
+    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answered_contra) -> None:
         """The peer answered."""
         ...
 
@@ -36,12 +79,15 @@ class LinkOwner(Protocol):
         ...
 
 
-class _Outstanding(msgspec.Struct):
-    correlation: CorrelationId
-    request: Request
-    timer: asyncio.TimerHandle
-    #: In which it went out; None before.
-    version: int | None = None
+class _Outstanding(Generic[Asked]):
+    def __init__(
+        self, correlation: CorrelationId, request: Asked, timer: asyncio.TimerHandle
+    ) -> None:
+        self.correlation = correlation
+        self.request = request
+        self.timer = timer
+        #: In which it went out; None before.
+        self.version: int | None = None
 
 
 class _Connection(asyncio.Protocol):
@@ -89,14 +135,16 @@ class _Connection(asyncio.Protocol):
             lost(reason)
 
 
-class PeerLink:
+class PeerLink(Generic[Asked, Answered]):
     """Requests to one peer."""
 
-    def __init__(self, peer: Voter, codec: KafkaCodec, owner: LinkOwner) -> None:
+    def __init__(
+        self, peer: Voter, codec: LinkCodec[Asked, Answered], owner: LinkOwner[Answered]
+    ) -> None:
         self._peer = peer
         self._codec = codec
         self._owner = owner
-        self._outstanding: _Outstanding | None = None
+        self._outstanding: _Outstanding[Asked] | None = None
         self._connection: _Connection | None = None
         #: Of the present connection.
         self._versions = codec.peer_versions()
@@ -109,7 +157,7 @@ class PeerLink:
         """Whether no request waits for an answer."""
         return self._outstanding is None
 
-    def send(self, correlation: CorrelationId, request: Request, timeout_ms: int) -> None:
+    def send(self, correlation: CorrelationId, request: Asked, timeout_ms: int) -> None:
         """Send a request, connecting first where needed; the timeout covers both."""
         if self._outstanding is not None:
             raise RuntimeError(f"two requests at a time to node {self._peer.node_id}")
@@ -132,7 +180,7 @@ class PeerLink:
         self._closed = True
         self._drop()
 
-    def _drop(self) -> _Outstanding | None:
+    def _drop(self) -> _Outstanding[Asked] | None:
         """Forget connection and request; the request, for its report."""
         outstanding, self._outstanding = self._outstanding, None
         if outstanding is not None:
@@ -191,7 +239,7 @@ class PeerLink:
             )
         )
 
-    def _refuse(self, outstanding: _Outstanding, reason: str) -> None:
+    def _refuse(self, outstanding: _Outstanding[Asked], reason: str) -> None:
         """Fail a request that the peer cannot read, unless it was given up meanwhile."""
         if outstanding is self._outstanding:
             self._fail(reason)

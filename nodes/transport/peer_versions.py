@@ -68,11 +68,20 @@ class PeerVersions:
             NoCommonVersionError: there is none.
             RuntimeError: the peer has not answered yet.
         """
-        if self._answer is None:
-            raise RuntimeError("the peer has not said yet what it serves")
         api_key = api_key_of(request)
         own = SUPPORTED_VERSIONS[api_key]
         if isinstance(request, VoteRequest) and request.pre_vote:
             # An older version would make a vote of it.
             own = VersionRange(PRE_VOTE_SINCE, own.highest)
+        return self.choose(api_key, own)
+
+    def choose(self, api_key: ApiKey, own: VersionRange) -> int:
+        """Highest version of an API that the peer serves and we speak.
+
+        Raises:
+            NoCommonVersionError: there is none.
+            RuntimeError: the peer has not answered yet.
+        """
+        if self._answer is None:
+            raise RuntimeError("the peer has not said yet what it serves")
         return choose_version(self._answer, api_key, own)

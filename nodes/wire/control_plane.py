@@ -164,6 +164,15 @@ _REQUEST_KEYS: Final = MappingProxyType({table.request: key for key, table in TA
 _RESPONSE_KEYS: Final = MappingProxyType({table.response: key for key, table in TABLES.items()})
 
 
+def api_key_of_call(message: msgspec.Struct) -> ApiKey:
+    """Key of the API that carries the request.
+
+    Raises:
+        KeyError: it is no request of the control plane.
+    """
+    return _REQUEST_KEYS[type(message)]
+
+
 def encode_call(
     message: msgspec.Struct, version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
@@ -172,7 +181,7 @@ def encode_call(
     Raises:
         ValueError: the table has no such version, or the version cannot say what the message says.
     """
-    api_key = _REQUEST_KEYS[type(message)]
+    api_key = api_key_of_call(message)
     flexible = _table(api_key, version).is_flexible(version)
     header = RequestHeader(api_key, version, correlation_id, client_id)
     parts = [encode_request_header(header, flexible=flexible)]

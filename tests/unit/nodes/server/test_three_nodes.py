@@ -4,126 +4,22 @@ import asyncio
 import errno
 import shutil
 import socket
-from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
 
-import msgspec
 import pytest
-import uvloop
 
-from contracts.names import NodeName, RunId
+from contracts.names import NodeName
 from contracts.operations import Operation
-from contracts.runtime import Address
-from contracts.state_event import StateEvent
-from contracts.system import Route, SystemOptions
+from contracts.system import Route
 from nodes.quorum.bugs import NO_BUGS
 from nodes.quorum.effects import Halt
 from nodes.quorum.errors import InvariantViolation
 from nodes.server import exit_codes
-from nodes.server.assembly import Server, serve
-from nodes.server.configuration import NodeConfiguration, read_configuration
+from nodes.server.assembly import serve
 from nodes.server.data_folder import format_data_folder_if_empty
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.disk import DiskFile
-from runtimes.local.runtime import LocalRuntime
-from systems.kraft.adapter import KraftSystem
-
-PATIENCE_S = 20.0
-Result = TypeVar("Result")
-ANY = Route("leader", NodeName("n1"))
-
-
-class Nodes:
-    """The nodes of one test, and how clients reach them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.system = KraftSystem()
-        # It gives each node an address of its own, and starts nothing here.
-        runtime = LocalRuntime("processes")
-        self.spec = self.system.deployment(
-            RunId("unit"), folder, SystemOptions(nodes=3), runtime.place
-        )
-        runtime.teardown()
-        self.servers: dict[NodeName, Server] = {}
-        self._ends: dict[NodeName, asyncio.Task[int]] = {}
-
-    def nodes(self) -> list[NodeName]:
-        return [node.name for node in self.spec.nodes]
-
-    def endpoint(self, node: NodeName, port: str) -> Address:
-        (spec,) = [each for each in self.spec.nodes if each.name == node]
-        return Address(self.configuration(node).client_listener.host, spec.ports[port])
-
-    def configuration(self, node: NodeName) -> NodeConfiguration:
-        return read_configuration(self.folder / "nodes" / node / "config" / "node.json")
-
-    async def start(self, node: NodeName) -> Server:
-        configuration = self.configuration(node)
-        format_data_folder_if_empty(configuration)
-        server = Server(configuration, quorum_settings(configuration.settings, NO_BUGS))
-        self.servers[node] = server
-        await server.listen()
-        self._ends[node] = asyncio.create_task(server.finished())
-        return server
-
-    async def end_of(self, node: NodeName) -> int:
-        """Waits until the node has ended; its exit code. It counts as down from then on."""
-        code = await asyncio.wait_for(self._ends.pop(node), PATIENCE_S)
-        del self.servers[node]
-        return code
-
-    async def leader(self) -> NodeName:
-        """Waits until one node leads, has committed, and all running ones follow it."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                states = {node: server.state() for node, server in self.servers.items()}
-                leaders = [node for node, state in states.items() if state.role == "leader"]
-                beliefs = {(state.leader_id, state.epoch) for state in states.values()}
-                if len(leaders) == len(beliefs) == 1 and states[leaders[0]].high_watermark >= 0:
-                    return leaders[0]
-                await asyncio.sleep(0.01)
-
-    async def invoke(self, operation: Operation, route: Route = ANY) -> tuple[str, object]:
-        client = self.system.open_client(self, route)
-        try:
-            completion = await client.invoke(operation, PATIENCE_S)
-        finally:
-            await client.close()
-        return completion.type, completion.value
-
-    async def stop(self) -> None:
-        for server in self.servers.values():
-            server.node.end(exit_codes.STOPPED, "end of the test")
-        await asyncio.gather(*self._ends.values())
-
-    def events(self, node: NodeName) -> list[StateEvent]:
-        path = self.folder / "nodes" / node / "state" / "state_events.jsonl"
-        return [
-            msgspec.json.decode(line, type=StateEvent) for line in path.read_bytes().splitlines()
-        ]
-
-
-def on_uvloop(main: Coroutine[Any, Any, Result]) -> Result:
-    """Runs as a node does."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
-
-
-def run(tmp_path: Path, body: Callable[[Nodes], Awaitable[None]]) -> Nodes:
-    nodes = Nodes(tmp_path)
-
-    async def main() -> None:
-        try:
-            for node in nodes.nodes():
-                await nodes.start(node)
-            await body(nodes)
-        finally:
-            await nodes.stop()
-
-    on_uvloop(main())
-    return nodes
+from tests.unit.nodes.server.nodes_in_one_loop import PATIENCE_S, Nodes, on_uvloop, run
 
 
 def test_three_nodes_elect_commit_and_read(tmp_path: Path) -> None:
