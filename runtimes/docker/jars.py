@@ -1,0 +1,136 @@
+"""The jars of an image: fetched by Maven as a pinned ``pom.xml`` says, held to the hashes locked.
+
+``python -m runtimes.docker.jars FOLDER`` writes ``jars.lock`` anew for the ``pom.xml`` of a folder
+below ``docker/``. Where jars come from is Maven's own configuration, never the project's.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from contracts.errors import HarnessError
+from history.scratch_folders import scratch_folder
+
+#: What is fetched, and what came of it: a line ``SHA256  NAME`` per jar, sorted by name.
+POM: Final = "pom.xml"
+LOCK: Final = "jars.lock"
+#: Makes sure of Maven; beside the folders of images.
+_SCRIPT: Final = "maven.sh"
+_ACTION: Final = "fetch the image's jars"
+
+
+def fetch_jars(folder: Path, cache: Path) -> Path:
+    """A folder with the jars of an image's ``pom.xml``, each with the locked hash; cached.
+
+    Args:
+        folder: of the image, with ``pom.xml`` and ``jars.lock``.
+        cache: where fetched jars stay.
+
+    Raises:
+        HarnessError: Maven is missing or failed, or a jar is not the locked one.
+    """
+    pom, lock = folder / POM, folder / LOCK
+    key = hashlib.sha256(pom.read_bytes() + lock.read_bytes()).hexdigest()[:16]
+    fetched = cache / "jars" / key
+    if not fetched.is_dir():
+        unfinished = fetched.with_name(f"{key}-unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _fetch(folder, unfinished)
+        _check(unfinished, lock)
+        unfinished.rename(fetched)
+    _check(fetched, lock)
+    return fetched
+
+
+def read_lock(text: str) -> dict[str, str]:
+    """Name of each jar to its SHA-256 in hexadecimal.
+
+    Raises:
+        ValueError: a line is not two words.
+    """
+    pairs = (line.split() for line in text.splitlines())
+    return {name: digest for digest, name in pairs}
+
+
+def write_lock(folder: Path) -> str:
+    """What the lock file of this folder of jars says."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(_digests(folder).items()))
+
+
+def differences(locked: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+    """What is wrong with the jars found, a clause each, sorted by name."""
+    clauses: list[str] = []
+    for name in sorted({*locked, *found}):
+        if name not in found:
+            clauses.append(f"{name} is missing")
+        elif name not in locked:
+            clauses.append(f"{name} is not in the lock file")
+        elif locked[name] != found[name]:
+            clauses.append(f"{name} has another hash than the locked one")
+    return clauses
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")
+    }
+
+
+def _check(folder: Path, lock: Path) -> None:
+    wrong = differences(read_lock(lock.read_text()), _digests(folder))
+    if wrong:
+        raise HarnessError(
+            _ACTION,
+            str(folder),
+            "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""),
+            "Remove that folder and try again; if it stays so, what the repository serves is not"
+            " what was locked, and must not be used",
+        )
+
+
+def _fetch(folder: Path, target: Path) -> None:
+    _run(["bash", str(folder.parent / _SCRIPT)], folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _run(
+        [
+            *("mvn", "--quiet", "--batch-mode", "--file", str(folder / POM)),
+            *("dependency:copy-dependencies", "-DincludeScope=runtime"),
+            f"-DoutputDirectory={target.resolve()}",
+        ],
+        folder,
+    )
+
+
+def _run(command: list[str], folder: Path) -> None:
+    finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    if finished.returncode != 0:
+        said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
+        raise HarnessError(
+            _ACTION,
+            folder.name,
+            " | ".join(said) or f"exit code {finished.returncode}",
+            "Mend what the message names and try again",
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Lock what Maven fetches now; returns the exit code."""
+    (folder,) = map(Path, arguments)
+    try:
+        with scratch_folder("jars") as temporary:
+            _fetch(folder, temporary / "jars")
+            lock = write_lock(temporary / "jars")
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    (folder / LOCK).write_text(lock)
+    print(f"{folder / LOCK}: {len(lock.splitlines())} jars")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

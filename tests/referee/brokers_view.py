@@ -1,0 +1,70 @@
+"""What clients of this machine learn from the brokers: of the quorum, of topics.
+
+Through kafka-python, which shares no code with Kafka's Java clients nor with librdkafka.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+
+@dataclass(frozen=True)
+class QuorumView:
+    """The quorum as a broker describes it."""
+
+    leader: int
+    epoch: int
+    high_watermark: int
+    voters: frozenset[int]
+    observers: frozenset[int]
+
+
+@contextmanager
+def admin(bootstrap: str) -> Generator[Any]:
+    """An administrator's client; the type checker's stubs of the library are of an older one."""
+    client: Any = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=10_000)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def quorum_view(bootstrap: str) -> QuorumView:
+    """The quorum as the brokers describe it now.
+
+    Raises:
+        KafkaError: they cannot.
+    """
+    with admin(bootstrap) as client:
+        described = client.describe_metadata_quorum()
+    ((partition,),) = [topic["partitions"] for topic in described["topics"]]
+    return QuorumView(
+        partition["leader_id"],
+        partition["leader_epoch"],
+        partition["high_watermark"],
+        frozenset(voter["replica_id"] for voter in partition["current_voters"]),
+        frozenset(observer["replica_id"] for observer in partition["observers"]),
+    )
+
+
+def has_leader_beside(bootstrap: str, deposed: int) -> bool:
+    """Whether the brokers tell of another active controller than that."""
+    try:
+        return quorum_view(bootstrap).leader not in (-1, deposed)
+    except KafkaError:
+        return False
+
+
+def create_topic(bootstrap: str, name: str, partitions: int, replication_factor: int) -> None:
+    """Create a topic; returns when it has leaders.
+
+    Raises:
+        KafkaError: it was refused.
+    """
+    options = {"num_partitions": partitions, "replication_factor": replication_factor}
+    with admin(bootstrap) as client:
+        client.create_topics({name: options}, wait_for_metadata=True)

@@ -1,0 +1,238 @@
+"""Controllers of either make with Kafka's own brokers and tools, as pods of one network.
+
+Made as a run's are, so that a sweep finds what a killed test leaves. Clients of this machine reach
+brokers through ports of its loopback interface; brokers, controllers and tools meet in the network.
+"""
+
+import fcntl
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from docker import DockerClient
+from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
+
+from contracts.names import NodeName, RunId
+from contracts.runtime import DeploymentSpec, NodeSpec
+from history.run_folder import RunFolder
+from nodes.quorum.persistent import Voter
+from runtimes.docker.engine import connect
+from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
+from runtimes.docker.runtime import DockerRuntime
+from systems.kraft import deployment as kraft
+from tests.referee.controllers import (
+    PROPERTIES,
+    Controllers,
+    Quorum,
+    configuration_folder,
+    kafka_node,
+)
+from tests.referee.kafka_image import IMAGE
+from tests.referee.properties import CLIENT_PORT, INTERNAL_PORT, broker_properties
+
+_CLIENT: Final = "client"
+_INTERNAL: Final = "internal"
+_TOOLS: Final = NodeName("tools")
+#: Brokers' node ids begin after every voter's.
+_FIRST_BROKER: Final = 11
+_TAIL_LINES: Final = 15
+_TAIL_CHARACTERS: Final = 300
+_INTERVAL_S: Final = 0.1
+
+
+class Cluster:
+    """A deployed one. Controllers are known by node id, brokers too."""
+
+    def __init__(
+        self,
+        engine: DockerClient,
+        runtime: DockerRuntime,
+        spec: DeploymentSpec,
+        voters: tuple[Voter, ...],
+        brokers: tuple[int, ...],
+    ) -> None:
+        self._engine = engine
+        self._runtime = runtime
+        self._spec = spec
+        self.voters = voters
+        self.brokers = brokers
+        self._killed: set[NodeName] = set()
+
+    @property
+    def run_folder(self) -> Path:
+        return self._spec.run_folder
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients of this machine find the brokers."""
+        found = [self._runtime.endpoint(broker_name(b), _CLIENT) for b in self.brokers]
+        return ",".join(f"{address.host}:{address.port}" for address in found)
+
+    @property
+    def inner_bootstrap(self) -> str:
+        """Where tools find the brokers."""
+        return ",".join(f"{broker_name(broker)}:{INTERNAL_PORT}" for broker in self.brokers)
+
+    @property
+    def inner_controllers(self) -> str:
+        """Where tools find the controllers."""
+        return ",".join(f"{voter.host}:{voter.port}" for voter in self.voters)
+
+    def kill(self, node_id: int) -> None:
+        """SIGKILL; returns when the process is gone."""
+        self._killed.add(self.name_of(node_id))
+        self._runtime.kill(self.name_of(node_id))
+
+    def start(self, node_id: int) -> None:
+        """Start a killed one again."""
+        self._runtime.start(self.name_of(node_id))
+        self._killed.discard(self.name_of(node_id))
+
+    def log(self, node_id: int, lines: int = 100_000) -> str:
+        """What it printed, the last lines."""
+        return self._runtime.log_tail(self.name_of(node_id), lines)
+
+    def name_of(self, node_id: int) -> NodeName:
+        return broker_name(node_id) if node_id in self.brokers else kraft.node_name(node_id)
+
+    def await_true(self, claim: str, condition: Callable[[], bool], patience_s: float) -> None:
+        """Ask until it holds; fails with the claim and the end of every log.
+
+        Fails at once when a node has exited that nobody killed.
+        """
+
+        def asked() -> bool:
+            gone = [name for name in self._members() if self._runtime.status(name) == "exited"]
+            assert set(gone) <= self._killed, f"{claim}: {gone} exited\n{self.tails()}"
+            return condition()
+
+        try:
+            Retrying(
+                retry=retry_if_not_result(bool),
+                stop=stop_after_delay(patience_s),
+                wait=wait_fixed(_INTERVAL_S),
+            )(asked)
+        except RetryError as error:
+            raise AssertionError(f"{claim}: not within {patience_s} s\n{self.tails()}") from error
+
+    def _members(self) -> list[NodeName]:
+        return [name for name in self._runtime.nodes() if name != _TOOLS]
+
+    def tails(self) -> str:
+        """The end of every node's log, long lines cut."""
+        texts: list[str] = []
+        for name in self._members():
+            lines = self._runtime.log_tail(name, _TAIL_LINES).splitlines()
+            texts.append(f"--- {name} ({self._runtime.status(name)})")
+            texts += [line[:_TAIL_CHARACTERS] for line in lines]
+        return "\n".join(texts)
+
+    def run_tool(self, *command: str) -> tuple[int, str, str]:
+        """Run a program beside the nodes: exit code, standard output, standard error."""
+        labels = [
+            f"{RUN_LABEL}={self._spec.run_id}",
+            f"{NODE_LABEL}={_TOOLS}",
+            f"{ROLE_LABEL}=node",
+        ]
+        containers: Any = self._engine.containers
+        (container,) = containers.list(filters={"label": labels})
+        done = container.exec_run(list(command), demux=True)
+        output, errors = ((stream or b"").decode(errors="replace") for stream in done.output)
+        return int(done.exit_code), output, errors
+
+    def collect(self) -> None:
+        """Keep what every node printed, in the run folder."""
+        for name in self._runtime.nodes():
+            self._runtime.collect(name, RunFolder(self.run_folder).node(name), with_data=False)
+
+    def tell_ports(self, settings: Mapping[str, str], data_paths: Mapping[int, str]) -> None:
+        """Give the brokers their properties, now that their ports are known; they start."""
+        for broker in self.brokers:
+            name = broker_name(broker)
+            port = self._runtime.endpoint(name, _CLIENT).port
+            text = broker_properties(broker, name, port, self.voters, data_paths[broker], settings)
+            folder = configuration_folder(self.run_folder, name)
+            unfinished = folder / f"{PROPERTIES}.new"
+            unfinished.write_text(text)
+            unfinished.rename(folder / PROPERTIES)
+
+
+def broker_name(node_id: int) -> NodeName:
+    """Name of the broker with this id in the network."""
+    return NodeName(f"b{node_id}")
+
+
+@contextmanager
+def deployed(
+    run_folder: Path,
+    controllers: Controllers,
+    *,
+    brokers: int,
+    settings: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Generator[Cluster]:
+    """A cluster in a new run folder; removed at the end, its logs kept.
+
+    Args:
+        run_folder: does not exist yet.
+        controllers: their make.
+        brokers: how many.
+        settings: further properties of brokers.
+        environment: of brokers.
+    """
+    run_folder.mkdir(parents=True)
+    with RunFolder(run_folder).lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        runtime = DockerRuntime()
+        runtime.prepare(list(dict.fromkeys([*controllers.images, IMAGE])))
+        run_id = RunId(f"referee-{uuid.uuid4().hex[:8]}")
+        quorum = controllers.quorum(run_id, run_folder, runtime.place)
+        ids = tuple(range(_FIRST_BROKER, _FIRST_BROKER + brokers))
+        placed = [
+            _broker(run_id, run_folder, runtime, node_id, environment or {}) for node_id in ids
+        ]
+        spec = _specification(run_id, run_folder, quorum, placed)
+        runtime.deploy(spec)
+        try:
+            engine = connect()
+            try:
+                cluster = Cluster(engine, runtime, spec, quorum.voters, ids)
+                paths = {node_id: node.data_path for node_id, node in zip(ids, placed, strict=True)}
+                cluster.tell_ports(settings or {}, paths)
+                try:
+                    yield cluster
+                finally:
+                    cluster.collect()
+            finally:
+                engine.close()
+        finally:
+            runtime.teardown()
+
+
+def _broker(
+    run_id: RunId,
+    run_folder: Path,
+    runtime: DockerRuntime,
+    node_id: int,
+    environment: Mapping[str, str],
+) -> NodeSpec:
+    name = broker_name(node_id)
+    ports = {_CLIENT: CLIENT_PORT, _INTERNAL: INTERNAL_PORT}
+    placement = runtime.place(name, RunFolder(run_folder).node(name), ports)
+    return kafka_node(name, run_folder, placement, kraft.cluster_id(run_id), environment)
+
+
+def _specification(
+    run_id: RunId, run_folder: Path, quorum: Quorum, brokers: list[NodeSpec]
+) -> DeploymentSpec:
+    tools = NodeSpec(
+        name=_TOOLS,
+        image=IMAGE.name,
+        command=("sleep", "infinity"),
+        environment={"LOG_LEVEL": "ERROR"},
+        ports={},
+        data_path="/data",
+    )
+    return DeploymentSpec(run_id, run_folder, (*quorum.nodes, *brokers, tools))

@@ -1,0 +1,121 @@
+"""Three controllers, Kafka's or ours: whoever uses them knows their voters and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from contracts.image import ImageSource
+from contracts.names import NodeName, RunId
+from contracts.runtime import Mount, NodeSpec, Placement
+from contracts.system import PEER_PORT, Place, SystemOptions
+from history.run_folder import RunFolder
+from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.persistent import Voter
+from nodes.server.configuration import read_configuration
+from systems.kraft import deployment as kraft
+from tests.referee.kafka_image import IMAGE
+from tests.referee.properties import controller_properties, format_options
+
+COUNT: Final = 3
+PROPERTIES: Final = "server.properties"
+#: Static voters have none that counts.
+_NO_DIRECTORY: Final = DirectoryId("0" * 32)
+_HEAP_MIB: Final = "128"
+
+
+@dataclass(frozen=True)
+class Quorum:
+    """Controllers, ready to be deployed."""
+
+    nodes: tuple[NodeSpec, ...]
+    voters: tuple[Voter, ...]
+
+
+class Controllers(Protocol):
+    """A make of controllers."""
+
+    @property
+    def images(self) -> tuple[ImageSource, ...]:
+        """What they are started from."""
+        ...
+
+    def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
+        """Write their configurations below the run folder and describe them."""
+        ...
+
+
+def kafka_node(
+    name: NodeName,
+    run_folder: Path,
+    placement: Placement,
+    cluster_id: str,
+    environment: Mapping[str, str],
+) -> NodeSpec:
+    """A controller or a broker of Kafka; starts once its properties are in its folder."""
+    folder = configuration_folder(run_folder, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return NodeSpec(
+        name=name,
+        image=IMAGE.name,
+        command=(
+            "kafka-node",
+            f"{placement.config_path}/{PROPERTIES}",
+            cluster_id,
+            *format_options(),
+        ),
+        environment={"KAFKA_HEAP": _HEAP_MIB, **environment},
+        ports=placement.ports,
+        data_path=placement.data_path,
+        mounts=(Mount(folder, placement.config_path, read_only=True),),
+    )
+
+
+def configuration_folder(run_folder: Path, name: NodeName) -> Path:
+    """The folder that a node finds its properties in."""
+    return RunFolder(run_folder).node(name) / kraft.CONFIGURATION_FOLDER
+
+
+@dataclass(frozen=True)
+class KafkaControllers:
+    """Apache Kafka's own, dedicated, with static voters."""
+
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    images: tuple[ImageSource, ...] = (IMAGE,)
+
+    def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
+        port = {PEER_PORT: kraft.PORTS[PEER_PORT]}
+        names = [kraft.node_name(node_id) for node_id in range(1, COUNT + 1)]
+        placed = {name: place(name, RunFolder(run_folder).node(name), port) for name in names}
+        voters = tuple(
+            Voter(NodeId(node_id), _NO_DIRECTORY, placement.peer_host, placement.ports[PEER_PORT])
+            for node_id, placement in enumerate(placed.values(), start=1)
+        )
+        nodes: list[NodeSpec] = []
+        for (name, placement), voter in zip(placed.items(), voters, strict=True):
+            node = kafka_node(
+                name, run_folder, placement, kraft.cluster_id(run_id), self.environment
+            )
+            text = controller_properties(voter, voters, placement.data_path, self.settings)
+            (configuration_folder(run_folder, name) / PROPERTIES).write_text(text)
+            nodes.append(node)
+        return Quorum(tuple(nodes), voters)
+
+
+@dataclass(frozen=True)
+class OwnControllers:
+    """Ours; their listener for peers is what brokers call CONTROLLER."""
+
+    settings: dict[str, str] = field(default_factory=dict[str, str])
+    images: tuple[ImageSource, ...] = (kraft.IMAGE,)
+
+    def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
+        options = SystemOptions(nodes=COUNT, settings=self.settings)
+        spec = kraft.deployment(run_id, run_folder, options, place)
+        return Quorum(spec.nodes, _voters_told(run_folder, spec.nodes))
+
+
+def _voters_told(run_folder: Path, nodes: Sequence[NodeSpec]) -> tuple[Voter, ...]:
+    folder = configuration_folder(run_folder, nodes[0].name)
+    return read_configuration(folder / kraft.CONFIGURATION_FILE).voters

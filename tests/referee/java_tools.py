@@ -1,0 +1,52 @@
+"""Kafka's own Java tools, run beside the cluster as its administrators run them."""
+
+from typing import Final
+
+from tests.referee.cluster import Cluster
+
+_QUORUM: Final = "org.apache.kafka.tools.MetadataQuorumCommand"
+_CLUSTER: Final = "org.apache.kafka.tools.ClusterTool"
+_TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
+
+
+def quorum_status(cluster: Cluster) -> dict[str, str]:
+    """What ``kafka-metadata-quorum describe --status`` says of the controllers."""
+    return fields(
+        _answer(
+            cluster,
+            _QUORUM,
+            *("--bootstrap-controller", cluster.inner_controllers),
+            *("describe", "--status"),
+        )
+    )
+
+
+def cluster_id(cluster: Cluster) -> str:
+    """What ``kafka-cluster cluster-id`` says, asking the controllers."""
+    answer = _answer(
+        cluster, _CLUSTER, "cluster-id", "--bootstrap-controller", cluster.inner_controllers
+    )
+    return fields(answer)["Cluster ID"]
+
+
+def topics(cluster: Cluster) -> list[str]:
+    """What ``kafka-topics --list`` says of the users' topics, asking the brokers."""
+    answer = _answer(
+        cluster,
+        _TOPICS,
+        *("--bootstrap-server", cluster.inner_bootstrap),
+        *("--list", "--exclude-internal"),
+    )
+    return answer.split()
+
+
+def fields(answer: str) -> dict[str, str]:
+    """Names and values of an answer that has one of each a line."""
+    pairs = (line.partition(":") for line in answer.splitlines() if ":" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _answer(cluster: Cluster, *command: str) -> str:
+    code, output, errors = cluster.run_tool("kafka", *command)
+    assert code == 0, f"{' '.join(command)}: exit code {code}\n{output}{errors}"
+    return output

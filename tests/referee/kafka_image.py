@@ -1,0 +1,7 @@
+"""The image of Apache Kafka: what referees, and never what ``make run`` needs."""
+
+from typing import Final
+
+from contracts.image import ImageSource
+
+IMAGE: Final = ImageSource("splitbrain-kafka", "kafka", has_wheels=True, has_jars=True)

@@ -1,0 +1,68 @@
+"""Unmodified brokers work on three controllers before and after the active one is killed.
+
+The same body judges Kafka's controllers, which proves the referee, and ours.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.referee import java_tools
+from tests.referee.brokers_view import create_topic, has_leader_beside, quorum_view
+from tests.referee.cluster import deployed
+from tests.referee.controllers import KafkaControllers
+from tests.referee.record_load import RecordLoad
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(240)]
+
+#: What the body is run with; ours join when they serve brokers.
+MAKES = [pytest.param(KafkaControllers(), id="kafka")]
+
+_STARTED = "Kafka Server started"
+_START_PATIENCE_S = 90.0
+_FAILOVER_PATIENCE_S = 60.0
+_RECORDS = 500
+
+
+@pytest.mark.parametrize("controllers", MAKES)
+def test_no_acknowledged_record_and_no_topic_is_lost_when_the_active_controller_is_killed(
+    controllers: KafkaControllers, tmp_path: Path
+) -> None:
+    with deployed(tmp_path / "run", controllers, brokers=1) as cluster:
+        (broker,) = cluster.brokers
+        cluster.await_true(
+            "the broker is unfenced", lambda: _STARTED in cluster.log(broker), _START_PATIENCE_S
+        )
+        before = quorum_view(cluster.bootstrap)
+        assert before.voters == {1, 2, 3}
+        assert before.observers == {broker}
+        assert java_tools.quorum_status(cluster)["LeaderId"] == str(before.leader)
+
+        create_topic(cluster.bootstrap, "before", partitions=2, replication_factor=1)
+        with RecordLoad(cluster.bootstrap, "before") as load:
+            load.produce(_RECORDS)
+            assert load.audit().found == _RECORDS
+            with load.running():
+                cluster.kill(before.leader)
+                cluster.await_true(
+                    "another controller is active",
+                    lambda: has_leader_beside(cluster.bootstrap, before.leader),
+                    _FAILOVER_PATIENCE_S,
+                )
+                create_topic(cluster.bootstrap, "after", partitions=2, replication_factor=1)
+            assert_kept(load)
+        with RecordLoad(cluster.bootstrap, "after") as load:
+            load.produce(_RECORDS)
+            assert_kept(load)
+
+        after = quorum_view(cluster.bootstrap)
+        assert after.leader != before.leader
+        assert after.epoch > before.epoch
+        assert java_tools.topics(cluster) == ["after", "before"]
+
+
+def assert_kept(load: RecordLoad) -> None:
+    result = load.audit()
+    assert result.is_clean, result
+    assert result.acknowledged >= _RECORDS
+    assert load.refusals == set()
