@@ -42,7 +42,7 @@ def read_committed(
     *,
     filesystem: FileSystem | None = None,
 ) -> Iterator[LoggedRecord]:
-    """Records below ``end_offset`` (None: all that is intact), in order.
+    """Records below ``end_offset`` (None: all that is intact), in order, from the log's start on.
 
     ``folder`` is the data folder of a stopped node of ours, or of a real Kafka controller.
 
@@ -55,17 +55,11 @@ def read_committed(
         # A log that a snapshot was about to replace holds what is not committed.
         for segment in scan.segments if scan.replaced_by is None else ():
             for batch in _segment_batches(segment):
-                for record in batch.records:
+                for record in _logged(batch):
                     if end_offset is not None and record.offset >= end_offset:
                         return
-                    yield LoggedRecord(
-                        offset=record.offset,
-                        epoch=batch.epoch,
-                        timestamp_ms=record.timestamp_ms,
-                        key=record.key,
-                        value=record.value,
-                        is_control=batch.is_control,
-                    )
+                    if record.offset >= scan.start_offset:
+                        yield record
     finally:
         scan.close()
 
@@ -81,9 +75,33 @@ def first_offset(folder: Path, *, filesystem: FileSystem | None = None) -> Offse
     try:
         if scan.replaced_by is not None:
             return scan.replaced_by.end_offset
-        return scan.segments[0].base_offset if scan.segments else scan.start_offset
+        return scan.start_offset
     finally:
         scan.close()
+
+
+def records_in(content: bytes) -> Iterator[LoggedRecord]:
+    """The records of a segment's intact batches, up to the first one that is not."""
+    position = 0
+    while position < len(content):
+        try:
+            batch = decode_batch(content, position)
+        except WireError:
+            return
+        yield from _logged(batch)
+        position += peek_batch(content, position)[2]
+
+
+def _logged(batch: RecordBatch) -> Iterator[LoggedRecord]:
+    for record in batch.records:
+        yield LoggedRecord(
+            offset=record.offset,
+            epoch=batch.epoch,
+            timestamp_ms=record.timestamp_ms,
+            key=record.key,
+            value=record.value,
+            is_control=batch.is_control,
+        )
 
 
 def _segment_batches(segment: Segment) -> Iterator[RecordBatch]:

@@ -196,12 +196,19 @@ def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> LogScan:
     filesystem.sync_folder(log)
     if scan.epochs != scan.checkpoint:
         write_epochs(filesystem, log / EPOCH_CHECKPOINT, scan.epochs)
+    return _without_beginning(filesystem, folder, scan)
+
+
+def _without_beginning(filesystem: FileSystem, folder: Path, scan: LogScan) -> LogScan:
+    """Remove what a crash has left below the log's start."""
     if scan.snapshots:
         remove_snapshots(filesystem, folder, scan.snapshots[0])
     below = [one for one in scan.segments[:-1] if one.end_offset <= scan.start_offset]
     for segment in below:
         segment.close()
         filesystem.remove(segment.path)
+    if below:
+        filesystem.sync_folder(log_folder(folder))
     return msgspec.structs.replace(scan, segments=scan.segments[len(below) :])
 
 

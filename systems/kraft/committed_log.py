@@ -6,7 +6,8 @@ its state events (``high-watermark``, and ``commit`` while it led) or in its sta
 had converged. That is sound, because a committed offset stays committed, through restarts too, and
 because a node says so of its own log only; and it is as far as one may go: beyond it a node that
 lagged may hold records that a later leader would cut off. Where a log ends before what its node
-once called committed, the dump ends with the log: that is a finding, not an error.
+once called committed, the dump ends with the log: that is a finding, not an error. A log
+that has lost its beginning to a snapshot is dumped from where it begins.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from nodes.registers.commands import UnknownCommandError, command_fields, decode_command
 from nodes.storage.errors import StorageError
-from nodes.storage.reading import LoggedRecord, read_committed
+from nodes.storage.reading import LoggedRecord, first_offset, read_committed
 
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 
@@ -50,6 +51,7 @@ def committed_log(
         )
     try:
         records = tuple(neutral(record) for record in read_committed(data_folder, end))
+        start = min(first_offset(data_folder), end)
     except (StorageError, OSError, UnknownCommandError) as error:
         raise HarnessError(
             "dump the committed log",
@@ -57,7 +59,6 @@ def committed_log(
             str(error),
             "Keep the folder: it shows what the node did to its disk.",
         ) from error
-    start = records[0].offset if records else 0
     last = records[-1].offset + 1 if records else start
     return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
 

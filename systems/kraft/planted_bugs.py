@@ -319,6 +319,35 @@ _BUGS: Final = (
         "invariant",
     ),
     PlantedBug(
+        "snapshot-id-off-by-one",
+        "A snapshot is named after the last offset in it, not after the one behind that.",
+        "splitbrain",
+        "any snapshot; a record is applied twice, or a log cut within a batch, where one is loaded",
+        "invariant",
+        unseen_because=(
+            "a register that is written twice with one value, or a compare-and-set that is refused "
+            "the second time, shows nothing to a client"
+        ),
+    ),
+    PlantedBug(
+        "log-cut-before-snapshot",
+        "The log loses its beginning, and older snapshots go, when a snapshot is begun.",
+        "splitbrain",
+        "crash while a snapshot is being written",
+        "invariant",
+        unseen_because=(
+            "a few registers are written down within milliseconds, once in 20 MiB of records"
+        ),
+    ),
+    PlantedBug(
+        "delta-lost-at-snapshot-load",
+        "What is committed first after a snapshot was loaded counts as a part of it.",
+        "splitbrain",
+        "restart of a node that has a snapshot, or one that lags so far that it must fetch it",
+        "outcome",
+        unseen_because="no run in containers writes the 20 MiB after which a snapshot comes",
+    ),
+    PlantedBug(
         "follows-granted-pre-vote",
         "A voter follows the leader that a granted pre-vote names, dead or not.",
         "splitbrain; apache/kafka#18240 tests the rule that forbids it",

@@ -40,6 +40,9 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
     "rename-not-synced": ("INV-05", "INV-15"),
     "segment-name-not-synced": ("INV-07", "INV-15"),
     "failed-fsync-retried": ("INV-07", "INV-15"),
+    "snapshot-id-off-by-one": ("INV-28",),
+    "log-cut-before-snapshot": ("INV-28",),
+    "delta-lost-at-snapshot-load": ("INV-17", "INV-18"),
     "resigned-never-stands": ("INV-40",),
 }
 

@@ -16,7 +16,7 @@ from nodes.quorum.persistent import Voter
 from nodes.quorum.voters import ReplicaKey
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import StorageError
-from nodes.storage.reading import read_committed
+from nodes.storage.reading import first_offset, read_committed
 from systems.kraft.committed_log import neutral
 from systems.kraft.simulation.client import SimulatedKraftClient
 from systems.kraft.simulation.disk_faults import DiskFaults
@@ -181,7 +181,7 @@ class KraftCluster:
         return tuple(self._hosts[node].state_events.events)
 
     def committed_log(self, node: NodeName) -> CommittedLog | None:
-        """What its disk holds of what it once called committed."""
+        """What its disk holds of what it once called committed, in its log and in its snapshots."""
         host = self._hosts[node]
         end = max(
             (
@@ -196,9 +196,14 @@ class KraftCluster:
         try:
             logged = read_committed(host.folder, end, filesystem=host.disk)
             records = tuple(neutral(record) for record in logged)
+            start = min(first_offset(host.folder, filesystem=host.disk), end)
         except (StorageError, OSError, HarnessError):
             return None
-        start = records[0].offset if records else 0
+        archive = self._oracle.ghost.archive
+        if start <= len(archive):
+            # Its snapshots keep no single records of what they stand for; INV-28 holds both equal.
+            records = (*(neutral(record) for record in archive[:start]), *records)
+            start = 0
         last = records[-1].offset + 1 if records else start
         return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
 

@@ -125,8 +125,9 @@ class SimulatedDiskJobs:
         if self._world.is_recording:
             self._tell(steps, latency_us, failure)
         if steps:
-            # A crash at this leaves the job half done.
-            self._world.happened(NodeName(self._name), f"disk-{_name_of(steps)}")
+            # A crash at this leaves the job half done. Nobody waits for a snapshot either.
+            name = _name_of(steps).replace("snapshot", "mark")
+            self._world.happened(NodeName(self._name), f"disk-{name}")
 
     def _tell(
         self, steps: Sequence[tuple[str, str]], latency_us: int, failure: Exception | None
@@ -174,6 +175,8 @@ def _name_of(steps: Sequence[tuple[str, str]]) -> str:
     """What a job did, in one word."""
     if any(action == "truncate" and path.endswith(".log") for action, path in steps):
         return "truncate"
+    if any(".checkpoint" in path for _, path in steps):
+        return "snapshot"
     if any(path.endswith(QUORUM_STATE) for _, path in steps):
         return "persist"
     return "flush" if any(path.endswith(".log") for _, path in steps) else "mark"

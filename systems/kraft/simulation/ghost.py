@@ -6,7 +6,7 @@ oracle whether or not an invariant watches. Must never influence a node, nor dra
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from contracts.simulation import World
 from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
@@ -19,17 +19,25 @@ from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import DURABLE_LENGTH, QUORUM_STATE, log_folder
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import decode_quorum_state
+from nodes.storage.reading import LoggedRecord, records_in
 from systems.kraft.simulation.disk_past import DiskPast
 from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.ledger import Ledger
-from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog
+from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog, segments_of
+
+#: What is counted of a run.
+_COUNTED: Final = (
+    "lives", "elections", "truncations", "reads", "acknowledged", "votes", "cuts", "installed",
+)  # fmt: skip
 
 
 class Machine:
     """What is known of one host."""
 
-    def __init__(self, host: Host, codec: Codec) -> None:
+    def __init__(self, host: Host, codec: Codec, committed: Sequence[Entry]) -> None:
+        """``committed`` grows as the quorum commits."""
         self.host = host
+        self._committed = committed
         #: What befell its disk.
         self.disk_past = DiskPast(host.disk)
         self._codec = codec
@@ -86,7 +94,7 @@ class Machine:
     def read_log(self) -> ShadowLog:
         """What the disk keeps, read anew from its bytes."""
         log = ShadowLog(self.host.folder, self._codec)
-        log.read_disk(self.host.disk)
+        log.read_disk(self.host.disk, self._committed)
         return log
 
     @property
@@ -184,6 +192,8 @@ class Ghost:
         self.committed: list[Entry] = []
         #: Epoch of the leader that committed each of them.
         self.commit_epochs: list[int] = []
+        #: Committed records that lay below a log's start when it moved, from offset 0 on.
+        self.archive: list[LoggedRecord] = []
         #: When the last commit happened, microseconds.
         self.committed_at = 0
         #: When the newest of the committed records was proposed, microseconds.
@@ -207,13 +217,11 @@ class Ghost:
         self.lie: str | None = None
         #: Nodes that were healed, once faults are over.
         self.healed: tuple[NodeId, ...] = ()
-        self.counts = dict.fromkeys(
-            ("lives", "elections", "truncations", "reads", "acknowledged", "votes"), 0
-        )
+        self.counts = dict.fromkeys(_COUNTED, 0)
 
     def attach(self, hosts: Sequence[Host]) -> None:
         """Say which machines there are."""
-        self.machines = {host.node_id: Machine(host, self.codec) for host in hosts}
+        self.machines = {host.node_id: Machine(host, self.codec, self.committed) for host in hosts}
         self.voters = {voter.node_id: voter.directory_id for voter in hosts[0].voters}
 
     @property
@@ -257,6 +265,18 @@ class Ghost:
             if entry.payload is not None:
                 self.ledger.apply(offset, entry.payload)
         self.committed_at = self.world.now
+
+    def archive_below(self, machine: Machine, offset: int) -> None:
+        """A log's start moves here: keep what its disk has below, for dumps of logs."""
+        if offset <= len(self.archive):
+            return
+        host = machine.host
+        for base, _, content in segments_of(host.disk, log_folder(host.folder)):
+            if base >= offset:
+                return
+            for record in records_in(content):
+                if record.offset == len(self.archive) and record.offset < offset:
+                    self.archive.append(record)
 
     def raise_floor(self, key: str, end_offset: int) -> None:
         """Reads from now on must reflect what the key held after all below ``end_offset``."""

@@ -21,6 +21,8 @@ class Invariant:
     after_effects: ClassVar[tuple[type, ...]] = ()
     #: False where it must hold even after faults beyond what Raft promises to survive.
     needs_promise: ClassVar[bool] = True
+    #: Events of a node that ``took`` is told of.
+    events: ClassVar[tuple[type, ...]] = ()
 
     def __init__(self, ghost: Ghost) -> None:
         self.ghost = ghost
@@ -37,6 +39,9 @@ class Invariant:
 
     def ended(self, machine: Machine) -> None:
         """A life is over."""
+
+    def took(self, machine: Machine, event: Any) -> None:
+        """A node is about to take one of ``events``."""
 
     def before(self, machine: Machine, effect: Any) -> None:
         """One of ``before_effects`` is about to be performed."""

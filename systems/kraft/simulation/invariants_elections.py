@@ -9,6 +9,7 @@ from typing import Final
 from nodes.quorum.effects import (
     AdvanceHighWatermark,
     AnswerFetch,
+    AnswerFetchSnapshot,
     PersistQuorumState,
     ReportState,
     SendAnswer,
@@ -184,10 +185,14 @@ class DurableBeforeSaid(Invariant):
     """No message leaves before the epoch it names, and the vote it gives, are on disk."""
 
     id = "INV-05"
-    before_effects = (SendAnswer, SendRequest, AnswerFetch)
+    before_effects = (SendAnswer, SendRequest, AnswerFetch, AnswerFetchSnapshot)
     needs_promise = False
 
-    def before(self, machine: Machine, effect: SendAnswer | SendRequest | AnswerFetch) -> None:
+    def before(
+        self,
+        machine: Machine,
+        effect: SendAnswer | SendRequest | AnswerFetch | AnswerFetchSnapshot,
+    ) -> None:
         message = effect.request if isinstance(effect, SendRequest) else effect.answer
         state = machine.quorum_state()
         if machine.disk_past.has_rotted(QUORUM_STATE):
@@ -200,7 +205,8 @@ class DurableBeforeSaid(Invariant):
                 f" {state_in_words(state)}",
                 machine,
             )
-        vote = None if isinstance(effect, AnswerFetch) else cast_vote(machine, effect)
+        has_none = isinstance(effect, AnswerFetch | AnswerFetchSnapshot)
+        vote = None if has_none else cast_vote(machine, effect)
         if vote is not None and vote[0] == state.epoch and state.voted_id != vote[1].node_id:
             raise self.violated(
                 f"n{machine.host.node_id} votes for n{vote[1].node_id} in epoch {vote[0]}, its disk"

@@ -14,6 +14,7 @@ from nodes.quorum.effects import (
     AppendLeaderChange,
     AppendRecords,
     Halt,
+    ReplaceLog,
     SendAnswer,
     SendRequest,
     TruncateLog,
@@ -138,19 +139,22 @@ class CommittedStays(Invariant):
     """
 
     id = "INV-08"
-    before_effects = (TruncateLog,)
+    before_effects = (TruncateLog, ReplaceLog)
 
-    def before(self, machine: Machine, effect: TruncateLog) -> None:
-        if effect.end_offset < machine.high_watermark:
+    def before(self, machine: Machine, effect: TruncateLog | ReplaceLog) -> None:
+        # A snapshot takes the place of all records: those above its end are truncated.
+        is_replaced = isinstance(effect, ReplaceLog)
+        end_offset = effect.snapshot_id.end_offset if is_replaced else effect.end_offset
+        if end_offset < machine.high_watermark:
             raise self.violated(
-                f"n{machine.host.node_id} truncates to {effect.end_offset}, below its high"
+                f"n{machine.host.node_id} truncates to {end_offset}, below its high"
                 f" watermark {machine.high_watermark}",
                 machine,
             )
         assert machine.log is not None
         entries, committed = machine.log.entries, self.ghost.committed
         commit_epochs, epoch = self.ghost.commit_epochs, machine.host.node.replica.epoch
-        for offset in range(effect.end_offset, min(len(committed), len(entries))):
+        for offset in range(end_offset, min(len(committed), len(entries))):
             if entries[offset] == committed[offset] and commit_epochs[offset] <= epoch:
                 raise self.violated(
                     f"n{machine.host.node_id} truncates the committed record at {offset}", machine

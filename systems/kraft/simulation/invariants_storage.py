@@ -40,10 +40,16 @@ class PromisedIsKept(Invariant):
             )
         rotted = machine.disk_past.has_rotted(SEGMENT_SUFFIX, EPOCH_CHECKPOINT)
         promised = machine.promised_below_mark if rotted else machine.promised
-        if log.entries[:promised] != machine.left[:promised]:
+        if log.is_replaced:
+            # As a truncation is: what the snapshot does not stand for must not be committed.
+            self._check_dropped(machine, promised)
+            promised = min(promised, end)
+            machine.promised = min(machine.promised, end)
+        first = log.first_offset
+        if log.entries[first:promised] != machine.left[first:promised]:
             kept = next(
                 offset
-                for offset in range(promised)
+                for offset in range(first, promised)
                 if offset >= end or log.entries[offset] != machine.left[offset]
             )
             raise self.violated(
@@ -51,6 +57,17 @@ class PromisedIsKept(Invariant):
                 f" to {promised}",
                 machine,
             )
+
+    def _check_dropped(self, machine: Machine, promised: int) -> None:
+        committed, left = self.ghost.committed, machine.left
+        end = machine.host.node.replica.log_end_offset
+        for offset in range(end, min(promised, len(left), len(committed))):
+            if left[offset] == committed[offset]:
+                raise self.violated(
+                    f"n{machine.host.node_id} begins with a snapshot that ends at {end}, and"
+                    f" without the committed record that it had at {offset}",
+                    machine,
+                )
 
     def _check_state(self, machine: Machine) -> None:
         if machine.disk_past.has_rotted(QUORUM_STATE):
@@ -76,28 +93,40 @@ class EqualBytes(Invariant):
     def finished(self) -> None:
         machines = [self.ghost.machines[node_id] for node_id in self.ghost.healed]
         logs = [
-            (machine, _committed_bytes(machine))
+            (machine, _CommittedBytes(machine))
             for machine in machines
             if machine.log is not None and not machine.disk_past.has_rotted(SEGMENT_SUFFIX)
         ]
         if not logs:
             return
         # Who knows most is compared with all others, so that no byte known to two is left out.
-        most, longest = max(logs, key=lambda log: len(log[1]))
-        for machine, content in logs:
-            if not longest.startswith(content):
-                position = next(
-                    index for index, byte in enumerate(content) if byte != longest[index]
-                )
+        most, longest = max(logs, key=lambda log: log[1].end)
+        for machine, log in logs:
+            first = max(log.first, longest.first)
+            mine, other = log.from_offset(first), longest.from_offset(first)
+            if not other.startswith(mine):
+                position = next(index for index, byte in enumerate(mine) if byte != other[index])
+                behind = f" behind offset {first}" if first else ""
                 raise self.violated(
                     f"the logs of {machine.host.name} and {most.host.name} differ at byte"
-                    f" {position}",
+                    f" {position}{behind}",
                     machine,
                 )
 
 
-def _committed_bytes(machine: Machine) -> bytes:
-    assert machine.log is not None
-    end = machine.log.position_of(max(machine.high_watermark, 0))
-    folder = machine.log.folder
-    return b"".join(content for _, _, content in segments_of(machine.host.disk, folder))[:end]
+class _CommittedBytes:
+    """The bytes of a log as far as its node knows what is committed, from where it begins."""
+
+    def __init__(self, machine: Machine) -> None:
+        assert machine.log is not None
+        self._log = machine.log
+        self.end = max(machine.high_watermark, 0)
+        #: Offset of the first record that is left.
+        self.first = self._log.first_batch_offset
+        segments = segments_of(machine.host.disk, self._log.folder)
+        content = b"".join(bytes_ for base, _, bytes_ in segments if base >= self.first)
+        self._content = content[: self._log.position_of(self.end)]
+
+    def from_offset(self, offset: int) -> bytes:
+        """Those from the batch at this offset on."""
+        return self._content[self._log.position_of(offset) :]

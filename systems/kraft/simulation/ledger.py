@@ -78,6 +78,10 @@ class Ledger:
         self.operations[command.operation] = offset
         self.operation_at[offset] = command.operation
 
+    def known_keys(self) -> list[str]:
+        """All that were ever written, in a fixed order."""
+        return [*self._registers, *(key for key in self._sets if key not in self._registers)]
+
     def changed_at(self, key: str, end_offset: int) -> int:
         """One past the last offset below ``end_offset`` at which the key changed; 0: never."""
         last = 0

@@ -62,7 +62,8 @@ def _is_idle(message: object) -> bool:
     """A fetch that has nothing to tell, or is not answered with anything."""
     match message:
         case FetchAnswer():
-            return not message.batches and message.diverging is None and not message.error.value
+            told = (message.batches, message.diverging, message.snapshot_id, message.error.value)
+            return not any(told)
         case FetchRequest():
             return True
         case _:

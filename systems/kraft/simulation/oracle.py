@@ -14,7 +14,9 @@ from nodes.quorum.effects import (
     AppendBatches,
     AppendLeaderChange,
     AppendRecords,
+    CutLogStart,
     Effect,
+    ReplaceLog,
     ReportState,
     SendAnswer,
     SendRequest,
@@ -55,6 +57,7 @@ from systems.kraft.simulation.invariants_logs import (
     NobodyHalts,
     OnlyCommittedIsTold,
 )
+from systems.kraft.simulation.invariants_snapshots import SnapshotsTellTheLog
 from systems.kraft.simulation.invariants_storage import EqualBytes, PromisedIsKept
 from systems.kraft.simulation.promise import may_forget
 from systems.kraft.simulation.shadow import Entry
@@ -82,6 +85,7 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     EqualStates,
     EqualBytes,
     RefusedNeverHappens,
+    SnapshotsTellTheLog,
 )
 
 _Check = Callable[[Machine, Any], None]
@@ -110,6 +114,8 @@ class Oracle:
             AppendRecords: self._note_records,
             AppendBatches: self._note_batches,
             TruncateLog: self._note_truncation,
+            ReplaceLog: self._note_replacement,
+            CutLogStart: self._note_cut,
         }
         self._file_invariants()
 
@@ -189,6 +195,8 @@ class Oracle:
         elif kind is ConnectionClosed:
             assert isinstance(event, ConnectionClosed)
             self.ghost.machines[host.node_id].asked.pop(event.connection, None)
+        for took in self._took.get(kind, ()):
+            took(self.ghost.machines[host.node_id], event)
 
     def before(self, host: Host, effect: Effect) -> None:
         """An effect is about to be performed."""
@@ -300,6 +308,21 @@ class Oracle:
         machine.log.truncate(effect.end_offset)
         machine.promised = min(machine.promised, effect.end_offset)
 
+    def _note_replacement(self, machine: Machine, effect: ReplaceLog) -> None:
+        assert machine.log is not None
+        machine.log.replace(effect.snapshot_id, self.ghost.committed)
+        machine.promised = min(machine.promised, effect.snapshot_id.end_offset)
+        machine.high_watermark = max(machine.high_watermark, effect.snapshot_id.end_offset)
+        self.ghost.counts["installed"] += 1
+
+    def _note_cut(self, machine: Machine, effect: CutLogStart) -> None:
+        assert machine.log is not None
+        newest = machine.host.node.replica.newest_snapshot
+        assert newest is not None
+        machine.log.cut_start(effect.snapshot_id, newest)
+        self.ghost.archive_below(machine, effect.snapshot_id.end_offset)
+        self.ghost.counts["cuts"] += 1
+
     def _file_invariants(self) -> None:
         """Sort the invariants that watch by what they watch."""
         broken = self.ghost.broken is not None
@@ -308,9 +331,12 @@ class Oracle:
             one.replied for one in self._watching if type(one).replied is not Invariant.replied
         ]
         # Invariants see the ghost state as of the same moment as the machine.
+        self._took: dict[type, list[_Check]] = {}
         self._before: dict[type, list[_Check]] = {}
         self._after = {kind: [note] for kind, note in self._notes_after.items()}
         for invariant in self._watching:
+            for kind in invariant.events:
+                self._took.setdefault(kind, []).append(invariant.took)
             for kind in invariant.before_effects:
                 self._before.setdefault(kind, []).append(invariant.before)
             for kind in invariant.after_effects:

@@ -2,18 +2,25 @@
 
 Built from the bytes that the disk holds durably when a life begins, and kept up from the effects
 that were performed since; so what storage gets wrong shows at the next start at the latest. Whether
-a record is durable is asked of the disk, never of the node. Must never change a disk, nor read it
-in a way that an armed fault could strike.
+a record is durable is asked of the disk, never of the node. Of a log that has lost its beginning to
+a snapshot the committed records stand in its place: that the snapshot tells the same is an
+invariant of its own, and that it is durable is asked of the disk as of any record.
+
+Must never change a disk, nor read it in a way that an armed fault could strike.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from nodes.quorum.persistent import SnapshotId
 from nodes.storage.layout import log_folder, segment_base_offset, segment_name
 from nodes.storage.memory import MemoryFileSystem
+from nodes.storage.snapshots import snapshot_name
 from nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
 from nodes.wire.errors import WireError
+from systems.kraft.simulation.disk_snapshots import log_start, newest_whole
 
 #: What a batch carries where its bytes are no intact batch.
 _DAMAGED: Final = None
@@ -65,8 +72,13 @@ class ShadowLog:
         self.folder = log_folder(folder)
         self._codec = codec
         self.entries: list[Entry] = []
+        #: The newest snapshot when the log last lost its beginning; what lies below is its.
+        self.snapshot_id: SnapshotId | None = None
+        #: Whether a life that begins now has its whole log replaced by that snapshot.
+        self.is_replaced = False
         self._places: list[Place] = []
         self._bases: list[int] = []
+        self._first_offset = 0
         #: So many records from the start are known to equal the committed ones.
         self.agreed = 0
         #: Where the last batch ends.
@@ -96,6 +108,7 @@ class ShadowLog:
         """The records below this offset, where a batch ends, in the places where they lie."""
         log = ShadowLog(self.folder.parent, self._codec)
         log.entries, log.agreed = self.entries[:], self.agreed
+        log.snapshot_id = self.snapshot_id
         log._places, log._bases = self._places[:], self._bases[:]
         log._tail, log._paths = self._tail, dict(self._paths)
         log.truncate(end_offset)
@@ -103,9 +116,13 @@ class ShadowLog:
 
     def is_durable(self, disk: MemoryFileSystem, first: int, end: int) -> bool:
         """Whether the disk keeps the records [first, end) whatever happens from now on."""
+        if first < self.first_offset and first < end:
+            if not self._has_snapshot(disk):
+                return False
+            first = self.first_offset
         if first >= end:
             return True
-        index = bisect_right(self._bases, first) - 1
+        index = max(bisect_right(self._bases, first) - 1, 0)
         while index < len(self._places):
             place = self._places[index]
             if place.base_offset >= end:
@@ -123,16 +140,75 @@ class ShadowLog:
             index += 1
         return True
 
+    @property
+    def first_offset(self) -> int:
+        """Where the records begin that lie on the disk; what is below is a snapshot's."""
+        return 0 if self.snapshot_id is None else self._first_offset
+
+    @property
+    def first_batch_offset(self) -> int:
+        """Of the first batch on the disk, which may lie below the log's start; its end if none."""
+        return self._bases[0] if self._bases else len(self.entries)
+
+    def cut_start(self, snapshot_id: SnapshotId, newest: SnapshotId) -> None:
+        """The log starts where one snapshot ends, and all below the newest is in that one too."""
+        self.snapshot_id = newest
+        self._first_offset = snapshot_id.end_offset
+        ends = [*self._bases[1:], len(self.entries)]
+        kept = next((n for n, end in enumerate(ends) if end > snapshot_id.end_offset), None)
+        path = self._tail[0] if kept is None else self._places[kept].path
+        while self._places and self._places[0].path != path:
+            self._places.pop(0)
+            self._bases.pop(0)
+
+    def replace(self, snapshot_id: SnapshotId, committed: Sequence[Entry]) -> None:
+        """The log is empty and starts where the snapshot ends."""
+        end = snapshot_id.end_offset
+        self.entries = list(committed[:end])
+        self.agreed = 0
+        self._places.clear()
+        self._bases.clear()
+        self._tail = (None, 0)
+        self.snapshot_id, self._first_offset = snapshot_id, end
+
+    def _has_snapshot(self, disk: MemoryFileSystem) -> bool:
+        assert self.snapshot_id is not None
+        path = self.folder / snapshot_name(self.snapshot_id)
+        content = disk.durable_content(path)
+        return content is not None and disk.durable_equals(path, 0, len(content))
+
     def position_of(self, offset: int) -> int:
         """How many bytes of the log lie before the batch that holds or follows ``offset``."""
         return sum(place.end - place.start for place in self._places if place.base_offset < offset)
 
-    def read_disk(self, disk: MemoryFileSystem) -> None:
-        """Take what the disk holds durably: intact batches, up to the first gap or damage."""
-        for base_offset, path, content in segments_of(disk, self.folder):
+    def read_disk(self, disk: MemoryFileSystem, committed: Sequence[Entry]) -> None:
+        """Take what the disk holds durably: intact batches, up to the first gap or damage.
+
+        And a snapshot for what is below; for all, where the log does not go on from it.
+        """
+        segments = segments_of(disk, self.folder)
+        first = segments[0][0] if segments else 0
+        newest = newest_whole(disk, self.folder.parent)
+        if newest is not None:
+            self.snapshot_id, self._first_offset = newest, first
+            self.entries = list(committed[:first])
+        for base_offset, path, content in segments:
             self._paths[base_offset] = path
             if base_offset != len(self.entries) or not self._walk(content, path, 0):
-                return
+                break
+        if newest is not None and not self._reaches(newest, first):
+            self.replace(newest, committed)
+            self.is_replaced = True
+        elif newest is not None:
+            # Nobody reads what the disk has below the start, nor could its epochs be checked.
+            start = log_start(disk, self.folder.parent, newest, first)
+            self.entries[:start] = committed[:start]
+
+    def _reaches(self, snapshot_id: SnapshotId, first: int) -> bool:
+        end, entries = snapshot_id.end_offset, self.entries
+        if not first <= end <= len(entries):
+            return False
+        return end == first or entries[end - 1].epoch == snapshot_id.epoch
 
     def _start_of_append(self, segment: int) -> tuple[Path, int]:
         path = self._paths.get(segment)

@@ -16,6 +16,25 @@ _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
 _ROUND_TRIPS_MIN: Final = 6
 
 
+#: One world in so many has nodes that write snapshots.
+_SNAPSHOTS_EVERY: Final = 3
+#: Bytes of new records after which they do: a few records, or some dozens.
+_NEW_BYTES: Final = (300, 700, 1_500, 4_000)
+#: Bytes of a chunk: so few that a snapshot takes many, or all at once.
+_CHUNK_BYTES: Final = (100, 400, 1_048_576)
+
+
+def _snapshot_settings(stream: RandomSource) -> dict[str, str]:
+    if int(stream.random() * _SNAPSHOTS_EVERY):
+        return {}
+    settings = {
+        "snapshot_max_new_record_bytes": _NEW_BYTES[int(stream.random() * len(_NEW_BYTES))],
+        "fetch_snapshot_max_bytes": _CHUNK_BYTES[int(stream.random() * len(_CHUNK_BYTES))],
+        "snapshots_retained_count": 1 + int(stream.random() * 2),
+    }
+    return {name: str(value) for name, value in settings.items()}
+
+
 class KraftSimulation:
     """Makes simulated machines with the real nodes on them."""
 
@@ -45,7 +64,9 @@ class KraftSimulation:
         # Without it all followers of a dead leader time out at about the same moment.
         stands = ("true", "true", "false")[int(stream.random() * 3)]
         drawn = {name: str(value) for name, value in settings.items()}
-        return drawn | {"stands_when_leader_is_gone": stands}
+        drawn |= {"stands_when_leader_is_gone": stands}
+        # Last, so that worlds without snapshots are what they were before there were any.
+        return drawn | _snapshot_settings(stream)
 
     def failover_us(self, settings: dict[str, str]) -> int:
         """A fetch timeout until the leader is missed, and about two elections."""

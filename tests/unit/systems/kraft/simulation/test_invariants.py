@@ -26,14 +26,20 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.events import RequestReceived
+from nodes.quorum.events import RequestReceived, SnapshotWritten
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
 from nodes.quorum.messages import ErrorCode, FetchAnswer, VoteAnswer, VoteRequest
+<<<<<<< HEAD
 from nodes.quorum.persistent import QuorumState
 from nodes.registers.machine import RegisterMachine
+=======
+from nodes.quorum.persistent import QuorumState, SnapshotId
+>>>>>>> 5ae50ba (systems/kraft: simulated nodes write snapshots in a third of the worlds, and INV-28 holds each to the ledger)
 from nodes.storage.layout import log_folder, segment_name
+from nodes.storage.snapshots import write_snapshot
 from nodes.transport.client_protocol import ClientRequest
 from nodes.wire.batches import encode_payloads
+from nodes.wire.snapshots import encode_snapshot
 from systems.kraft.simulation.cluster import directory_of
 from systems.kraft.simulation.ghost import Machine
 from systems.kraft.simulation.invariants import Invariant
@@ -346,6 +352,17 @@ def pre_vote_for_an_older_log(quorum: Quorum) -> None:
     grant(quorum, quorum.leader, 0, 2, pre_vote=True, log=log)
 
 
+def snapshot_that_is_not_on_disk(quorum: Quorum) -> None:
+    quorum.oracle.taking(quorum.leader.host, SnapshotWritten(SnapshotId(Offset(1), Epoch(1))))
+
+
+def snapshot_of_another_state(quorum: Quorum) -> None:
+    host, ghost = quorum.leader.host, quorum.ghost
+    snapshot_id = SnapshotId(Offset(quorum.end), Epoch(ghost.committed[-1].epoch))
+    write_snapshot(host.disk, host.folder, snapshot_id, encode_snapshot(snapshot_id, 1, []))
+    quorum.oracle.taking(host, SnapshotWritten(snapshot_id))
+
+
 #: Invariant, what breaks it, invariants that would see it first.
 CASES: list[tuple[str, Callable[[Quorum], None], frozenset[str]]] = [
     ("INV-01", two_leaders, frozenset({"INV-26"})),
@@ -388,6 +405,8 @@ CASES: list[tuple[str, Callable[[Quorum], None], frozenset[str]]] = [
     ("INV-26", leader_by_votes_of_an_observer, frozenset()),
     ("INV-27", vote_for_a_shorter_log, frozenset({"INV-05"})),
     ("INV-27", pre_vote_for_an_older_log, frozenset()),
+    ("INV-28", snapshot_that_is_not_on_disk, frozenset()),
+    ("INV-28", snapshot_of_another_state, frozenset()),
 ]
 
 

@@ -30,7 +30,7 @@ def disk_with(*segments: tuple[int, bytes], is_synced: bool = True) -> MemoryFil
 
 def log_on(disk: MemoryFileSystem) -> ShadowLog:
     log = ShadowLog(FOLDER, Codec())
-    log.read_disk(disk)
+    log.read_disk(disk, ())
     return log
 
 
