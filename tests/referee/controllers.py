@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
+import msgspec
+
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import Mount, NodeSpec, Placement
@@ -12,7 +14,7 @@ from contracts.system import PEER_PORT, Place, SystemOptions
 from history.run_folder import RunFolder
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
-from nodes.server.configuration import read_configuration
+from nodes.server.configuration import encode_configuration, read_configuration
 from systems.kraft import deployment as kraft
 from tests.referee.kafka_image import IMAGE
 from tests.referee.properties import controller_properties, format_options
@@ -113,6 +115,12 @@ class OwnControllers:
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
         options = SystemOptions(nodes=COUNT, settings=self.settings)
         spec = kraft.deployment(run_id, run_folder, options, place)
+        for node in spec.nodes:
+            file = configuration_folder(run_folder, node.name) / kraft.CONFIGURATION_FILE
+            plain = read_configuration(file)
+            file.write_bytes(
+                encode_configuration(msgspec.structs.replace(plain, state_machine="metadata"))
+            )
         return Quorum(spec.nodes, _voters_told(run_folder, spec.nodes))
 
 

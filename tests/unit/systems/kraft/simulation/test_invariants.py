@@ -29,12 +29,8 @@ from nodes.quorum.effects import (
 from nodes.quorum.events import RequestReceived, SnapshotWritten
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
 from nodes.quorum.messages import ErrorCode, FetchAnswer, VoteAnswer, VoteRequest
-<<<<<<< HEAD
-from nodes.quorum.persistent import QuorumState
-from nodes.registers.machine import RegisterMachine
-=======
 from nodes.quorum.persistent import QuorumState, SnapshotId
->>>>>>> 5ae50ba (systems/kraft: simulated nodes write snapshots in a third of the worlds, and INV-28 holds each to the ledger)
+from nodes.registers.machine import RegisterMachine
 from nodes.storage.layout import log_folder, segment_name
 from nodes.storage.snapshots import write_snapshot
 from nodes.transport.client_protocol import ClientRequest
