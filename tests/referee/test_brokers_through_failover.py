@@ -10,13 +10,13 @@ import pytest
 from tests.referee import java_tools
 from tests.referee.brokers_view import create_topic, has_leader_beside, quorum_view
 from tests.referee.cluster import deployed
-from tests.referee.controllers import KafkaControllers
+from tests.referee.controllers import Controllers, KafkaControllers, OwnControllers
 from tests.referee.record_load import RecordLoad
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(240)]
 
-#: What the body is run with; ours join when they serve brokers.
-MAKES = [pytest.param(KafkaControllers(), id="kafka")]
+#: What the body is run with: the referee itself, and whom it judges.
+MAKES = [pytest.param(KafkaControllers(), id="kafka"), pytest.param(OwnControllers(), id="own")]
 
 _STARTED = "Kafka Server started"
 _START_PATIENCE_S = 90.0
@@ -26,7 +26,7 @@ _RECORDS = 500
 
 @pytest.mark.parametrize("controllers", MAKES)
 def test_no_acknowledged_record_and_no_topic_is_lost_when_the_active_controller_is_killed(
-    controllers: KafkaControllers, tmp_path: Path
+    controllers: Controllers, tmp_path: Path
 ) -> None:
     with deployed(tmp_path / "run", controllers, brokers=1) as cluster:
         (broker,) = cluster.brokers
