@@ -1,6 +1,6 @@
 """Three controllers, Kafka's or ours: whoever uses them knows their voters and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -115,15 +115,12 @@ class OwnControllers:
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
         options = SystemOptions(nodes=COUNT, settings=self.settings)
         spec = kraft.deployment(run_id, run_folder, options, place)
+        voters: tuple[Voter, ...] = ()
         for node in spec.nodes:
-            file = configuration_folder(run_folder, node.name) / kraft.CONFIGURATION_FILE
-            plain = read_configuration(file)
-            file.write_bytes(
-                encode_configuration(msgspec.structs.replace(plain, state_machine="metadata"))
-            )
-        return Quorum(spec.nodes, _voters_told(run_folder, spec.nodes))
-
-
-def _voters_told(run_folder: Path, nodes: Sequence[NodeSpec]) -> tuple[Voter, ...]:
-    folder = configuration_folder(run_folder, nodes[0].name)
-    return read_configuration(folder / kraft.CONFIGURATION_FILE).voters
+            path = configuration_folder(run_folder, node.name) / kraft.CONFIGURATION_FILE
+            written = read_configuration(path)
+            # The adapter deploys registers.
+            as_controller = msgspec.structs.replace(written, state_machine="metadata")
+            path.write_bytes(encode_configuration(as_controller))
+            voters = written.voters
+        return Quorum(spec.nodes, voters)

@@ -17,7 +17,6 @@ _TIMEOUT_S: Final = 30.0
 _DELIVERY_TIMEOUT_MS: Final = 60_000
 #: Between two records of a load that runs on.
 _PACE_S: Final = 0.002
-_BATCH: Final = 500
 
 
 class RecordLoad:
@@ -131,16 +130,17 @@ def _read_up_to(consumer: Consumer, ends: dict[int, int]) -> dict[int, list[int]
     found: dict[int, list[int]] = {partition: [] for partition in ends}
     open_partitions = {partition for partition, end in ends.items() if end > 0}
     while open_partitions:
-        messages = consumer.consume(_BATCH, timeout=_TIMEOUT_S)
-        assert messages, f"nothing came within {_TIMEOUT_S} s of partitions {open_partitions}"
-        for message in messages:
-            error = message.error()
-            assert error is None, str(error)
-            partition, offset, value = message.partition(), message.offset(), message.value()
-            assert partition is not None
-            assert offset is not None
-            assert value is not None
-            found[partition].append(int(value))
-            if offset + 1 >= ends[partition]:
-                open_partitions.discard(partition)
+        message = consumer.poll(_TIMEOUT_S)
+        assert message is not None, (
+            f"nothing came in {_TIMEOUT_S} s of partitions {open_partitions}"
+        )
+        error = message.error()
+        assert error is None, str(error)
+        partition, offset, value = message.partition(), message.offset(), message.value()
+        assert partition is not None
+        assert offset is not None
+        assert value is not None
+        found[partition].append(int(value))
+        if offset + 1 >= ends[partition]:
+            open_partitions.discard(partition)
     return found

@@ -1,6 +1,6 @@
-"""Unmodified brokers work on three controllers before and after the active one is killed.
+"""An unmodified broker works on three controllers before and after the active one is killed.
 
-The same body judges Kafka's controllers, which proves the referee, and ours.
+One body judges Kafka's controllers, which proves the referee, and ours.
 """
 
 from pathlib import Path
@@ -13,10 +13,12 @@ from tests.referee.cluster import deployed
 from tests.referee.controllers import Controllers, KafkaControllers, OwnControllers
 from tests.referee.record_load import RecordLoad
 
-pytestmark = [pytest.mark.containers, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
 
-#: What the body is run with: the referee itself, and whom it judges.
-MAKES = [pytest.param(KafkaControllers(), id="kafka"), pytest.param(OwnControllers(), id="own")]
+MAKES = [
+    pytest.param(KafkaControllers(), id="kafka"),
+    pytest.param(OwnControllers(), id="own"),
+]
 
 _STARTED = "Kafka Server started"
 _START_PATIENCE_S = 90.0
