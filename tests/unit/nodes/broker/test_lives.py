@@ -1,7 +1,5 @@
 """Brokers with a controller of ours: what it makes of them, and they of it."""
 
-
-
 from nodes.broker.effects import (
     BecameRunning,
     Recover,

@@ -57,18 +57,18 @@ def test_all_controllers_are_known_everywhere_also_in_their_next_life(tmp_path: 
             described = await ask(nodes, node, DESCRIBE)
             assert {each.broker_id for each in described.brokers} == everyone
             assert described.controller_id == int(leader[1:])
-        lives = {n: each.incarnation_id for n, each in image(nodes, leader).controllers.items()}
+        number = int(leader[1:])
+        first = image(nodes, leader).controllers[number].incarnation_id
         nodes.servers[leader].stop()
         assert await nodes.end_of(leader) == exit_codes.STOPPED
         await nodes.leader()
         await nodes.start(leader)
-        number = int(leader[1:])
-        await until(
-            lambda: all(
-                image(nodes, n).controllers[number].incarnation_id != lives[number]
-                for n in nodes.nodes()
-            )
-        )
+
+        def knows_next_life(node: NodeName) -> bool:
+            known = image(nodes, node).controllers.get(number)
+            return known is not None and known.incarnation_id != first
+
+        await until(lambda: all(knows_next_life(node) for node in nodes.nodes()))
 
     run(tmp_path, body, "metadata")
 
