@@ -1,0 +1,138 @@
+"""One image in which everything occurs that an answer tells apart, and who asks about it."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from nodes.broker.asking import Asking
+from nodes.broker.serving import answer
+from nodes.metadata import records
+from nodes.metadata.image import MetadataImage
+from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from nodes.metadata.records import MetadataRecord
+from nodes.wire.apis import ApiKey, RequestHeader
+from nodes.wire.control_plane import decode_reply, encode_reply
+from tests.unit.nodes.controller.clusters import broker, image_with
+
+CLIENTS, OTHER = "CLIENTS", "OTHER"
+INTERNAL = "__consumer_offsets"
+TOPICS = {
+    name: f"{number:032x}"
+    for number, name in enumerate(
+        (
+            "t",
+            INTERNAL,
+            "leaderless",
+            "led-elsewhere",
+            "with-fenced",
+            "with-absent-isr",
+            "with-lost-directory",
+            "with-foreign-directory",
+            "with-unassigned-directory",
+            "two",
+            "three",
+        ),
+        start=16,
+    )
+}
+
+
+def directory_of(broker_id: int) -> str:
+    """The one directory that the broker has."""
+    return broker(broker_id).log_dirs[0]
+
+
+def topic(
+    name: str,
+    replicas: Sequence[int],
+    *,
+    leader: int,
+    directories: Sequence[str] = (),
+    partitions: int = 1,
+) -> list[MetadataRecord]:
+    """A topic whose partitions are all alike."""
+    lie = tuple(directories) or tuple(directory_of(each) for each in replicas)
+    return [
+        records.TopicRecord(name, TOPICS[name]),
+        *(
+            records.PartitionRecord(
+                partition_id=number,
+                topic_id=TOPICS[name],
+                replicas=tuple(replicas),
+                isr=tuple(replicas),
+                removing_replicas=(),
+                adding_replicas=(),
+                leader=leader,
+                leader_epoch=7,
+                partition_epoch=3,
+                directories=lie,
+            )
+            for number in range(partitions)
+        ),
+    ]
+
+
+def registered(
+    broker_id: int, listener: str, *, rack: str | None = None, fenced: bool = False
+) -> records.RegisterBrokerRecord:
+    """A broker that is reached on one listener."""
+    known = broker(broker_id, rack=rack, fenced=fenced)
+    endpoint = records.Endpoint(listener, f"b{broker_id}", 9000 + broker_id, 0)
+    return records.RegisterBrokerRecord(
+        broker_id=broker_id,
+        incarnation_id=known.incarnation_id,
+        broker_epoch=known.broker_epoch,
+        end_points=(endpoint,),
+        features=known.features,
+        rack=rack,
+        fenced=fenced,
+        log_dirs=known.log_dirs,
+    )
+
+
+def image() -> MetadataImage:
+    """Brokers 1 and 2 serve clients, 3 is reached elsewhere, 4 is fenced; 9 is nobody."""
+    return image_with(
+        [
+            registered(1, CLIENTS, rack="r1"),
+            registered(2, CLIENTS),
+            registered(3, OTHER),
+            registered(4, CLIENTS, fenced=True),
+            *topic("t", (1, 2), leader=1),
+            *topic(INTERNAL, (1,), leader=1),
+            *topic("leaderless", (1, 2), leader=-1),
+            *topic("led-elsewhere", (3, 1), leader=3),
+            *topic("with-fenced", (1, 4), leader=1),
+            *topic("with-absent-isr", (1, 3, 9), leader=1),
+            *topic(
+                "with-lost-directory", (1, 2), leader=1,
+                directories=(directory_of(1), LOST_DIRECTORY),
+            ),
+            *topic(
+                "with-foreign-directory", (1, 2), leader=1,
+                directories=(directory_of(1), "e" * 32),
+            ),
+            *topic(
+                "with-unassigned-directory", (1, 2), leader=1,
+                directories=(directory_of(1), UNASSIGNED_DIRECTORY),
+            ),
+            *topic("two", (1, 2), leader=2, partitions=2),
+            *topic("three", (2, 1), leader=2, partitions=3),
+        ]
+    )  # fmt: skip
+
+
+def asking(some: MetadataImage | None = None, listener: str = CLIENTS, draw: int = 0) -> Asking:
+    return Asking(
+        image=some or image(), cluster_id="c", listener=listener, random=random.Random(draw)
+    )
+
+
+def carried(key: ApiKey, version: int, message: Any) -> Any:
+    """As the client reads it."""
+    frame = encode_reply(message, RequestHeader(key, version, 1, None))
+    return decode_reply(frame[4:], key, version).message
+
+
+def ask(key: ApiKey, request: Any, version: int, where: Asking | None = None) -> Any:
+    return carried(key, version, answer(where or asking(), key, request, version, is_fenced=False))
