@@ -154,7 +154,8 @@ def _partition(asking: Asking, number: int, state: PartitionState, version: int)
     if leader == NOBODY:
         is_known = state.leader in image.brokers and version >= _LISTENER_NOT_FOUND_SINCE
         code = ApiError.LISTENER_NOT_FOUND if is_known else ApiError.LEADER_NOT_AVAILABLE
-    elif len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
+    elif len(replicas) < len(state.replicas):
+        # Whoever is in sync is a replica, so this is all that can be missing.
         code = ApiError.REPLICA_NOT_AVAILABLE
     else:
         code = ApiError.NONE

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from nodes.broker.effects import (
+    BecameRunning,
     FindController,
     MayStop,
     SendToController,
@@ -12,6 +13,8 @@ from nodes.broker.effects import (
 from nodes.broker.events import (
     AnswerReceived,
     ControllerKnown,
+    ImageAdvanced,
+    RecoveryFinished,
     RequestFailed,
     ShutdownAsked,
     Started,
@@ -19,6 +22,7 @@ from nodes.broker.events import (
 )
 from nodes.broker.lifecycle import BrokerState, Lifecycle
 from nodes.broker.settings import BROKER_FEATURES, BrokerIdentity, BrokerSettings
+from nodes.metadata import records
 from nodes.metadata.image import MetadataImage
 from nodes.quorum.identifiers import Microseconds
 from nodes.wire.errors import ApiError
@@ -29,6 +33,7 @@ from nodes.wire.families.brokers import (
     BrokerRegistrationResponse,
 )
 from tests.unit.nodes.broker.broker_world import CONTROLLERS, MILLISECOND
+from tests.unit.nodes.controller.clusters import image_with
 from tests.unit.nodes.controller.led_cluster import listener
 
 IDENTITY = BrokerIdentity(
@@ -212,3 +217,68 @@ def test_a_broker_that_does_not_run_yet_stops_at_once() -> None:
 def test_settings_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match="positive"):
         BrokerSettings(heartbeat_interval_ms=0)
+
+
+def own_image(*, fenced: bool = False, epoch: int = 5) -> MetadataImage:
+    known = records.RegisterBrokerRecord(
+        broker_id=1,
+        incarnation_id=IDENTITY.incarnation_id,
+        broker_epoch=epoch,
+        end_points=(),
+        features=(),
+        rack=None,
+        fenced=fenced,
+        log_dirs=IDENTITY.directories,
+    )
+    return image_with([known])
+
+
+def running() -> Alone:
+    """Unfenced by heartbeat and image; the next heartbeat is under way at 2,020 ms."""
+    alone = Alone().registered()
+    alone.answer(10, heartbeat_answer(is_caught_up=True))
+    alone.step(10, RecoveryFinished())
+    alone.step(10, ImageAdvanced(own_image()))
+    assert alone.answer(20, heartbeat_answer(is_fenced=False)) == (BecameRunning(),)
+    assert not alone.lifecycle.is_fenced
+    assert len(alone.step(2020, TimerElapsed())) == 1
+    return alone
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_the_last_heartbeat_counts_whatever_the_image_says(fenced: bool) -> None:
+    alone = running()
+    alone.answer(2025, heartbeat_answer(is_fenced=fenced))
+    assert alone.lifecycle.is_fenced == fenced
+    assert alone.lifecycle.state is BrokerState.RUNNING
+    # A refused heartbeat says nothing either way.
+    alone.step(4025, TimerElapsed())
+    alone.answer(4030, heartbeat_answer(ApiError.STALE_BROKER_EPOCH))
+    assert alone.lifecycle.is_fenced == fenced
+
+
+@pytest.mark.parametrize(
+    "image",
+    [own_image(fenced=True), own_image(epoch=4), own_image(epoch=6), MetadataImage()],
+    ids=["fenced", "of an earlier process", "of a later process", "unknown"],
+)
+def test_the_image_counts_whatever_the_last_heartbeat_said(image: MetadataImage) -> None:
+    alone = running()
+    alone.step(2025, ImageAdvanced(image))
+    assert alone.lifecycle.is_fenced
+
+
+def test_a_wish_to_go_follows_the_heartbeat_that_is_under_way() -> None:
+    alone = running()
+    assert alone.step(2021, ShutdownAsked()) == ()
+    (sent,) = alone.answer(2025, heartbeat_answer(is_fenced=False))
+    assert sent.request.want_shut_down
+
+
+def test_a_wish_to_go_waits_its_time_where_the_heartbeat_under_way_fails() -> None:
+    alone = running()
+    alone.step(2021, ShutdownAsked())
+    assert alone.answer(2025, heartbeat_answer(ApiError.UNKNOWN_SERVER_ERROR)) == ()
+    assert alone.deadline_ms == 4025
+    (sent,) = alone.step(4025, TimerElapsed())
+    assert sent.request.want_shut_down
