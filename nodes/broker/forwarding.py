@@ -1,0 +1,126 @@
+"""What a broker hands to the active controller, in an envelope, and what it makes of the answer.
+
+The client's request goes as it came, and the answer within the envelope goes to the client as it
+comes. The host sends the envelope to the controller that the observer replica knows, and again to
+the next one while ``read_answer`` says ``AskAgain`` or the connection fails, for
+``FORWARDING_TIMEOUT_MS``; then ``timed_out`` is the answer. Sent again, a request may have been
+carried out before: as in Kafka, a client can be told that the topic it created exists already.
+
+A real broker looks into changes of configs first, for what concerns its own loggers; ours has none,
+and the controller refuses those.
+
+Source: KIP-590; Kafka 4.3.1's ForwardingManager and KafkaApis.
+"""
+
+from typing import Final
+
+import msgspec
+
+from nodes.broker.error_replies import error_reply
+from nodes.wire.apis import ApiKey, RequestHeader
+from nodes.wire.control_plane import decode_call, decode_reply
+from nodes.wire.envelopes import envelope_of
+from nodes.wire.errors import ApiError, WireError
+from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from nodes.wire.framing import frame
+from nodes.wire.messages import decode_answer, decode_request
+from nodes.wire.principals import ANONYMOUS, Principal
+
+#: APIs that a client may ask a broker for and a controller decides.
+FORWARDED: Final = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+    }
+)
+#: How long a real broker tries.
+FORWARDING_TIMEOUT_MS: Final = 60_000
+
+
+class Forwarding(msgspec.Struct, frozen=True):
+    """A client's request on its way to the controller."""
+
+    header: RequestHeader
+    request: msgspec.Struct
+    envelope: EnvelopeRequest
+
+
+class Relay(msgspec.Struct, frozen=True, tag=True):
+    """Send this frame to the client."""
+
+    frame: bytes
+
+
+class AskAgain(msgspec.Struct, frozen=True, tag=True):
+    """That was not the active controller: find it anew and send the same envelope."""
+
+
+class CloseClient(msgspec.Struct, frozen=True, tag=True):
+    """Close the client's connection: it has to learn anew which versions there are."""
+
+
+def forward(payload: bytes, client_address: bytes, principal: Principal = ANONYMOUS) -> Forwarding:
+    """What to send for a client's request: its frame without the size.
+
+    Raises:
+        ValueError: the API is not forwarded, or the address has neither 4 nor 16 bytes.
+        WireError: the request is malformed, as if it were answered here.
+    """
+    envelope = envelope_of(payload, principal, client_address)
+    is_quorums = int.from_bytes(payload[:2]) == ApiKey.DESCRIBE_QUORUM
+    received = decode_request(payload) if is_quorums else decode_call(payload)
+    if received.header.api_key not in FORWARDED:
+        raise ValueError(f"API {received.header.api_key} is no client's to ask a broker for")
+    return Forwarding(received.header, received.message, envelope)
+
+
+def read_answer(
+    forwarding: Forwarding, response: EnvelopeResponse
+) -> Relay | AskAgain | CloseClient:
+    """What to do about the controller's answer.
+
+    An error of the envelope means nothing to the client, who gets UNKNOWN_SERVER_ERROR; so does one
+    whose answer cannot be read.
+    """
+    match response.error_code:
+        case ApiError.NONE:
+            content = response.response_data or b""
+            if _is_answer(forwarding.header, content):
+                return Relay(frame(content))
+        case ApiError.NOT_CONTROLLER:
+            return AskAgain()
+        case ApiError.UNSUPPORTED_VERSION:
+            return CloseClient()
+        case _:
+            pass
+    return _failed(forwarding, ApiError.UNKNOWN_SERVER_ERROR)
+
+
+def timed_out(forwarding: Forwarding) -> Relay:
+    """What the client gets where no controller has answered in time."""
+    return _failed(forwarding, ApiError.REQUEST_TIMED_OUT)
+
+
+def _failed(forwarding: Forwarding, code: ApiError) -> Relay:
+    return Relay(error_reply(forwarding.header, forwarding.request, code))
+
+
+def _is_answer(header: RequestHeader, content: bytes) -> bool:
+    api_key = ApiKey(header.api_key)
+    read = decode_answer if api_key is ApiKey.DESCRIBE_QUORUM else decode_reply
+    try:
+        received = read(content, api_key, header.api_version)
+    except WireError:
+        return False
+    return received.correlation_id == header.correlation_id
