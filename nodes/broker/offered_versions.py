@@ -1,0 +1,48 @@
+"""What a broker tells ``ApiVersions``: what it answers itself, and what it can hand on.
+
+An API that is forwarded is offered in the versions that broker and active controller both speak; a
+client that asked in another would be cut off (``nodes.broker.forwarding``). Until the broker knows
+its controller's versions it offers its own, as a real broker does.
+
+Source: KIP-590, KIP-584; Kafka 4.3.1's ApiVersionsResponse and DefaultApiVersionManager.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from nodes.broker.forwarding import FORWARDED
+from nodes.broker.serving import ANSWERED
+from nodes.broker.settings import BROKER_FEATURES
+from nodes.metadata.image import MetadataImage
+from nodes.wire.api_versions import ApiVersionsAnswer, served_versions
+from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
+from nodes.wire.control_plane import TABLES
+
+_OWN: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
+    {
+        api_key: TABLES[api_key].versions if api_key in TABLES else SUPPORTED_VERSIONS[api_key]
+        for api_key in {ApiKey.API_VERSIONS, *ANSWERED, *FORWARDED}
+    }
+)
+
+
+def offered_versions(
+    image: MetadataImage, controller: ApiVersionsAnswer | None
+) -> ApiVersionsAnswer:
+    """The answer to ApiVersions; ``controller``: what the active controller answered to it."""
+    versions = _OWN if controller is None else _with_controller(controller)
+    return served_versions(versions, BROKER_FEATURES, image.features, image.provenance.last_offset)
+
+
+def _with_controller(controller: ApiVersionsAnswer) -> Mapping[ApiKey, VersionRange]:
+    theirs = {key: VersionRange(lowest, highest) for key, lowest, highest in controller.apis}
+    both: dict[ApiKey, VersionRange] = {}
+    for api_key, own in _OWN.items():
+        if api_key not in FORWARDED:
+            both[api_key] = own
+        elif (other := theirs.get(api_key)) is not None:
+            lowest, highest = max(own.lowest, other.lowest), min(own.highest, other.highest)
+            if lowest <= highest:
+                both[api_key] = VersionRange(lowest, highest)
+    return both
