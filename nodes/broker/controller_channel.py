@@ -10,7 +10,7 @@ and is still believed to lead is asked again without any pause; here it is not.
 
 import msgspec
 
-from nodes.broker.effects import Effect, FindController, SendToController
+from nodes.broker.effects import AbandonRequest, Effect, FindController, SendToController
 from nodes.broker.settings import BrokerSettings
 from nodes.quorum.identifiers import Microseconds, NodeId
 from nodes.wire.errors import ApiError
@@ -72,8 +72,7 @@ class ControllerChannel:
         if controller_id in (self._controller_id, self._avoided):
             return []
         self._controller_id, self._avoided, self._find_at = controller_id, None, None
-        # What the last one had is lost, or answered too late to be looked at.
-        return self._sent() if self._tried is not None else []
+        return [*self._abandoned(), *self._sent()] if self._tried is not None else []
 
     def answered(
         self, now: Microseconds, number: int, answer: Answer
@@ -98,11 +97,12 @@ class ControllerChannel:
         if tried is None:
             return False, []
         if now >= tried.until:
+            effects = self._abandoned()
             self._tried = None
             if tried.number is not None:
                 self._controller_id = None
             self._avoided = self._find_at = None
-            return True, []
+            return True, effects
         if tried.number is None and self._find_at is not None and now >= self._find_at:
             self._avoided = None
             return False, self._sought(now)
@@ -118,6 +118,11 @@ class ControllerChannel:
         self._last_number += 1
         self._tried = msgspec.structs.replace(self._tried, number=self._last_number)
         return [SendToController(self._last_number, self._controller_id, self._tried.request)]
+
+    def _abandoned(self) -> list[Effect]:
+        """The request under way, where an answer to it could still come."""
+        is_sent = self._tried is not None and self._tried.number is not None
+        return [AbandonRequest(self._last_number)] if is_sent else []
 
     def _sought(self, now: Microseconds) -> list[Effect]:
         self._find_at = Microseconds(now + self._settings.find_controller_back_off)

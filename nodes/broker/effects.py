@@ -13,17 +13,24 @@ from nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerRegistrati
 class FindController(msgspec.Struct, frozen=True, tag=True):
     """Say ``ControllerKnown`` if the observer replica knows a leader; asked again if it does not.
 
-    Whatever was in flight to the controller before is given up: close that connection.
+    The controller that was asked before did not answer, or is not the active one: close the
+    connection to it.
     """
 
 
 class SendToController(msgspec.Struct, frozen=True, tag=True):
-    """Send a request; one is in flight at a time. Give up on it at the next one or at MayStop."""
+    """Send a request; one is in flight at a time."""
 
     #: Ascending; given back with the answer.
     number: int
     controller_id: NodeId
     request: BrokerRegistrationRequest | BrokerHeartbeatRequest
+
+
+class AbandonRequest(msgspec.Struct, frozen=True, tag=True):
+    """Nobody waits for an answer to this request any more: close its connection."""
+
+    number: int
 
 
 class Recover(msgspec.Struct, frozen=True, tag=True):
@@ -48,4 +55,4 @@ class MayStop(msgspec.Struct, frozen=True, tag=True):
     broker_epoch: int
 
 
-Effect = FindController | SendToController | Recover | BecameRunning | MayStop
+Effect = FindController | SendToController | AbandonRequest | Recover | BecameRunning | MayStop

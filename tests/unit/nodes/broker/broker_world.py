@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from nodes.broker.effects import (
+    AbandonRequest,
     BecameRunning,
     Effect,
     FindController,
@@ -70,6 +71,8 @@ class Process:
         #: It does not follow the log.
         self.lags = False
         self.sent: list[SendToController] = []
+        #: Numbers whose connection is closed.
+        self.abandoned: set[int] = set()
         #: Effects that are not messages, and when.
         self.told: list[tuple[int, Effect]] = []
         #: What the last heartbeat that reached it said of it.
@@ -91,6 +94,8 @@ class Process:
     def step(self, event: Event) -> None:
         if self.is_frozen:
             return
+        if isinstance(event, AnswerReceived | RequestFailed) and event.number in self.abandoned:
+            return
         if isinstance(event, AnswerReceived) and event.number == self.sent[-1].number:
             answer: Any = event.answer
             if isinstance(self.sent[-1].request, BrokerHeartbeatRequest) and not answer.error_code:
@@ -109,6 +114,9 @@ class Process:
             case FindController():
                 if (leader := self.world.known_leader()) is not None:
                     self.world.after(1, lambda: self.step(ControllerKnown(leader)))
+            case AbandonRequest(number):
+                assert number == self.sent[-1].number
+                self.abandoned.add(number)
             case Recover():
                 self.told.append((self.world.now, effect))
                 self.world.after(1, lambda: self.step(RecoveryFinished()))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from nodes.broker.effects import (
+    AbandonRequest,
     BecameRunning,
     FindController,
     MayStop,
@@ -162,7 +163,8 @@ def test_another_controller_is_asked_at_once() -> None:
     (again,) = alone.step(6, ControllerKnown(CONTROLLERS[1]))
     assert again.controller_id == CONTROLLERS[1]
     # Also while nothing has failed yet.
-    (moved,) = alone.step(7, ControllerKnown(CONTROLLERS[2]))
+    abandoned, moved = alone.step(7, ControllerKnown(CONTROLLERS[2]))
+    assert abandoned == AbandonRequest(again.number)
     assert (moved.controller_id, moved.request) == (CONTROLLERS[2], again.request)
     assert alone.step(8, ControllerKnown(CONTROLLERS[2])) == ()
 
@@ -180,7 +182,10 @@ def test_an_answer_to_what_was_given_up_on_is_ignored() -> None:
 def test_a_request_is_given_up_after_an_interval_and_the_next_comes_after_another() -> None:
     alone = Alone().registered()
     assert alone.deadline_ms == 2000
-    assert alone.step(2000, TimerElapsed()) == ()
+    assert alone.step(2000, TimerElapsed()) == (AbandonRequest(alone.sent[-1].number),)
+    late = AnswerReceived(alone.sent[-1].number, heartbeat_answer(is_caught_up=True))
+    assert alone.step(2001, late) == ()
+    assert alone.lifecycle.state is BrokerState.STARTING
     assert alone.deadline_ms == 4000
     # The controller did not answer: whoever leads is asked for anew.
     assert alone.step(4000, TimerElapsed()) == (FindController(),)
@@ -203,7 +208,7 @@ def test_a_broker_that_nobody_registers_gives_up() -> None:
 
 def test_a_registered_broker_never_gives_up() -> None:
     alone = Alone().registered()
-    assert alone.step(70_000, TimerElapsed()) == ()
+    assert alone.step(70_000, TimerElapsed()) == (AbandonRequest(alone.sent[-1].number),)
     assert alone.lifecycle.state is BrokerState.STARTING
 
 

@@ -54,14 +54,17 @@ class Course:
         world = self.world
         world.loss = 0
         world.elect(CONTROLLERS[0])
-        for who, process in enumerate(self.living):
+        for process in self.living:
             process.lags = False
             if process.is_frozen:
                 process.thaw()
-            if process.stopped is not None:
-                # It could not register in time: its supervisor starts it again.
-                self._begin_another_life(who)
-        world.run(30)
+        for _ in range(40):
+            for who, process in enumerate(self.living):
+                if process.stopped is not None:
+                    # It could not register in time: its supervisor starts it again.
+                    assert not process.stopped.clean
+                    self._begin_another_life(who)
+            world.run(1)
 
 
 @given(st.integers(0, 1 << 16), st.sampled_from((0.0, 0.1, 0.4, 0.8)), STEPS)
