@@ -65,6 +65,11 @@ class Cluster:
         return self._spec.run_folder
 
     @property
+    def cluster_id(self) -> str:
+        """As its storage was formatted."""
+        return kraft.cluster_id(self._spec.run_id)
+
+    @property
     def bootstrap(self) -> str:
         """Where clients of this machine find the brokers."""
         found = [self._runtime.endpoint(broker_name(b), _CLIENT) for b in self.brokers]

@@ -21,6 +21,18 @@ def quorum_status(cluster: Cluster) -> dict[str, str]:
     )
 
 
+def replicas(cluster: Cluster) -> dict[int, str]:
+    """Who replicates the metadata log, and as what, by ``describe --replication``."""
+    answer = _answer(
+        cluster,
+        _QUORUM,
+        *("--bootstrap-controller", cluster.inner_controllers),
+        *("describe", "--replication"),
+    )
+    rows = [line.split() for line in answer.splitlines()[1:] if line.strip()]
+    return {int(row[0]): row[-1] for row in rows}
+
+
 def cluster_id(cluster: Cluster) -> str:
     """What ``kafka-cluster cluster-id`` says, asking the controllers."""
     answer = _answer(

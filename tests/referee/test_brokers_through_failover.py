@@ -39,6 +39,13 @@ def test_no_acknowledged_record_and_no_topic_is_lost_when_the_active_controller_
         assert before.voters == {1, 2, 3}
         assert before.observers == {broker}
         assert java_tools.quorum_status(cluster)["LeaderId"] == str(before.leader)
+        assert java_tools.cluster_id(cluster) == cluster.cluster_id
+        followers = before.voters - {before.leader}
+        assert java_tools.replicas(cluster) == {
+            before.leader: "Leader",
+            **dict.fromkeys(followers, "Follower"),
+            broker: "Observer",
+        }
 
         create_topic(cluster.bootstrap, "before", partitions=2, replication_factor=1)
         with RecordLoad(cluster.bootstrap, "before") as load:
