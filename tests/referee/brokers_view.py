@@ -59,6 +59,31 @@ def has_leader_beside(bootstrap: str, deposed: int) -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class PartitionView:
+    """One partition as a broker describes it."""
+
+    leader: int
+    replicas: frozenset[int]
+    in_sync: frozenset[int]
+
+
+def partitions(bootstrap: str, topic: str) -> list[PartitionView]:
+    """The partitions of a topic, by their numbers; empty while the brokers cannot tell."""
+    try:
+        with admin(bootstrap) as client:
+            (described,) = client.describe_topics([topic])
+    except KafkaError:
+        return []
+    found = sorted(described["partitions"], key=lambda part: part["partition_index"])
+    return [
+        PartitionView(
+            part["leader_id"], frozenset(part["replica_nodes"]), frozenset(part["isr_nodes"])
+        )
+        for part in found
+    ]
+
+
 def create_topic(bootstrap: str, name: str, partitions: int, replication_factor: int) -> None:
     """Create a topic; returns when it has leaders.
 

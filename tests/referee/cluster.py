@@ -40,6 +40,9 @@ _FIRST_BROKER: Final = 11
 _TAIL_LINES: Final = 15
 _TAIL_CHARACTERS: Final = 300
 _INTERVAL_S: Final = 0.1
+#: What a broker says once it is unfenced and has opened its listeners.
+_STARTED: Final = "Kafka Server started"
+_START_PATIENCE_S: Final = 90.0
 
 
 class Cluster:
@@ -72,8 +75,12 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         """Where clients of this machine find the brokers."""
-        found = [self._runtime.endpoint(broker_name(b), _CLIENT) for b in self.brokers]
-        return ",".join(f"{address.host}:{address.port}" for address in found)
+        return ",".join(self.client_address(broker) for broker in self.brokers)
+
+    def client_address(self, broker: int) -> str:
+        """Where clients of this machine find one broker."""
+        address = self._runtime.endpoint(broker_name(broker), _CLIENT)
+        return f"{address.host}:{address.port}"
 
     @property
     def inner_bootstrap(self) -> str:
@@ -95,12 +102,29 @@ class Cluster:
         self._runtime.start(self.name_of(node_id))
         self._killed.discard(self.name_of(node_id))
 
+    def pause(self, node_id: int) -> None:
+        """Freeze it."""
+        self._runtime.pause(self.name_of(node_id))
+
+    def resume(self, node_id: int) -> None:
+        """Let a frozen one go on."""
+        self._runtime.resume(self.name_of(node_id))
+
     def log(self, node_id: int, lines: int = 100_000) -> str:
         """What it printed, the last lines."""
         return self._runtime.log_tail(self.name_of(node_id), lines)
 
     def name_of(self, node_id: int) -> NodeName:
         return broker_name(node_id) if node_id in self.brokers else kraft.node_name(node_id)
+
+    def await_brokers(self) -> None:
+        """Return when every broker has been unfenced and serves."""
+        for broker in self.brokers:
+            self.await_true(
+                f"broker {broker} serves",
+                lambda broker=broker: _STARTED in self.log(broker),
+                _START_PATIENCE_S,
+            )
 
     def await_true(self, claim: str, condition: Callable[[], bool], patience_s: float) -> None:
         """Ask until it holds; fails with the claim and the end of every log.
