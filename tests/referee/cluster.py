@@ -62,6 +62,7 @@ class Cluster:
         self.voters = voters
         self.brokers = brokers
         self._killed: set[NodeName] = set()
+        self._frozen: set[NodeName] = set()
 
     @property
     def run_folder(self) -> Path:
@@ -104,11 +105,22 @@ class Cluster:
 
     def pause(self, node_id: int) -> None:
         """Freeze it."""
+        self._frozen.add(self.name_of(node_id))
         self._runtime.pause(self.name_of(node_id))
 
     def resume(self, node_id: int) -> None:
         """Let a frozen one go on."""
         self._runtime.resume(self.name_of(node_id))
+        self._frozen.discard(self.name_of(node_id))
+
+    def restore(self) -> None:
+        """Start what was killed, let go on what was frozen."""
+        for name in sorted(self._frozen):
+            self._runtime.resume(name)
+        for name in sorted(self._killed):
+            self._runtime.start(name)
+        self._frozen.clear()
+        self._killed.clear()
 
     def log(self, node_id: int, lines: int = 100_000) -> str:
         """What it printed, the last lines."""

@@ -1,17 +1,38 @@
-"""Both makes of controllers: every body that asks for some is run on Kafka's and on ours."""
+"""Both makes of controllers: every body that asks for a cluster is run on Kafka's and on ours.
+
+One cluster of a make serves all tests, and is whole again after each.
+"""
+
+from collections.abc import Iterator
 
 import pytest
 
-from tests.referee.controllers import Controllers, KafkaControllers, OwnControllers
+from tests.referee.cluster import Cluster, deployed
+from tests.referee.controllers import KafkaControllers, OwnControllers
+
+_BROKERS = 2
 
 
 @pytest.fixture(
+    scope="session",
     params=[
         pytest.param(KafkaControllers(), id="kafka"),
         pytest.param(OwnControllers(), id="own"),
-    ]
+    ],
 )
-def controllers(request: pytest.FixtureRequest) -> Controllers:
-    """A make of controllers."""
-    made: Controllers = request.param
-    return made
+def shared_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """Three controllers of a make with two unmodified brokers."""
+    folder = tmp_path_factory.mktemp("cluster") / "run"
+    settings = {"offsets.topic.replication.factor": "2"}
+    with deployed(folder, request.param, brokers=_BROKERS, settings=settings) as cluster:
+        cluster.await_brokers()
+        yield cluster
+
+
+@pytest.fixture
+def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
+    """The make's cluster, whole again after each test."""
+    yield shared_cluster
+    shared_cluster.restore()
