@@ -21,6 +21,8 @@ UV := .tools/uv/bin/uv
 PYTEST := $(BIN)/python -m pytest
 # Tests that need no engine, no Java and no browser, and that may share the cores.
 UNIT := not containers and not spark and not browser and not slow
+# What gates a change beyond these; `make nightly` has the rest.
+COSTLY := not ($(UNIT)) and not nightly
 # Folders whose longer tests start processes of their own, and that may share the cores as well.
 SHARING := tests/spark tests/integration tests/bad_input tests/unit
 VENDOR := harness/report/vendor
@@ -123,12 +125,12 @@ test: setup format lint types contracts tidy ## all that gates a change: contain
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
 	$(BIN)/python -m harness.images
 	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
-	$(PYTEST) -q --numprocesses auto --dist loadfile -m "not ($(UNIT))" --durations=8 $(SHARING)
-	$(PYTEST) -m "not ($(UNIT))" --durations=15 $(addprefix --ignore=,$(SHARING))
+	$(PYTEST) -q --numprocesses auto --dist loadfile -m "$(COSTLY)" --durations=8 $(SHARING)
+	$(PYTEST) -m "$(COSTLY)" --durations=15 $(addprefix --ignore=,$(SHARING))
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.
-nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples; figures
+nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples, nightly tests; figures
 	@failed=""
 	$(BIN)/splitbrain nightly bench/nights/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" night (exit $$?)"
@@ -141,6 +143,7 @@ nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after
 		--beyond-promise || failed+=" sim beyond the promise (exit $$?)"
 	HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \
 		$(wildcard tests/properties) tests/unit || failed+=" tests (exit $$?)"
+	$(PYTEST) -m nightly tests || failed+=" nightly tests (exit $$?)"
 	$(BIN)/python -m bench.startup || failed+=" bench.startup (exit $$?)"
 	if [ -n "$$failed" ]; then echo "nightly: failed:$$failed"; exit 1; fi
 	echo "nightly: all as expected"
