@@ -69,6 +69,12 @@ def test_without_a_configuration_it_says_how_to_give_one(
         ({"bugs": ("no-such-bug",)}, "unknown bug 'no-such-bug'"),
         ({"settings": {"x": "1"}}, "unknown setting 'x'"),
         ({"cluster_id": "other"}, "does not exist"),
+        (
+            {"state_machine": "metadata", "settings": {"num.partitions": "x"}},
+            "setting 'num.partitions' is 'x', not a whole number",
+        ),
+        ({"state_machine": "metadata", "settings": {"x": "1"}}, "unknown setting 'x'"),
+        ({"settings": {"num.partitions": "1"}}, "unknown setting 'num.partitions'"),
     ],
 )
 def test_a_node_that_cannot_run_says_why(
