@@ -14,6 +14,7 @@ from nodes.metadata.machine import MetadataMachine
 from nodes.metadata.records import RemoveTopicRecord
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
 from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
+from nodes.quorum.settings import QuorumSettings
 from nodes.server.controller_service import SERVED, metadata_layer
 from nodes.server.layer import Layer
 from nodes.server.node import Node
@@ -28,7 +29,7 @@ from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
 from nodes.wire.families.voters import AddRaftVoterRequest
 from nodes.wire.messages import decode_answer, encode_request
 from nodes.wire.principals import ANONYMOUS
-from tests.unit.nodes.server.hand_made_world import CLUSTER, World
+from tests.unit.nodes.server.hand_made_world import CLUSTER, SETTINGS, World
 
 SECOND_US = 1_000_000
 DIRECTORY = "7" * 32
@@ -37,8 +38,9 @@ DIRECTORY = "7" * 32
 class Controller:
     """One node that is the whole quorum, and whoever calls it."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, quorum_settings: QuorumSettings = SETTINGS, **settings: Any) -> None:
         self.world = World()
+        self.quorum_settings = quorum_settings
         self.call_count = 0
         chosen: dict[str, Any] = {"max_idle_interval_ms": 0, **settings}
         self.settings = ControllerSettings(**chosen)
@@ -47,7 +49,7 @@ class Controller:
     def begin(self) -> Node:
         """A life of the node; it does not lead yet."""
         self.machine: MetadataMachine | None = None
-        return self.world.assemble(make_layer=self._layer)
+        return self.world.assemble(make_layer=self._layer, settings=self.quorum_settings)
 
     def _layer(self) -> Layer:
         identity = Identity(
@@ -331,3 +333,28 @@ def test_equal_logs_make_equal_digests_and_a_snapshot_tells_the_image(
     loading.install(machine.end_offset)
     assert other.digest() == machine.digest()
     assert other.end_offset == machine.end_offset
+
+
+def test_a_life_begins_with_the_newest_snapshot_and_what_came_after_it() -> None:
+    settings = msgspec.structs.replace(SETTINGS, snapshot_max_new_record_bytes=2_000)
+    controller = Controller(settings)
+    controller.lead()
+    controller.beat(controller.register().broker_epoch)
+    for number in range(20):
+        controller.ask(ApiKey.CREATE_TOPICS, creation(f"t{number}"), 7)
+    controller.world.until(lambda: controller.node.replica.newest_snapshot is not None)
+    written = controller.node.replica.newest_snapshot
+    assert written is not None
+    controller.ask(ApiKey.CREATE_TOPICS, creation("last"), 7)
+    before = controller.image
+    controller.node.end(0, "over")
+    controller.node.close()
+    controller.world.crash()
+    controller.node = controller.begin()
+    assert controller.machine is not None
+    assert controller.machine.end_offset >= written.end_offset
+    controller.world.lead(controller.node)
+    controller.world.until(lambda: controller.image.topics.named("last") is not None)
+    assert controller.image.topics == before.topics
+    assert controller.image.brokers == before.brokers
+    assert controller.image.features == before.features
