@@ -18,8 +18,20 @@ PROTOCOL_VERSION: Final = 1
 FRAME_SIZE_BYTES_MAX: Final = 1024 * 1024
 _LENGTH_BYTES: Final = 4
 
-RequestKind = Literal["read", "write", "cas", "add", "read-set", "status"]
-AnswerOutcome = Literal["ok", "not-leader", "timeout", "unknown", "invalid-request", "stopping"]
+RequestKind = Literal[
+    "read",
+    "write",
+    "cas",
+    "add",
+    "read-set",
+    "create-topic",
+    "delete-topic",
+    "describe-topic",
+    "status",
+]
+AnswerOutcome = Literal[
+    "ok", "not-leader", "timeout", "unknown", "invalid-request", "stopping", "fenced"
+]
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -36,9 +48,10 @@ class ClientRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     #: Chosen by the client, unique within the connection.
     id: int
     kind: RequestKind
-    #: Register or set; empty for status.
+    #: Register, set or topic; empty for status.
     key: str = ""
-    #: write: the value; cas: ``[expected, new]``; add: the element; else None.
+    #: write: the value; cas: ``[expected, new]``; add: the element; create-topic: the number of
+    #: partitions; else None.
     value: Any = None
     #: Operation id that goes into the log, so that a repeated command shows.
     operation: str = ""
@@ -71,7 +84,9 @@ class ClientAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     outcome: AnswerOutcome
     #: True where the outcome is certain: it happened (ok), or it did not and never will.
     definite: bool
-    #: read: the value; read-set: a list; cas: whether it succeeded; status: a ``NodeState``.
+    #: read: the value; read-set: a list; cas: whether it succeeded; create-topic: whether there was
+    #: none of that name; delete-topic: whether there was one; describe-topic: its number of
+    #: partitions, None where there is none; status: a ``NodeState``.
     result: Any = None
     #: Node that leads, as far as this one knows.
     leader_id: int | None = None

@@ -27,6 +27,7 @@ ERROR_CLASSES: Final[dict[AnswerOutcome, str]] = {
     "unknown": "leadership-lost",
     "invalid-request": "invalid-request",
     "stopping": "stopping",
+    "fenced": "fenced",
 }
 #: The operation left this process and no answer came, or the connection broke.
 LOST: Final = "connection-lost"
