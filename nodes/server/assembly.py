@@ -23,11 +23,13 @@ from nodes.server.log_lines import LogLines
 from nodes.server.loop_timers import LoopTimers
 from nodes.server.node import Node
 from nodes.server.peers import Peers
+from nodes.server.prometheus import CONTENT_TYPE, PrometheusMeasurements
 from nodes.server.state_events import StateEventFile, last_incarnation
 from nodes.server.surroundings import Surroundings
 from nodes.transport.client_listener import ClientListener
 from nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
 from nodes.transport.control_links import ControlLinks
+from nodes.transport.metrics_listener import MetricsListener
 
 
 class Server:
@@ -67,17 +69,27 @@ class Server:
         self._control_links: ControlLinks | None = None
         if configuration.state_machine == "metadata":
             self._control_links = ControlLinks(life.identity.node_id, life.identity.voters)
+        self._measurements = PrometheusMeasurements()
         self.node = self._assemble(materials, life, state_events)
+        self._measurements.watch(
+            self.node.replica,
+            lambda: self.node.parts.applier.machine.end_offset,
+            self.node.service.figures,
+        )
+        self._metrics = MetricsListener(self._measurements.text, CONTENT_TYPE)
         self._peers.attach(self.node)
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
         self._clients = ClientListener(hello, self.node.service.handle, self._client_refused)
 
     async def listen(self) -> None:
-        """Open both listeners and begin; raises OSError where a port cannot be had."""
+        """Open the listeners and begin; raises OSError where a port cannot be had."""
         peers, clients = self._configuration.quorum_listener, self._configuration.client_listener
         await self._peers.listen(peers.host, peers.port)
         self.node.start()
         await self._clients.listen(clients.host, clients.port)
+        metrics = self._configuration.metrics_listener
+        if metrics is not None:
+            await self._metrics.listen(metrics.host, metrics.port)
 
     def stop(self) -> None:
         """Hand leadership over and end; may be called from a signal handler of the loop."""
@@ -90,6 +102,7 @@ class Server:
         finally:
             self.node.service.stop()
             await self._clients.close()
+            await self._metrics.close()
             self._peers.close()
             if self._control_links is not None:
                 self._control_links.close()
@@ -114,6 +127,7 @@ class Server:
             call_peer=None if self._control_links is None else self._control_links.call,
             state_events=state_events,
             log_lines=self._log_lines,
+            measurements=self._measurements,
             ended=self._ended,
             defect=traceback.print_exception,
         )

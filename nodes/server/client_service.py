@@ -4,6 +4,7 @@ Requests that arrive in one turn are proposed (or confirmed) together at its end
 for the replica: it alone knows whether this node leads.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -110,6 +111,10 @@ class ClientService:
 
     def role_changed(self) -> None:
         """Nothing: what waits is answered by the log and the clock."""
+
+    def figures(self) -> Mapping[str, float]:
+        """None: registers have no metrics of Kafka's."""
+        return {}
 
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""

@@ -37,6 +37,8 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     quorum_listener: Listener
     client_listener: Listener
     data_folder: str
+    #: Where Prometheus may ask for figures, an address of this machine; None: nowhere.
+    metrics_listener: Listener | None = None
     #: File that state events are appended to; None to write none.
     state_event_file: str | None = None
     #: File that durable lengths are told in, for recovery tooling; None to keep none. See

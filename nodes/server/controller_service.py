@@ -10,7 +10,7 @@ these not before what they saw is. Source: KIP-631; a real controller's event qu
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +34,8 @@ from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from nodes.quorum.transitions import RoleName
 from nodes.server.controller_calls import Call, opened
 from nodes.server.controller_registrar import ControllerRegistrar
+from nodes.server.event_queue import EventQueue
+from nodes.server.image_figures import image_figures
 from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.own_registration import own_registration
 from nodes.server.surroundings import TimerHandle
@@ -90,8 +92,8 @@ class ControllerService:
         self._describing: dict[tuple[ConnectionId, CorrelationId], Call] = {}
         self._active: ActiveController | None = None
         self._active_epoch = Epoch(-1)
-        self._queue: deque[Callable[[], None]] = deque()
-        self._is_work_due = False
+        surroundings = needs.surroundings
+        self._queue = EventQueue(self._timers, surroundings.measurements, self._arm)
         self._timer: TimerHandle | None = None
         #: Oldest first.
         self._deferred: deque[_Deferred] = deque()
@@ -136,7 +138,7 @@ class ControllerService:
             # Known without a turn: whoever asks shall look for the active controller soon.
             call.refuse(ApiError.NOT_CONTROLLER)
         else:
-            self._do_later(lambda: self._decide(call))
+            self._queue.add(lambda: self._decide(call))
 
     def described(
         self, connection: ConnectionId, correlation: CorrelationId, answer: DescribeQuorumAnswer
@@ -194,6 +196,14 @@ class ControllerService:
             self._renounce()
         self._registrar.look()
 
+    def figures(self) -> Mapping[str, float]:
+        """What this controller counts; brokers by what the image says of them."""
+        counted = {
+            "active_controller_count": int(self._active is not None),
+            "queue_length": len(self._queue),
+        }
+        return counted | image_figures(self._machine.image)
+
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""
         self._stopping = True
@@ -212,8 +222,8 @@ class ControllerService:
         self._active = ActiveController(
             self._identity, self._machine.image, replica.epoch, self._timers.now()
         )
-        self._queue.clear()
-        self._do_later(self._activate)
+        self._queue.take_all()
+        self._queue.add(self._activate)
 
     def _activate(self) -> None:
         """The first event of a leadership: its own records, and then its own registration."""
@@ -246,7 +256,7 @@ class ControllerService:
             self._timer.cancel()
             self._timer = None
         deferred, self._deferred = self._deferred, deque()
-        queue, self._queue = self._queue, deque()
+        queue = self._queue.take_all()
         for waiting in deferred:
             waiting.done(False)
         for event in queue:
@@ -256,25 +266,7 @@ class ControllerService:
                 "info", "controller renounced", epoch=self._active_epoch
             )
 
-    # The queue.
-
-    def _do_later(self, event: Callable[[], None]) -> None:
-        self._queue.append(event)
-        if not self._is_work_due:
-            self._is_work_due = True
-            self._timers.call_soon(self._work)
-
-    def _work(self) -> None:
-        """One event, and a further turn while there are more."""
-        self._is_work_due = False
-        if not self._queue:
-            return
-        event = self._queue.popleft()
-        event()
-        if self._queue and not self._is_work_due:
-            self._is_work_due = True
-            self._timers.call_soon(self._work)
-        self._arm()
+    # What the queue brings.
 
     def _decide(self, call: Call) -> None:
         active = self._active
@@ -304,6 +296,7 @@ class ControllerService:
             self._append(decision.records, done)
         except ContradictionError as error:
             # A defect of a decision: nothing of it was appended, and another may lead better.
+            self._needs.surroundings.measurements.metadata_error()
             self._needs.surroundings.log_lines.write(
                 "error", "wrong decision", api=call.api_key.name, reason=str(error)
             )
@@ -358,7 +351,7 @@ class ControllerService:
 
     def _elapse(self) -> None:
         self._timer = None
-        self._do_later(self._do_what_is_due)
+        self._queue.add(self._do_what_is_due)
 
     def _do_what_is_due(self) -> None:
         for _ in range(_DUE_PER_TURN_MAX):
@@ -369,7 +362,7 @@ class ControllerService:
             if decision is None:
                 return
             self._append(decision.records, _nobody_waits)
-        self._do_later(self._do_what_is_due)
+        self._queue.add(self._do_what_is_due)
 
     # What it says of itself.
 

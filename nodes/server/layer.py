@@ -4,7 +4,7 @@ One node runs one layer: registers, or Kafka's metadata. The node tells the serv
 said and what was applied; the service gives the replica its proposals. Must never decide who leads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -20,6 +20,9 @@ from nodes.storage.identity import StorageIdentity
 from nodes.transport.client_protocol import ClientRequest, NodeState, Reply
 from nodes.wire.api_versions import ApiVersionsAnswer
 from nodes.wire.apis import RequestHeader
+
+#: What a layer counts at any time, by its name in ``nodes.server.prometheus``.
+Figures = Callable[[], Mapping[str, float]]
 
 
 class Service(Protocol):
@@ -79,6 +82,10 @@ class Service(Protocol):
 
     def role_changed(self) -> None:
         """The replica's role is another, or is held in another epoch."""
+        ...
+
+    def figures(self) -> Mapping[str, float]:
+        """What the layer counts, as it is now."""
         ...
 
     def stop(self) -> None:

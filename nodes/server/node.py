@@ -66,6 +66,7 @@ from nodes.server import exit_codes
 from nodes.server.applier import Applier
 from nodes.server.disk import Disk
 from nodes.server.layer import Service, ServiceNeeds
+from nodes.server.measurements import LeaderlessTime
 from nodes.server.snapshot_files import SnapshotFiles
 from nodes.server.snapshot_schedule import SnapshotSchedule
 from nodes.server.state_machine import StateMachine
@@ -156,8 +157,12 @@ class Node:
             Halt: self._halt,
         }
         parts.disk.attach(self.feed, self._disk_failed)
-        parts.snapshots.attach(self.feed, self._disk_failed)
-        self._schedule = SnapshotSchedule(parts.settings, surroundings.timers.now())
+        parts.snapshots.attach(self._snapshot_ended, self._disk_failed)
+        now = surroundings.timers.now()
+        self._schedule = SnapshotSchedule(parts.settings, now)
+        self._leaderless = LeaderlessTime(now)
+        #: When the snapshot of the node's own began that is under way, or was last.
+        self._snapshot_began = now
 
     @property
     def has_ended(self) -> bool:
@@ -380,9 +385,21 @@ class Node:
         if state is None:
             return
         self._schedule.began(now)
+        self._snapshot_began = now
         if parts.settings.bugs.log_cut_before_snapshot:
             self.feed(SnapshotWritten(state.snapshot_id))
         parts.snapshots.write(state)
+
+    def _snapshot_ended(self, event: Event) -> None:
+        if isinstance(event, SnapshotWritten):
+            duration_us = self.surroundings.timers.now() - self._snapshot_began
+            self.surroundings.measurements.snapshot_written(duration_us)
+        self.feed(event)
+
+    def _note_leader(self, *, known: bool) -> None:
+        duration_us = self._leaderless.told(self.surroundings.timers.now(), leader_known=known)
+        if duration_us is not None:
+            self.surroundings.measurements.leader_known(duration_us)
 
     def _report(self, effect: ReportState) -> None:
         # Of what a disk forgets others must have a durable copy: this says who has.
@@ -402,6 +419,7 @@ class Node:
             detail=detail,
         )
         if effect.kind == "role":
+            self._note_leader(known=effect.leader_id is not None)
             self.service.role_changed()
         if effect.kind in {"started", "role", "truncate"}:
             self.surroundings.log_lines.write(
@@ -420,6 +438,7 @@ class Node:
 
     def _disk_failed(self, error: Exception) -> None:
         if isinstance(error, UnreadableRecordError):
+            self.surroundings.measurements.metadata_error()
             self.end(exit_codes.CORRUPT, f"a committed record cannot be applied: {error}")
             return
         if isinstance(error, CorruptStorageError):

@@ -13,6 +13,7 @@ import msgspec
 
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
 from nodes.quorum.messages import Answer, Request
+from nodes.server.measurements import Measurements, NothingMeasured
 
 #: Something to be done later, in a turn of its own.
 Action = Callable[[], None]
@@ -162,6 +163,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     call_peer: CallPeer | None = None
     state_events: StateEventSink
     log_lines: LogSink
+    #: Gets what the node measures of itself.
+    measurements: Measurements = NothingMeasured()
     #: Told once that the node has ended: its exit code and why. Whoever runs it closes it later.
     ended: Callable[[int, str], None]
     #: Told of an exception that nobody expected, before ``ended``; it has the traceback.

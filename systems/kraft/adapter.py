@@ -4,6 +4,7 @@ Finds the leader by asking the nodes, describes the cluster, opens clients, and 
 never start or stop a node: the runtime does.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +22,7 @@ from systems.kraft import committed_log as committed
 from systems.kraft import deployment as deploy
 from systems.kraft import record_positions
 from systems.kraft.client import KraftClient
+from systems.kraft.figures import figures
 from systems.kraft.planted_bugs import PLANTED_BUGS
 from systems.kraft.status import Endpoints, ask, ask_all
 
@@ -130,12 +132,17 @@ class KraftSystem:
     ) -> dict[str, float] | None:
         """Where the node stands, None if it does not answer within the time.
 
-        ``high_watermark`` is -1 while the node does not know it; ``leads`` is 1 or 0.
+        ``high_watermark`` is -1 while the node does not know it; ``leads`` is 1 or 0. The other
+        names are those of Kafka's metrics, as Prometheus has them.
         """
+        began = time.monotonic()
         state = ask(runtime.endpoint(node, CLIENT_PORT), timeout_s)
         if state is None:
             return None
+        left_s = timeout_s - (time.monotonic() - began)
+        told = figures(runtime.endpoint(node, deploy.METRICS_PORT), left_s) if left_s > 0 else None
         return {
+            **(told or {}),
             "epoch": state.epoch,
             "high_watermark": state.high_watermark,
             "log_end_offset": state.log_end_offset,

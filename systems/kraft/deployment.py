@@ -21,10 +21,12 @@ from nodes.quorum.persistent import Voter
 from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
 from nodes.server.quorum_settings import quorum_settings
 
+#: Port at which a node tells its figures.
+METRICS_PORT: Final = "metrics"
 #: What runtimes that have images start.
 IMAGE: Final = ImageSource("splitbrain-kraft", "kraft", sources=("nodes",), has_wheels=True)
 #: Ports that the listeners get where each node has a network of its own.
-PORTS: Final = {CLIENT_PORT: 9190, PEER_PORT: 9193}
+PORTS: Final = {CLIENT_PORT: 9190, PEER_PORT: 9193, METRICS_PORT: 9194}
 #: Names of the files in the configuration and state folders.
 CONFIGURATION_FILE: Final = "node.json"
 STATE_EVENT_FILE: Final = "state_events.jsonl"
@@ -123,6 +125,7 @@ def _node(
         voters=voters,
         quorum_listener=Listener(placement.listen_host, placement.ports[PEER_PORT]),
         client_listener=Listener(placement.listen_host, placement.ports[CLIENT_PORT]),
+        metrics_listener=Listener(placement.listen_host, placement.ports[METRICS_PORT]),
         data_folder=placement.data_path,
         state_event_file=f"{placement.state_path}/{STATE_EVENT_FILE}",
         durable_length_file=f"{placement.state_path}/{DURABLE_LENGTH_FILE}",

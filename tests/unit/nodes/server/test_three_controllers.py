@@ -73,6 +73,28 @@ def test_all_controllers_are_known_everywhere_also_in_their_next_life(tmp_path: 
     run(tmp_path, body, "metadata")
 
 
+def test_each_controller_tells_its_figures(tmp_path: Path) -> None:
+    async def body(nodes: Nodes) -> None:
+        leader = await nodes.leader()
+        await until(lambda: all(len(image(nodes, n).controllers) == 3 for n in nodes.nodes()))
+        told: dict[str, dict[str, float]] = {}
+        for node in nodes.nodes():
+            figures = await asyncio.to_thread(nodes.system.metrics, nodes, node, PATIENCE_S)
+            assert figures is not None
+            told[node] = figures
+        prefix = "kafka_controller_kafkacontroller"
+        active = {node: told[node][f"{prefix}_activecontrollercount"] for node in told}
+        assert active == {node: int(node == leader) for node in nodes.nodes()}
+        for figures in told.values():
+            assert figures[f"{prefix}_metadatalogendoffset"] >= figures["high_watermark"] > 0
+            elections = "kafka_controller_controllerstats_leaderelectionrateandtimems"
+            assert figures[f"{elections}_count"] >= 1
+        queue = "kafka_controller_controllereventmanager_eventqueuetimems_count"
+        assert told[leader][queue] > 0
+
+    run(tmp_path, body, "metadata")
+
+
 def test_who_is_not_active_says_so(tmp_path: Path) -> None:
     async def body(nodes: Nodes) -> None:
         leader = await nodes.leader()

@@ -20,6 +20,7 @@ from nodes.transport.client_protocol import (
     NodeState,
     Reply,
 )
+from nodes.transport.metrics_listener import MetricsListener
 from systems.kraft.adapter import KraftSystem
 
 Result = TypeVar("Result")
@@ -34,25 +35,35 @@ def follower(node_id: int, **changes: object) -> NodeState:
 class FakeNodes:
     """Nodes that answer ``status``; None is a node that accepts and stays silent."""
 
+    #: Nodes that do not listen for who collects figures.
+    tells_nothing: tuple[str, ...] = ()
+
     def __init__(self, *states: NodeState | None) -> None:
         self.states = {NodeName(f"n{number}"): s for number, s in enumerate(states, 1)}
-        self._listeners: list[ClientListener] = []
-        self._ports: dict[NodeName, int] = {}
+        self._listeners: list[ClientListener | MetricsListener] = []
+        #: By node and port; a silent node tells nobody its figures.
+        self._ports: dict[tuple[NodeName, str], int] = {}
 
     def nodes(self) -> list[NodeName]:
         return list(self.states)
 
     def endpoint(self, node: NodeName, port: str) -> Address:
-        assert port == "client"
-        return Address("127.0.0.1", self._ports[node])
+        return Address("127.0.0.1", self._ports[node, port])
 
     async def start(self) -> None:
         for node, state in self.states.items():
             listener = ClientListener(
                 Hello(PROTOCOL_VERSION, int(node[1]), 0), _answer(state), lambda _: None
             )
-            self._ports[node] = await listener.listen("127.0.0.1", 0)
+            self._ports[node, "client"] = await listener.listen("127.0.0.1", 0)
             self._listeners.append(listener)
+            text = f"node_id {node[1]}\n".encode()
+            figures = MetricsListener(lambda text=text: text, "text/plain")
+            self._ports[node, "metrics"] = await figures.listen("127.0.0.1", 0)
+            if node in self.tells_nothing:
+                await figures.close()
+            else:
+                self._listeners.append(figures)
 
     async def stop(self) -> None:
         for listener in self._listeners:
@@ -144,11 +155,19 @@ def test_converged_names_who_is_behind(behind: NodeState) -> None:
         ask(nodes, lambda system: system.converged(nodes))
 
 
-def test_metrics_say_where_a_node_stands_and_whether_it_leads() -> None:
+def test_metrics_say_where_a_node_stands_and_what_it_tells_of_itself() -> None:
     nodes = FakeNodes(LEADER, follower(2, high_watermark=-1, applied_offset=7))
+    nodes.tells_nothing = ("n2",)
     figures = ask(nodes, lambda system: [system.metrics(nodes, n, 5.0) for n in nodes.nodes()])
     assert figures == [
-        {"epoch": 2, "high_watermark": 10, "log_end_offset": 10, "applied_offset": 10, "leads": 1},
+        {
+            "node_id": 1,
+            "epoch": 2,
+            "high_watermark": 10,
+            "log_end_offset": 10,
+            "applied_offset": 10,
+            "leads": 1,
+        },
         {"epoch": 2, "high_watermark": -1, "log_end_offset": 10, "applied_offset": 7, "leads": 0},
     ]
 

@@ -25,7 +25,7 @@ def test_a_pod_deployment_is_complete(tmp_path: Path) -> None:
     assert [node.name for node in spec.nodes] == ["n1", "n2", "n3"]
     for node in spec.nodes:
         assert node.image == IMAGE.name
-        assert node.ports == {"client": 9190, "peer": 9193}
+        assert node.ports == {"client": 9190, "peer": 9193, "metrics": 9194}
         assert node.data_path == "/data"
         assert node.command[-2:] == ("/config/node.json", "--format-if-empty")
         config, state = node.mounts
