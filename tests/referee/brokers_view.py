@@ -51,6 +51,22 @@ def quorum_view(bootstrap: str) -> QuorumView:
     )
 
 
+def lagging_voters(bootstrap: str) -> set[int]:
+    """Controllers that do not hold yet what is committed, as the active one knows.
+
+    Raises:
+        KafkaError: the brokers cannot tell.
+    """
+    with admin(bootstrap) as client:
+        described = client.describe_metadata_quorum()
+    ((partition,),) = [topic["partitions"] for topic in described["topics"]]
+    return {
+        voter["replica_id"]
+        for voter in partition["current_voters"]
+        if voter["log_end_offset"] < partition["high_watermark"]
+    }
+
+
 def has_leader_beside(bootstrap: str, deposed: int) -> bool:
     """Whether the brokers tell of another active controller than that."""
     try:

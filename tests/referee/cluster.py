@@ -15,7 +15,7 @@ from docker import DockerClient
 from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, NodeSpec
+from contracts.runtime import Address, DeploymentSpec, NodeSpec
 from history.run_folder import RunFolder
 from nodes.quorum.persistent import Voter
 from runtimes.docker.engine import connect
@@ -92,6 +92,16 @@ class Cluster:
     def inner_controllers(self) -> str:
         """Where tools find the controllers."""
         return ",".join(f"{voter.host}:{voter.port}" for voter in self.voters)
+
+    def address(self, node_id: int, port: str) -> Address:
+        """Where this machine finds a port of a node."""
+        return self._runtime.endpoint(self.name_of(node_id), port)
+
+    def memory_bytes(self, node_id: int) -> int:
+        """What a running node holds."""
+        sample = self._runtime.sample(self.name_of(node_id))
+        assert sample is not None
+        return sample.memory_bytes
 
     def kill(self, node_id: int) -> None:
         """SIGKILL; returns when the process is gone."""
