@@ -20,6 +20,7 @@ from harness.simulation.judging import judged
 from harness.simulation.shrink_oracle import failure_of, finding_of, replay_for
 from harness.simulation.shrinking import ReplayBudget, Size, shrink
 from harness.simulation.trial import Trial, draw, run
+from systems.kraft.planted_bugs import REGISTRY
 from systems.registry import DEFAULT_SYSTEM, system
 
 _REPLAYS_MAX = 5_000
@@ -98,11 +99,16 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _of_registers() -> list[str]:
+    """The bugs that nodes with registers can have, which are what is simulated here."""
+    return [name for name, bug in REGISTRY.items() if bug.state_machine is None]
+
+
 def main() -> int:
     """Shrink and print."""
     options = arguments()
     every = system(DEFAULT_SYSTEM).planted_bugs
-    bugs = [name for name in options.bugs.split(",") if name] or list(every)
+    bugs = [name for name in options.bugs.split(",") if name] or _of_registers()
     unknown = [name for name in bugs if name not in every]
     if unknown:
         raise SystemExit(f"there is no planted bug {unknown[0]!r}; there are: {', '.join(every)}")

@@ -1,7 +1,6 @@
 """Planted bugs of the controller: known ways to get it wrong, each a branch in the code, all off.
 
-As ``nodes.quorum.bugs``, and apart from it as long as only tests ask anything of a controller: what
-is named there is offered to users.
+As ``nodes.quorum.bugs``, with which it shares one list of names: ``nodes.server.planted``.
 """
 
 from typing import Final

@@ -23,6 +23,7 @@ from nodes.server.log_lines import LogLines
 from nodes.server.loop_timers import LoopTimers
 from nodes.server.node import Node
 from nodes.server.peers import Peers
+from nodes.server.planted import bugs_named
 from nodes.server.prometheus import CONTENT_TYPE, PrometheusMeasurements
 from nodes.server.state_events import StateEventFile, last_incarnation
 from nodes.server.surroundings import Surroundings
@@ -157,12 +158,13 @@ def _layer_maker(configuration: NodeConfiguration) -> Callable[[], Layer] | None
     from nodes.server.controller_service import metadata_layer
     from nodes.server.controller_settings import controller_settings
 
+    bugs = bugs_named(configuration.bugs, configuration.state_machine)
     identity = Identity(
         cluster_id=configuration.cluster_id,
-        settings=controller_settings(configuration.settings),
+        settings=controller_settings(configuration.settings, bugs.controller),
         random=random.SystemRandom(),
     )
-    return lambda: metadata_layer(identity)
+    return lambda: metadata_layer(identity, bugs.quorum)
 
 
 async def serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:

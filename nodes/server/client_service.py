@@ -16,7 +16,7 @@ from nodes.quorum.messages import DescribeQuorumAnswer
 from nodes.registers.machine import RegisterMachine
 from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.proposals import InvalidRequestError, Proposals
-from nodes.server.reads import Reads
+from nodes.server.reads import Look, Reads, Seen
 from nodes.server.surroundings import TimerHandle
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 from nodes.wire.api_versions import ApiVersionsAnswer, own_versions
@@ -34,7 +34,7 @@ class ClientService:
     def __init__(self, needs: ServiceNeeds, machine: RegisterMachine, bugs: PlantedBugs) -> None:
         """A service without requests; ``machine`` is what reads read."""
         self.proposals = Proposals(needs.feed, bugs)
-        self.reads = Reads(needs.feed, machine)
+        self.reads = Reads(needs.feed, machine, look_into(machine))
         self._state = needs.state
         self._timers = needs.surroundings.timers
         self._flush_is_due = False
@@ -145,6 +145,16 @@ class ClientService:
         self.reads.expire(now)
         if not (self.proposals.is_idle and self.reads.is_idle):
             self._expiry = self._timers.call_later(EXPIRY_INTERVAL_US, self._expire)
+
+
+def look_into(machine: RegisterMachine) -> Look:
+    """Reads registers and sets as they are when it is asked."""
+
+    def look(request: ClientRequest) -> Seen:
+        read = machine.read_set if request.kind == "read-set" else machine.read
+        return Seen(read(request.key), machine.end_offset)
+
+    return look
 
 
 def register_layer(bugs: PlantedBugs) -> Layer:

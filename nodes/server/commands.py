@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
 from nodes.quorum.settings import QuorumSettings
 from nodes.server import exit_codes
@@ -20,6 +19,7 @@ from nodes.server.configuration import ConfigurationError, NodeConfiguration, re
 from nodes.server.data_folder import format_data_folder, format_data_folder_if_empty
 from nodes.server.incarnation import IncarnationError
 from nodes.server.log_lines import LogLines
+from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import CorruptStorageError, StorageError, StorageFailed
 
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _settings(configuration: NodeConfiguration) -> QuorumSettings:
     try:
-        bugs = PlantedBugs.from_names(configuration.bugs)
+        bugs = bugs_named(configuration.bugs, configuration.state_machine).quorum
         settings = configuration.settings
         if configuration.state_machine == "metadata":
             from nodes.server.controller_settings import (

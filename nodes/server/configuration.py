@@ -48,7 +48,7 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     settings: dict[str, str] = {}
     #: What stands above the log.
     state_machine: Literal["registers", "metadata"] = "registers"
-    #: Planted bugs to switch on, kebab-case.
+    #: Planted bugs to switch on, kebab-case: of the quorum, and of the state machine.
     bugs: tuple[str, ...] = ()
 
 

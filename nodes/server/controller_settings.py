@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from nodes.controller.bugs import NO_BUGS, ControllerBugs
 from nodes.controller.settings import ControllerSettings
 
 _KAFKA: Final = {
@@ -24,7 +25,9 @@ CONTROLLER_SETTING_NAMES: Final = frozenset({*_KAFKA, *_KAFKA.values()})
 _MAY_BE_ZERO: Final = frozenset({"leader_imbalance_check_interval_s", "max_idle_interval_ms"})
 
 
-def controller_settings(settings: Mapping[str, str]) -> ControllerSettings:
+def controller_settings(
+    settings: Mapping[str, str], bugs: ControllerBugs = NO_BUGS
+) -> ControllerSettings:
     """Defaults, overridden by what is given; names of others are passed over.
 
     Raises:
@@ -42,4 +45,4 @@ def controller_settings(settings: Mapping[str, str]) -> ControllerSettings:
         chosen[field] = int(text)
         if not chosen[field] and field not in _MAY_BE_ZERO:
             raise ValueError(f"setting {name!r} is 0; choose 1 or more")
-    return msgspec.structs.replace(ControllerSettings(), **chosen)
+    return msgspec.structs.replace(ControllerSettings(), **chosen, bugs=bugs)

@@ -8,10 +8,13 @@ folder, nor, where state events outlive the folder, for one node.
 from pathlib import Path
 from typing import Final
 
+from nodes.quorum.random_source import RandomSource
 from nodes.storage.filesystem import FileSystem, replace_file
 
 #: File in the data folder: the number of the next incarnation, in decimal digits.
 INCARNATION_FILE: Final = "incarnation"
+_ID_DIGITS: Final = 32
+_HEX: Final = 16
 
 
 class IncarnationError(Exception):
@@ -39,3 +42,8 @@ def next_incarnation(filesystem: FileSystem, data_folder: Path, lowest: int = 0)
     incarnation = max(int(text), lowest)
     replace_file(filesystem, path, f"{incarnation + 1}\n".encode("ascii"))
     return incarnation
+
+
+def drawn_incarnation_id(random: RandomSource) -> str:
+    """32 hex digits by which controllers and brokers tell Kafka's other nodes a life."""
+    return "".join([f"{int(random.random() * _HEX):x}" for _ in range(_ID_DIGITS)])

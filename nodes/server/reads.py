@@ -6,14 +6,27 @@ without asking anyone.
 """
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
 from nodes.quorum.effects import AnswerRead, RejectRead
 from nodes.quorum.events import ReadId, ReadRequested
 from nodes.quorum.identifiers import Microseconds
-from nodes.registers.machine import RegisterMachine
+from nodes.server.state_machine import StateMachine
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+
+
+class Seen(NamedTuple):
+    """What a read came to."""
+
+    result: Any
+    #: One past the last record that it saw; None where that is not to be told.
+    end_offset: int | None
+
+
+#: Reads the state as it is now, as the request says.
+Look = Callable[[ClientRequest], Seen]
 
 
 class PendingRead(msgspec.Struct):
@@ -33,10 +46,13 @@ class _Confirmed(msgspec.Struct):
 class Reads:
     """All reads that arrived together share one confirmation."""
 
-    def __init__(self, ask: Callable[[ReadRequested], None], machine: RegisterMachine) -> None:
+    def __init__(
+        self, ask: Callable[[ReadRequested], None], machine: StateMachine, look: Look
+    ) -> None:
         """``ask`` gives an event to the replica, whose effects come back here."""
         self._ask = ask
         self._machine = machine
+        self._look = look
         self._gathered: list[PendingRead] = []
         self._asked: dict[ReadId, list[PendingRead]] = {}
         self._confirmed: list[_Confirmed] = []
@@ -122,20 +138,15 @@ class Reads:
         self._confirmed = []
 
     def _answer(self, read: PendingRead, epoch: int) -> None:
-        machine, request = self._machine, read.request
-        result = (
-            machine.read_set(request.key)
-            if request.kind == "read-set"
-            else machine.read(request.key)
-        )
+        seen = self._look(read.request)
         read.reply(
             ClientAnswer(
-                request.id,
+                read.request.id,
                 "ok",
                 definite=True,
-                result=result,
+                result=seen.result,
                 epoch=epoch,
-                offset=machine.end_offset,
+                offset=seen.end_offset,
             )
         )
 

@@ -15,10 +15,10 @@ from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
 from contracts.system import CLIENT_PORT, PEER_PORT, Place, SystemOptions
 from history.run_folder import RunFolder
-from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 
 #: Port at which a node tells its figures.
@@ -72,7 +72,7 @@ def check_options(options: SystemOptions) -> None:
             f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"
         )
     try:
-        quorum_settings(options.settings, PlantedBugs.from_names(options.bugs))
+        quorum_settings(options.settings, bugs_named(options.bugs, "registers").quorum)
     except ValueError as error:
         raise UsageError(str(error), "Correct the bug or the setting") from error
 

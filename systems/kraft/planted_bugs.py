@@ -1,33 +1,15 @@
 """The planted bugs of our nodes: what each does, where it was seen, what brings it to light.
 
-The nodes themselves know only the names (``nodes.quorum.bugs``). A source is a report that was
-read, of this mechanism or of its nearest kin in another system; "splitbrain" where none was found.
+The nodes themselves know only the names (``nodes.server.planted``). Here are the quorum's; those of
+the state machine above it stand in ``systems.kraft.planted_metadata_bugs``. Must never name a bug
+that the nodes do not have.
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
-import msgspec
-
-#: Who must see it: the clients' outcomes and the nodes' ends (a node that stops by itself, logs
-#: that differ), an invariant of the running quorum, or the demand for progress.
-BugKind = Literal["outcome", "invariant", "liveness"]
-
-
-class PlantedBug(msgspec.Struct, frozen=True):
-    """One planted bug, in words for people."""
-
-    #: Kebab case, as on the command line.
-    name: str
-    #: One sentence.
-    mechanism: str
-    source: str
-    #: The fault, and what must be under way when it strikes.
-    exposed_by: str
-    kind: BugKind
-    #: Why no plan on a real runtime shows it; empty where one does (``bench/suites/planted.toml``).
-    unseen_because: str = ""
-
+from systems.kraft.planted_bug import PlantedBug
+from systems.kraft.planted_metadata_bugs import METADATA_BUGS
 
 _BUGS: Final = (
     PlantedBug(
@@ -394,7 +376,7 @@ _BUGS: Final = (
 )
 
 #: By name, in the order in which the nodes declare them.
-REGISTRY: Final[Mapping[str, PlantedBug]] = {bug.name: bug for bug in _BUGS}
+REGISTRY: Final[Mapping[str, PlantedBug]] = {bug.name: bug for bug in (*_BUGS, *METADATA_BUGS)}
 
 #: Name to sentence, in the same order.
 PLANTED_BUGS: Final[Mapping[str, str]] = {name: bug.mechanism for name, bug in REGISTRY.items()}

@@ -10,10 +10,10 @@ from contracts.scenario import NodeCrashed
 from contracts.simulation import World
 from contracts.state_event import StateEvent
 from contracts.system import LeaderView, Route
-from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.quorum.voters import ReplicaKey
+from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import StorageError
 from nodes.storage.reading import first_offset, read_committed
@@ -38,7 +38,8 @@ class KraftCluster:
         """
         scenario = world.scenario
         try:
-            settings = quorum_settings(scenario.settings, PlantedBugs.from_names(scenario.bugs))
+            bugs = bugs_named(scenario.bugs, "registers")
+            settings = quorum_settings(scenario.settings, bugs.quorum)
         except ValueError as error:
             raise UsageError(str(error), "Correct the bug or the setting") from error
         self._world = world

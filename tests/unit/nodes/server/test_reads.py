@@ -5,6 +5,7 @@ from nodes.quorum.events import ReadRequested
 from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
 from nodes.registers.commands import Add, Write, encode_command
 from nodes.registers.machine import RegisterMachine
+from nodes.server.client_service import look_into
 from nodes.server.reads import Reads
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
@@ -18,7 +19,7 @@ class Bench:
         self.asked: list[ReadRequested] = []
         self.answers: list[ClientAnswer] = []
         self.machine = RegisterMachine()
-        self.reads = Reads(self.asked.append, self.machine)
+        self.reads = Reads(self.asked.append, self.machine, look_into(self.machine))
 
     def add(self, request_id: int = 1, key: str = "k", kind: str = "read") -> None:
         request = ClientRequest(request_id, kind, key)  # type: ignore[arg-type]

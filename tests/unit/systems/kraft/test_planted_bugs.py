@@ -2,14 +2,18 @@
 
 import pytest
 
-from nodes.quorum.bugs import PlantedBugs
-from systems.kraft.planted_bugs import PLANTED_BUGS, REGISTRY, PlantedBug
+from nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
+from systems.kraft.planted_bug import PlantedBug
+from systems.kraft.planted_bugs import PLANTED_BUGS, REGISTRY
 
 
 def test_the_registry_names_every_flag_of_the_nodes_in_its_order() -> None:
-    fields = [field.replace("_", "-") for field in PlantedBugs.__struct_fields__]
-    assert list(REGISTRY) == fields
-    assert PlantedBugs.from_names(REGISTRY).names() == tuple(fields)
+    assert tuple(REGISTRY) == BUG_NAMES
+
+
+def test_the_registry_says_which_bugs_need_kafkas_metadata() -> None:
+    marked = {name for name, bug in REGISTRY.items() if bug.state_machine == "metadata"}
+    assert marked == METADATA_BUG_NAMES
 
 
 def test_the_sentences_are_those_of_the_registry() -> None:
