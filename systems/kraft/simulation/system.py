@@ -20,8 +20,10 @@ _ROUND_TRIPS_MIN: Final = 6
 _SNAPSHOTS_EVERY: Final = 3
 #: Bytes of new records after which they do: a few records, or some dozens.
 _NEW_BYTES: Final = (300, 700, 1_500, 4_000)
-#: Bytes of a chunk: so few that a snapshot takes many, or all at once.
-_CHUNK_BYTES: Final = (100, 400, 1_048_576)
+#: Bytes of a chunk: so few that a snapshot takes some, or all at once. A voter that must catch up
+#: begins anew whenever its leader changes, and a disk that is slow now and then changes leaders
+#: every few dozen jobs: with hundreds of chunks it would never get through, in Kafka neither.
+_CHUNK_BYTES: Final = (1_000, 4_000, 1_048_576)
 
 
 def _snapshot_settings(stream: RandomSource) -> dict[str, str]:
