@@ -50,11 +50,19 @@ def newest_whole(disk: MemoryFileSystem, folder: Path) -> SnapshotId | None:
 
 def log_start(disk: MemoryFileSystem, folder: Path, newest: SnapshotId, base_offset: int) -> int:
     """Where a log whose first segment begins at ``base_offset`` starts for the node."""
-    content = disk.durable_content(log_folder(folder) / EPOCH_CHECKPOINT) or b""
-    entries = content.decode("ascii", "replace").splitlines()[2:3]
-    floor = max(base_offset, *(int(entry.split()[1]) for entry in entries), 0)
+    floor = max(base_offset, _first_epoch_start(disk, folder))
     ends = [one.end_offset for one in _named(disk, folder) if floor <= one.end_offset]
     return min([*ends, newest.end_offset])
+
+
+def _first_epoch_start(disk: MemoryFileSystem, folder: Path) -> int:
+    """Of the epoch checkpoint; 0 where it has none or cannot be read: no life begins with that."""
+    content = disk.durable_content(log_folder(folder) / EPOCH_CHECKPOINT) or b""
+    try:
+        first = content.decode("ascii").splitlines()[2]
+        return int(first.split()[1])
+    except (ValueError, IndexError):
+        return 0
 
 
 def _named(disk: MemoryFileSystem, folder: Path) -> list[SnapshotId]:
