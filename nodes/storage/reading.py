@@ -12,12 +12,13 @@ from typing import Final
 import msgspec
 
 from nodes.quorum.identifiers import Epoch, Offset
+from nodes.quorum.persistent import SnapshotId
 from nodes.storage.disk import ReadOnlyDiskFileSystem
 from nodes.storage.errors import CorruptStorageError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.recovery import scan_log
 from nodes.storage.segment import Segment
-from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
+from nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
 from nodes.wire.errors import WireError
 
 _READ_BYTES: Final = 1024 * 1024
@@ -64,8 +65,10 @@ def read_committed(
         scan.close()
 
 
-def first_offset(folder: Path, *, filesystem: FileSystem | None = None) -> Offset:
-    """Where the records of ``read_committed`` begin, or would: 0, or where a snapshot ends.
+def log_start(folder: Path, *, filesystem: FileSystem | None = None) -> SnapshotId:
+    """What the records of ``read_committed`` follow, or would: the snapshot that ends there.
+
+    Ends at 0 where nothing comes before them; without an epoch where no snapshot tells it.
 
     Raises:
         NotFormattedError: the folder holds no log.
@@ -74,22 +77,29 @@ def first_offset(folder: Path, *, filesystem: FileSystem | None = None) -> Offse
     scan = scan_log(filesystem or ReadOnlyDiskFileSystem(), folder, foreign=True)
     try:
         if scan.replaced_by is not None:
-            return scan.replaced_by.end_offset
-        return scan.start_offset
+            return scan.replaced_by
+        return SnapshotId(scan.start_offset, scan.start_epoch)
     finally:
         scan.close()
 
 
-def records_in(content: bytes) -> Iterator[LoggedRecord]:
-    """The records of a segment's intact batches, up to the first one that is not."""
+def records_in(content: bytes, first: int = 0) -> Iterator[LoggedRecord]:
+    """The records of a segment's intact batches, up to the first one that is not.
+
+    Batches that end below ``first`` are passed over unchecked.
+    """
     position = 0
-    while position < len(content):
-        try:
-            batch = decode_batch(content, position)
-        except WireError:
+    while len(content) - position >= HEADER_BYTES:
+        _, last_offset, size_bytes = peek_batch(content, position)
+        if size_bytes < HEADER_BYTES:
             return
-        yield from _logged(batch)
-        position += peek_batch(content, position)[2]
+        if last_offset >= first:
+            try:
+                batch = decode_batch(content, position)
+            except WireError:
+                return
+            yield from (record for record in _logged(batch) if record.offset >= first)
+        position += size_bytes
 
 
 def _logged(batch: RecordBatch) -> Iterator[LoggedRecord]:

@@ -22,7 +22,7 @@ from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from nodes.registers.commands import UnknownCommandError, command_fields, decode_command
 from nodes.storage.errors import StorageError
-from nodes.storage.reading import LoggedRecord, first_offset, read_committed
+from nodes.storage.reading import LoggedRecord, log_start, read_committed
 
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 
@@ -51,7 +51,7 @@ def committed_log(
         )
     try:
         records = tuple(neutral(record) for record in read_committed(data_folder, end))
-        start = min(first_offset(data_folder), end)
+        start = min(log_start(data_folder).end_offset, end)
     except (StorageError, OSError, UnknownCommandError) as error:
         raise HarnessError(
             "dump the committed log",

@@ -16,9 +16,10 @@ from nodes.quorum.voters import ReplicaKey
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import StorageError
-from nodes.storage.reading import first_offset, read_committed
+from nodes.storage.reading import log_start, read_committed
 from systems.kraft.committed_log import neutral
 from systems.kraft.simulation.client import SimulatedKraftClient
+from systems.kraft.simulation.copies import all_below
 from systems.kraft.simulation.disk_faults import DiskFaults
 from systems.kraft.simulation.drawn_stream import DrawnStream
 from systems.kraft.simulation.host import Host
@@ -182,7 +183,10 @@ class KraftCluster:
         return tuple(self._hosts[node].state_events.events)
 
     def committed_log(self, node: NodeName) -> CommittedLog | None:
-        """What its disk holds of what it once called committed, in its log and in its snapshots."""
+        """What its disk holds of what it once called committed, and what came before its log.
+
+        Of what a snapshot stands for the records are copies, or another machine's: ``copies``.
+        """
         host = self._hosts[node]
         end = max(
             (
@@ -197,14 +201,16 @@ class KraftCluster:
         try:
             logged = read_committed(host.folder, end, filesystem=host.disk)
             records = tuple(neutral(record) for record in logged)
-            start = min(first_offset(host.folder, filesystem=host.disk), end)
+            begins = log_start(host.folder, filesystem=host.disk)
         except (StorageError, OSError, HarnessError):
             return None
-        archive = self._oracle.ghost.archive
-        if start <= len(archive):
-            # Its snapshots keep no single records of what they stand for; INV-28 holds both equal.
-            records = (*(neutral(record) for record in archive[:start]), *records)
-            start = 0
+        machines = self._oracle.ghost.machines
+        # Its snapshots keep no single records of what they stand for; INV-28 holds both equal.
+        sources = sorted(machines.values(), key=lambda machine: machine.host is not host)
+        below = all_below(begins, (machine.copies for machine in sources))
+        start = min(begins.end_offset, end) if below is None else 0
+        if below is not None:
+            records = (*(neutral(record) for record in below[:end]), *records)
         last = records[-1].offset + 1 if records else start
         return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
 

@@ -11,7 +11,7 @@ from typing import Final, cast
 from contracts.simulation import World
 from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
 from nodes.quorum.messages import VoteRequest
-from nodes.quorum.persistent import EMPTY_STATE, QuorumState
+from nodes.quorum.persistent import EMPTY_STATE, QuorumState, SnapshotId
 from nodes.quorum.voters import ReplicaKey
 from nodes.storage.durable_mark import read_mark
 from nodes.storage.errors import StorageError
@@ -19,11 +19,11 @@ from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import DURABLE_LENGTH, QUORUM_STATE, log_folder
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import decode_quorum_state
-from nodes.storage.reading import LoggedRecord, records_in
+from systems.kraft.simulation.copies import Copies
 from systems.kraft.simulation.disk_past import DiskPast
 from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.ledger import Ledger
-from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog, segments_of
+from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog
 
 #: What is counted of a run.
 _COUNTED: Final = (
@@ -40,6 +40,8 @@ class Machine:
         self._committed = committed
         #: What befell its disk.
         self.disk_past = DiskPast(host.disk)
+        #: What its log held below its start.
+        self.copies = Copies(host.disk, host.folder, self.disk_past)
         self._codec = codec
         #: While a life has begun: what its log holds.
         self.log: ShadowLog | None = None
@@ -142,6 +144,7 @@ class Machine:
             self.promised = self.promised_below_mark = 0
             self.said = EMPTY_STATE
             self.left = []
+            self.copies.forget()
         self.high_watermark = -1
         self.asked.clear()
         self.when_asked.clear()
@@ -192,8 +195,6 @@ class Ghost:
         self.committed: list[Entry] = []
         #: Epoch of the leader that committed each of them.
         self.commit_epochs: list[int] = []
-        #: Committed records that lay below a log's start when it moved, from offset 0 on.
-        self.archive: list[LoggedRecord] = []
         #: When the last commit happened, microseconds.
         self.committed_at = 0
         #: When the newest of the committed records was proposed, microseconds.
@@ -266,17 +267,9 @@ class Ghost:
                 self.ledger.apply(offset, entry.payload)
         self.committed_at = self.world.now
 
-    def archive_below(self, machine: Machine, offset: int) -> None:
-        """A log's start moves here: keep what its disk has below, for dumps of logs."""
-        if offset <= len(self.archive):
-            return
-        host = machine.host
-        for base, _, content in segments_of(host.disk, log_folder(host.folder)):
-            if base >= offset:
-                return
-            for record in records_in(content):
-                if record.offset == len(self.archive) and record.offset < offset:
-                    self.archive.append(record)
+    def keep_copies(self, machine: Machine, snapshot_id: SnapshotId) -> None:
+        """A machine's log begins with this snapshot from now on, or may from its next life on."""
+        machine.copies.take(snapshot_id, [other.copies for other in self.machines.values()])
 
     def raise_floor(self, key: str, end_offset: int) -> None:
         """Reads from now on must reflect what the key held after all below ``end_offset``."""

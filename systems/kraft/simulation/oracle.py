@@ -28,6 +28,7 @@ from nodes.quorum.messages import FetchRequest, VoteRequest
 from nodes.quorum.settings import QuorumSettings
 from nodes.storage.layout import QUORUM_STATE
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from systems.kraft.simulation.disk_snapshots import newest_whole
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.invariants import Invariant
@@ -179,6 +180,9 @@ class Oracle:
         """A life is over, or could not begin; the disk is as the end left it."""
         machine = self.ghost.machines[host.node_id]
         machine.ended()
+        newest = newest_whole(host.disk, host.folder)
+        if newest is not None:
+            self.ghost.keep_copies(machine, newest)
         for invariant in self._watching:
             invariant.ended(machine)
         machine.judged()
@@ -313,6 +317,7 @@ class Oracle:
         machine.log.replace(effect.snapshot_id, self.ghost.committed)
         machine.promised = min(machine.promised, effect.snapshot_id.end_offset)
         machine.high_watermark = max(machine.high_watermark, effect.snapshot_id.end_offset)
+        self.ghost.keep_copies(machine, effect.snapshot_id)
         self.ghost.counts["installed"] += 1
 
     def _note_cut(self, machine: Machine, effect: CutLogStart) -> None:
@@ -320,7 +325,7 @@ class Oracle:
         newest = machine.host.node.replica.newest_snapshot
         assert newest is not None
         machine.log.cut_start(effect.snapshot_id, newest)
-        self.ghost.archive_below(machine, effect.snapshot_id.end_offset)
+        self.ghost.keep_copies(machine, effect.snapshot_id)
         self.ghost.counts["cuts"] += 1
 
     def _file_invariants(self) -> None:

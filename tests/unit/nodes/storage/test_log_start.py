@@ -16,7 +16,7 @@ from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
 from nodes.storage.log import LogStore
 from nodes.storage.memory import MemoryFileSystem
-from nodes.storage.reading import first_offset, read_committed
+from nodes.storage.reading import log_start, read_committed
 from nodes.storage.snapshots import list_snapshots, snapshot_name, snapshot_path, write_snapshot
 from nodes.wire.batches import split_batches
 from nodes.wire.snapshots import encode_snapshot
@@ -240,10 +240,10 @@ def test_tools_read_what_is_left_and_know_where_it_begins(
     log.cut_start(snapshot(4, 2))()
     log.close()
     offsets = [record.offset for record in read_committed(folder, filesystem=filesystem)]
-    assert (offsets, first_offset(folder, filesystem=filesystem)) == ([4, 5, 6, 7], 4)
+    assert (offsets, log_start(folder, filesystem=filesystem)) == ([4, 5, 6, 7], snapshot(4, 2))
     write(filesystem, folder, snapshot(30, 9))
     assert list(read_committed(folder, filesystem=filesystem)) == []
-    assert first_offset(folder, filesystem=filesystem) == 30
+    assert log_start(folder, filesystem=filesystem) == snapshot(30, 9)
 
 
 Work = Callable[[LogStore], None]

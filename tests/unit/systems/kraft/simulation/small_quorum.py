@@ -24,6 +24,7 @@ class Quorum:
         observers: int = 0,
         beyond_promise: bool = False,
         bugs: tuple[str, ...] = (),
+        settings: dict[str, str] | None = None,
     ) -> None:
         scenario = Scenario(
             system="kraft",
@@ -32,6 +33,7 @@ class Quorum:
             observers=observers,
             beyond_promise=beyond_promise,
             bugs=bugs,
+            settings=settings or {},
         )
         self.world = SimulatedWorld(scenario, KraftSimulation(), muted=muted)
         cluster = self.world.cluster
