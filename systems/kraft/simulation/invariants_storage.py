@@ -4,10 +4,12 @@ Must never ask more of a disk that a fault has harmed than its formats can detec
 """
 # ruff: noqa: D102 - the moments are documented once, in Invariant
 
+from collections.abc import Sequence
+
 from nodes.storage.layout import EPOCH_CHECKPOINT, QUORUM_STATE, SEGMENT_SUFFIX
 from systems.kraft.simulation.ghost import Machine
 from systems.kraft.simulation.invariants import Invariant
-from systems.kraft.simulation.shadow import segments_of
+from systems.kraft.simulation.shadow import Entry, ShadowLog, segments_of
 from systems.kraft.simulation.wording import state_in_words
 
 
@@ -40,7 +42,7 @@ class PromisedIsKept(Invariant):
             )
         rotted = machine.disk_past.has_rotted(SEGMENT_SUFFIX, EPOCH_CHECKPOINT)
         promised = machine.promised_below_mark if rotted else machine.promised
-        if log.is_replaced:
+        if _is_replaced(log, machine.left):
             # As a truncation is: what the snapshot does not stand for must not be committed.
             self._check_dropped(machine, promised)
             promised = min(promised, end)
@@ -83,6 +85,19 @@ class PromisedIsKept(Invariant):
                 f" spoken with {state_in_words(said)}",
                 machine,
             )
+
+
+def _is_replaced(log: ShadowLog, left: Sequence[Entry]) -> bool:
+    """Whether the log is empty behind a snapshot that the one before it did not go on from.
+
+    The recovery has done it by now: only what the last life left tells such a log from one that
+    has lost what it had.
+    """
+    newest = log.snapshot_id
+    if newest is None or not log.first_offset == len(log.entries) == newest.end_offset:
+        return False
+    end = newest.end_offset
+    return len(left) < end or left[end - 1].epoch != newest.epoch
 
 
 class EqualBytes(Invariant):

@@ -74,8 +74,6 @@ class ShadowLog:
         self.entries: list[Entry] = []
         #: The newest snapshot when the log last lost its beginning; what lies below is its.
         self.snapshot_id: SnapshotId | None = None
-        #: Whether a life that begins now has its whole log replaced by that snapshot.
-        self.is_replaced = False
         self._places: list[Place] = []
         self._bases: list[int] = []
         self._first_offset = 0
@@ -198,7 +196,6 @@ class ShadowLog:
                 break
         if newest is not None and not self._reaches(newest, first):
             self.replace(newest, committed)
-            self.is_replaced = True
         elif newest is not None:
             # Nobody reads what the disk has below the start, nor could its epochs be checked.
             start = log_start(disk, self.folder.parent, newest, first)
