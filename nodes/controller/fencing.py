@@ -42,7 +42,8 @@ def unregister_broker(view: View, request: UnregisterBrokerRequest, _version: in
     broker = view.image.brokers.get(request.broker_id)
     if broker is None:
         raise Refusal(
-            ApiError.BROKER_ID_NOT_REGISTERED, f"broker {request.broker_id} is not registered"
+            ApiError.BROKER_ID_NOT_REGISTERED,
+            f"Broker ID {request.broker_id} is not currently registered",
         )
     records = broker_transitions.unregistered(view, broker)
     check_size(view, len(records))

@@ -234,12 +234,13 @@ class Leader(Role):
     def describe_requested(self, event: RequestReceived) -> None:
         context = self.context
         now_ms = context.now // 1000
-        me = ReplicaProgress(
-            context.me.node_id, context.me.directory_id, context.log.end_offset, now_ms, now_ms
-        )
+        my_id = context.me.node_id
+        # As the quorum knows it: static voters of Kafka have no directories.
+        directory_id = context.voters.directory_of(my_id)
+        me = ReplicaProgress(my_id, directory_id, context.log.end_offset, now_ms, now_ms)
         answer = DescribeQuorumAnswer(
             error=ErrorCode.NONE,
-            leader_id=context.me.node_id,
+            leader_id=my_id,
             epoch=context.durable.epoch,
             high_watermark=self.high_watermark_told,
             voters=(me, *(peer.describe() for peer in self._peers.others.values())),

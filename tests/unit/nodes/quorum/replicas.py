@@ -1,6 +1,7 @@
 """One replica of a small quorum, stepped by hand."""
 
 import random
+from collections.abc import Callable
 
 from nodes.quorum.effects import Effect
 from nodes.quorum.events import Event, RequestReceived
@@ -43,10 +44,13 @@ def replica_of(
     leader: int | None = None,
     log: LogShape | None = None,
     settings: QuorumSettings = SETTINGS,
+    directory_of: Callable[[int], DirectoryId] = directory,
 ) -> Replica:
+    """A replica; ``directory_of``: by which the voters know each other."""
+    numbers = range(1, voter_count + 1)
     return Replica(
         settings=settings,
-        voters=tuple(Voter(NodeId(n), directory(n), "host", 1) for n in range(1, voter_count + 1)),
+        voters=tuple(Voter(NodeId(n), directory_of(n), "host", 1) for n in numbers),
         me=ReplicaKey(NodeId(me), directory(me)),
         cluster_id="cluster",
         incarnation=LIFE,

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -6,6 +8,7 @@ from nodes.quorum.effects import (
     Halt,
     RejectProposal,
     ReportState,
+    SendAnswer,
     SendRequest,
 )
 from nodes.quorum.errors import InvariantViolation, StorageMismatch
@@ -16,19 +19,25 @@ from nodes.quorum.events import (
     QuorumStatePersisted,
     RecordsProposed,
     RequestFailed,
+    RequestReceived,
     ResignRequested,
     Started,
     TimerElapsed,
 )
 from nodes.quorum.identifiers import (
+    NO_DIRECTORY,
+    ConnectionId,
+    CorrelationId,
+    DirectoryId,
     Epoch,
     Incarnation,
     NodeId,
     Offset,
 )
+from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from nodes.quorum.persistent import EpochStart, LogShape
 from nodes.quorum.replica import Replica
-from tests.unit.nodes.quorum.replicas import MS, begin, replica_of, step
+from tests.unit.nodes.quorum.replicas import MS, begin, directory, replica_of, step
 
 
 def test_a_log_of_a_later_epoch_than_the_quorum_state_is_refused() -> None:
@@ -167,13 +176,26 @@ def test_an_observer_asks_every_voter_in_turn() -> None:
     assert asked == [1, 2, 3]
 
 
-def elected() -> Replica:
-    replica = replica_of(voter_count=1)
+def elected(directory_of: Callable[[int], DirectoryId] = directory) -> Replica:
+    replica = replica_of(voter_count=1, directory_of=directory_of)
     step(replica, Started())
     step(replica, TimerElapsed(), 400)
     step(replica, QuorumStatePersisted(1), 401)
     assert replica.role == "leader"
     return replica
+
+
+@pytest.mark.parametrize("directory_of", [directory, lambda _: NO_DIRECTORY])
+def test_a_leader_tells_of_voters_the_directories_that_the_quorum_knows_them_by(
+    directory_of: Callable[[int], DirectoryId],
+) -> None:
+    replica = elected(directory_of)
+    step(replica, QuorumStatePersisted(2), 402)
+    asked = RequestReceived(ConnectionId(1), CorrelationId(1), DescribeQuorumRequest())
+    (effect,) = step(replica, asked, 403)
+    assert isinstance(effect, SendAnswer)
+    assert isinstance(effect.answer, DescribeQuorumAnswer)
+    assert [voter.directory_id for voter in effect.answer.voters] == [directory_of(1)]
 
 
 def test_a_leader_without_its_vote_or_its_first_record_is_a_violation() -> None:
