@@ -108,8 +108,19 @@ class Cluster:
         self._killed.add(self.name_of(node_id))
         self._runtime.kill(self.name_of(node_id))
 
+    def terminate(self, node_id: int, patience_s: float) -> None:
+        """SIGTERM; returns when the process has ended by itself."""
+        name = self.name_of(node_id)
+        self._killed.add(name)
+        self._container(name).kill(signal="SIGTERM")
+        self.await_true(
+            f"{name} ends as it is asked to",
+            lambda: self._runtime.status(name) == "exited",
+            patience_s,
+        )
+
     def start(self, node_id: int) -> None:
-        """Start a killed one again."""
+        """Start one again that was killed or has ended."""
         self._runtime.start(self.name_of(node_id))
         self._killed.discard(self.name_of(node_id))
 
@@ -182,16 +193,19 @@ class Cluster:
 
     def run_tool(self, *command: str) -> tuple[int, str, str]:
         """Run a program beside the nodes: exit code, standard output, standard error."""
+        done = self._container(_TOOLS).exec_run(list(command), demux=True)
+        output, errors = ((stream or b"").decode(errors="replace") for stream in done.output)
+        return int(done.exit_code), output, errors
+
+    def _container(self, name: NodeName) -> Any:
         labels = [
             f"{RUN_LABEL}={self._spec.run_id}",
-            f"{NODE_LABEL}={_TOOLS}",
+            f"{NODE_LABEL}={name}",
             f"{ROLE_LABEL}=node",
         ]
         containers: Any = self._engine.containers
         (container,) = containers.list(filters={"label": labels})
-        done = container.exec_run(list(command), demux=True)
-        output, errors = ((stream or b"").decode(errors="replace") for stream in done.output)
-        return int(done.exit_code), output, errors
+        return container
 
     def collect(self) -> None:
         """Keep what every node printed, in the run folder."""

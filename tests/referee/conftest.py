@@ -11,6 +11,14 @@ from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import KafkaControllers, OwnControllers
 
 _BROKERS = 2
+_TRIO = 3
+#: Brokers' own topics live on as long as two brokers do.
+_REPLICATED = {
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "min.insync.replicas": "2",
+}
 
 
 @pytest.fixture(
@@ -29,6 +37,31 @@ def shared_cluster(
     with deployed(folder, request.param, brokers=_BROKERS, settings=settings) as cluster:
         cluster.await_brokers()
         yield cluster
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(KafkaControllers(), id="kafka"),
+        pytest.param(OwnControllers(), id="own"),
+    ],
+)
+def shared_trio(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """Three controllers of a make with three unmodified brokers, for nightly tests."""
+    folder = tmp_path_factory.mktemp("trio") / "run"
+    with deployed(folder, request.param, brokers=_TRIO, settings=_REPLICATED) as cluster:
+        cluster.await_brokers()
+        yield cluster
+
+
+@pytest.fixture
+def trio(shared_trio: Cluster) -> Iterator[Cluster]:
+    """The make's cluster of three brokers, whole again after each test."""
+    yield shared_trio
+    shared_trio.restore()
+    shared_trio.await_brokers()
 
 
 @pytest.fixture
