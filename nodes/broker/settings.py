@@ -45,6 +45,8 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     initial_registration_timeout_ms: int = 60_000
     #: Pause before a controller is looked for again, and before the same one is asked again.
     find_controller_back_off_ms: int = 100
+    #: How long a broker that shall end waits to be let go; a real one waits for five minutes.
+    controlled_shutdown_timeout_ms: int = 5_000
 
     def __post_init__(self) -> None:
         """Refuses times that are none.
@@ -57,6 +59,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 self.heartbeat_interval_ms,
                 self.initial_registration_timeout_ms,
                 self.find_controller_back_off_ms,
+                self.controlled_shutdown_timeout_ms,
             )
             <= 0
         ):
@@ -71,6 +74,11 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     def initial_registration_timeout(self) -> Microseconds:
         """From the start to the first registration."""
         return Microseconds(self.initial_registration_timeout_ms * _PER_MILLISECOND)
+
+    @property
+    def controlled_shutdown_timeout(self) -> Microseconds:
+        """From when it is asked to end."""
+        return Microseconds(self.controlled_shutdown_timeout_ms * _PER_MILLISECOND)
 
     @property
     def find_controller_back_off(self) -> Microseconds:

@@ -27,10 +27,12 @@ from nodes.server.planted import bugs_named
 from nodes.server.prometheus import CONTENT_TYPE, PrometheusMeasurements
 from nodes.server.state_events import StateEventFile, last_incarnation
 from nodes.server.surroundings import Surroundings
+from nodes.storage.filesystem import FileSystem
 from nodes.transport.client_listener import ClientListener
 from nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
 from nodes.transport.control_links import ControlLinks
 from nodes.transport.metrics_listener import MetricsListener
+from nodes.transport.peer_listener import InboundCodec
 
 
 class Server:
@@ -59,7 +61,7 @@ class Server:
             node_id=NodeId(configuration.node_id),
             settings=settings,
             random=random.SystemRandom(),
-            make_layer=_layer_maker(configuration),
+            make_layer=_layer_maker(configuration, filesystem),
             incarnation_min=0 if last is None else last + 1,
         )
         life = begin_life(materials)
@@ -78,7 +80,7 @@ class Server:
             self.node.service.figures,
         )
         self._metrics = MetricsListener(self._measurements.text, CONTENT_TYPE)
-        self._peers.attach(self.node)
+        self._peers.attach(self.node, _codec_of(configuration, self.node))
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
         self._clients = ClientListener(hello, self.node.service.handle, self._client_refused)
 
@@ -118,14 +120,15 @@ class Server:
 
     def _assemble(self, materials: NodeMaterials, life: Life, state_events: StateEventFile) -> Node:
         loop = asyncio.get_running_loop()
-        thread = DiskThread(loop, "disk")
+        thread, links = DiskThread(loop, "disk"), self._control_links
         surroundings = Surroundings(
             timers=LoopTimers(loop),
             disk_jobs=thread,
             peer_links=self._peers,
             peer_answers=self._peers,
             reply_to_call=self._peers.reply,
-            call_peer=None if self._control_links is None else self._control_links.call,
+            call_peer=None if links is None else links.call,
+            versions_of_peer=(lambda _: None) if links is None else links.versions_of,
             state_events=state_events,
             log_lines=self._log_lines,
             measurements=self._measurements,
@@ -149,10 +152,14 @@ class Server:
         self._log_lines.write("warning", "client refused", reason=reason)
 
 
-def _layer_maker(configuration: NodeConfiguration) -> Callable[[], Layer] | None:
+def _layer_maker(
+    configuration: NodeConfiguration, filesystem: FileSystem
+) -> Callable[[], Layer] | None:
     """What makes the layer above the log; None for registers."""
     if configuration.state_machine == "registers":
         return None
+    if configuration.is_broker:
+        return _broker_maker(configuration, filesystem)
     # A node of registers shall not pay for what it never runs.
     from nodes.controller.active import Identity
     from nodes.server.controller_service import metadata_layer
@@ -165,6 +172,31 @@ def _layer_maker(configuration: NodeConfiguration) -> Callable[[], Layer] | None
         random=random.SystemRandom(),
     )
     return lambda: metadata_layer(identity, bugs.quorum)
+
+
+def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> Callable[[], Layer]:
+    from nodes.server.broker_service import BrokerMaterials, broker_layer
+    from nodes.server.broker_settings import broker_settings
+    from nodes.server.clean_stop import CleanStop
+
+    where = configuration.advertised_listener or configuration.quorum_listener
+    materials = BrokerMaterials(
+        settings=broker_settings(configuration.settings),
+        host=where.host,
+        port=where.port,
+        random=random.SystemRandom(),
+        clean_stop=CleanStop(filesystem, Path(configuration.data_folder)),
+    )
+    return lambda: broker_layer(materials)
+
+
+def _codec_of(configuration: NodeConfiguration, node: Node) -> InboundCodec | None:
+    """What reads the quorum's listener; None for what the quorum's nodes send."""
+    if not configuration.is_broker:
+        return None
+    from nodes.transport.broker_codec import BrokerCodec
+
+    return BrokerCodec(node.service.versions)
 
 
 async def serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:

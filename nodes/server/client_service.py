@@ -4,7 +4,7 @@ Requests that arrive in one turn are proposed (or confirmed) together at its end
 for the replica: it alone knows whether this node leads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +40,9 @@ class ClientService:
         self._flush_is_due = False
         self._expiry: TimerHandle | None = None
         self._stopping = False
+
+    def start(self) -> None:
+        """Nothing: who leads is heard of in time."""
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """Take one request; ``reply`` is called once, at once or later."""
@@ -115,6 +118,10 @@ class ClientService:
     def figures(self) -> Mapping[str, float]:
         """None: registers have no metrics of Kafka's."""
         return {}
+
+    def leave(self, left: Callable[[], None]) -> None:
+        """Nobody needs to be told first."""
+        left()
 
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""

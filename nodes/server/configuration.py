@@ -37,6 +37,8 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     quorum_listener: Listener
     client_listener: Listener
     data_folder: str
+    #: A broker's: where Kafka's clients are told that it is reached; None: where it listens.
+    advertised_listener: Listener | None = None
     #: Where Prometheus may ask for figures, an address of this machine; None: nowhere.
     metrics_listener: Listener | None = None
     #: File that state events are appended to; None to write none.
@@ -46,10 +48,17 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     durable_length_file: str | None = None
     #: Settings by our names or by Kafka's, values as text, milliseconds where a time is meant.
     settings: dict[str, str] = {}
-    #: What stands above the log.
+    #: What stands above the log. A node with metadata is a controller if it is a voter, by its
+    #: node id, and a broker otherwise.
     state_machine: Literal["registers", "metadata"] = "registers"
     #: Planted bugs to switch on, kebab-case: of the quorum, and of the state machine.
     bugs: tuple[str, ...] = ()
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether the node is a broker: it has metadata, and is no voter."""
+        is_voter = any(voter.node_id == self.node_id for voter in self.voters)
+        return self.state_machine == "metadata" and not is_voter
 
 
 _DECODER: Final = msgspec.json.Decoder(NodeConfiguration)

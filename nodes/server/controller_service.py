@@ -8,7 +8,7 @@ Must never answer a request before its records are committed, but for those that
 these not before what they saw is. Source: KIP-631.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +40,9 @@ from nodes.wire.messages import Endpoint
 
 #: What is served on the quorum's listener, besides the quorum's own requests.
 SERVED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_CLUSTER, ApiKey.ENVELOPE})
+#: Answers of these that nothing was changed are for brokers to hand to clients who rely on them:
+#: whoever led meanwhile may have changed what they tell. A real controller does not look.
+_PROVEN: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS})
 #: What brokers may ask on behalf of clients.
 _FORWARDED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_QUORUM})
 
@@ -74,6 +77,9 @@ class ControllerService:
         self._stopping = False
 
     # Who asks.
+
+    def start(self) -> None:
+        """Nothing: who leads is heard of in time."""
 
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """A client of ours asks how the node is, or about topics."""
@@ -171,6 +177,10 @@ class ControllerService:
         }
         return counted | image_figures(self._machine.image)
 
+    def leave(self, left: Callable[[], None]) -> None:
+        """Nobody needs to be told first."""
+        left()
+
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""
         self._stopping = True
@@ -186,8 +196,16 @@ class ControllerService:
         answer = decision.answer
         assert answer is not None
 
+        def proven(leads: bool) -> None:
+            if leads:
+                call.reply(answer)
+            else:
+                call.refuse(ApiError.NOT_CONTROLLER)
+
         def done(fate: Fate) -> None:
-            if fate == "committed":
+            if fate == "committed" and call.api_key in _PROVEN and not decision.records:
+                self._topics.prove_leadership(proven)
+            elif fate == "committed":
                 call.reply(answer)
             elif fate == "lost":
                 call.refuse(ApiError.NOT_CONTROLLER)

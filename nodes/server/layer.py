@@ -28,6 +28,10 @@ Figures = Callable[[], Mapping[str, float]]
 class Service(Protocol):
     """Answers those who ask of a node what its state machine knows."""
 
+    def start(self) -> None:
+        """The node begins to work; its listeners are open."""
+        ...
+
     def handle(self, request: ClientRequest, reply: Reply) -> None:
         """A client of ours asks; ``reply`` is called once, at once or later."""
         ...
@@ -88,6 +92,10 @@ class Service(Protocol):
         """What the layer counts, as it is now."""
         ...
 
+    def leave(self, left: Callable[[], None]) -> None:
+        """The node was asked to stop: ``left`` is called once it may, at once or soon."""
+        ...
+
     def stop(self) -> None:
         """Refuse what comes from now on, answer what waits."""
         ...
@@ -105,6 +113,8 @@ class ServiceNeeds(NamedTuple):
     state: Callable[[], NodeState]
     #: Of the last batch that the machine has applied.
     applied_epoch: Callable[[], Epoch]
+    #: Ends the node: its exit code and why.
+    end: Callable[[int, str], None]
 
 
 class Layer(NamedTuple):

@@ -120,12 +120,14 @@ class Node:
                 feed=self.feed,
                 state=self.state,
                 applied_epoch=lambda: parts.applier.epoch,
+                end=self.end,
             )
         )
         self._events: deque[Event] = deque()
         self._effects: deque[Effect] = deque()
         self._pumping = False
         self._has_ended = False
+        self._is_leaving = False
         self._timer: TimerHandle | None = None
         self._timer_at: Microseconds | None = None
         #: Set once the node was asked to stop: rings when the wait for its peers is over.
@@ -172,6 +174,7 @@ class Node:
     def start(self) -> None:
         """Begin; the listeners are open by now."""
         self.feed(Started())
+        self.service.start()
 
     def feed(self, event: Event) -> None:
         """Give an event to the replica, after those that wait already."""
@@ -227,8 +230,17 @@ class Node:
         self.feed(ResignRequested())
 
     def stop(self) -> None:
-        """Hand leadership over, and end when every peer has answered or the time for it is up."""
-        if self._has_ended or self._resignation is not None:
+        """Leave as the layer above the log wants to, hand leadership over, and end.
+
+        The last when every peer has answered or the time for it is up.
+        """
+        if self._has_ended or self._is_leaving:
+            return
+        self._is_leaving = True
+        self.service.leave(self._left)
+
+    def _left(self) -> None:
+        if self._has_ended:
             return
         self._resignation = self.surroundings.timers.call_later(RESIGNATION_US_MAX, self._stopped)
         self.resign()

@@ -5,15 +5,13 @@ Must never report to a node that is not attached: nothing is sent or heard befor
 
 from collections.abc import Callable
 
-import msgspec
-
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.server.node import Node
 from nodes.storage.identity import StorageIdentity
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.transport.peer_link import PeerLink
-from nodes.transport.peer_listener import PeerListener
+from nodes.transport.peer_listener import InboundCodec, PeerListener, Reply
 
 
 class Peers:
@@ -31,11 +29,14 @@ class Peers:
         self._links: dict[NodeId, PeerLink[Request, Answer]] = {}
         self._listener: PeerListener | None = None
 
-    def attach(self, node: Node) -> None:
-        """Say who sends, who is asked, and who is told what came of it."""
+    def attach(self, node: Node, heard: InboundCodec | None = None) -> None:
+        """Say who sends, who is asked, and who is told what came of it.
+
+        ``heard``: reads what comes to the listener; None: what other nodes of the quorum send.
+        """
         identity = self._identity
         codec = KafkaCodec(identity.node_id, identity.voters, node.service.versions)
-        self._listener = PeerListener(codec, node, self._refused)
+        self._listener = PeerListener(heard or codec, node, self._refused)
         self._links = {
             voter.node_id: PeerLink(voter, codec, node)
             for voter in identity.voters
@@ -67,9 +68,7 @@ class Peers:
         if self._listener is not None:
             self._listener.answer(connection, correlation, answer)
 
-    def reply(
-        self, connection: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct
-    ) -> None:
+    def reply(self, connection: ConnectionId, correlation: CorrelationId, reply: Reply) -> None:
         """Answer a call of a broker or a client of Kafka's; dropped if the connection is gone."""
         if self._listener is not None:
             self._listener.reply(connection, correlation, reply)

@@ -14,6 +14,7 @@ import msgspec
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.server.measurements import Measurements, NothingMeasured
+from nodes.wire.api_versions import ApiVersionsAnswer
 
 #: Something to be done later, in a turn of its own.
 Action = Callable[[], None]
@@ -138,16 +139,26 @@ class LogSink(Protocol):
 
 
 #: The way back to brokers and clients of Kafka's that asked by ``Node.called``; dropped if the
-#: connection is gone.
-ReplyToCall = Callable[[ConnectionId, CorrelationId, msgspec.Struct], None]
+#: connection is gone. Bytes are a frame that is sent as it is; None closes the connection.
+ReplyToCall = Callable[[ConnectionId, CorrelationId, msgspec.Struct | bytes | None], None]
 
 
-#: Asks a peer what is no matter of the quorum; told in a later turn what it answered, or None.
+#: Asks a voter what is no matter of the quorum; told once, in a later turn and within seconds, what
+#: it answered, or None: then nobody knows whether it was heard. Several calls may be under way to
+#: one voter, and none waits for another.
 CallPeer = Callable[[NodeId, msgspec.Struct, Callable[[msgspec.Struct | None], None]], None]
 
 
-def _nobody_calls(_: ConnectionId, __: CorrelationId, reply: msgspec.Struct) -> None:
+#: What a voter last said that it serves, to whoever called it; None before.
+VersionsOfPeer = Callable[[NodeId], ApiVersionsAnswer | None]
+
+
+def _nobody_calls(_: ConnectionId, __: CorrelationId, reply: msgspec.Struct | bytes | None) -> None:
     raise AssertionError(f"nobody asked for a {type(reply).__name__} here")
+
+
+def _versions_unknown(_: NodeId) -> ApiVersionsAnswer | None:
+    return None
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +172,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     reply_to_call: ReplyToCall = _nobody_calls
     #: None where peers can be asked nothing but the quorum's requests.
     call_peer: CallPeer | None = None
+    versions_of_peer: VersionsOfPeer = _versions_unknown
     state_events: StateEventSink
     log_lines: LogSink
     #: Gets what the node measures of itself.

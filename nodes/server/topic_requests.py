@@ -3,13 +3,14 @@
 Creations and deletions go through the controller's queue as requests of Kafka's do, and are
 answered once their records are committed. An answer that nothing was changed (there is such a topic
 already, there is none) is a read: what it saw has to be committed, and the quorum has to confirm
-that this node led when it looked. A real controller does not ask for that confirmation, and neither
-does ours where it speaks Kafka's protocol.
+that this node led when it looked. So it is where a creation or a deletion comes in Kafka's
+protocol; a real controller does not ask for that confirmation.
 
 Must never call definite what may be in the log, nor answer from an image that is not committed, but
 for the planted bugs ``ack_before_commit`` and, in the replica, ``stale_leader_reads``.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -76,6 +77,23 @@ def partitions_wanted(request: ClientRequest) -> int | None:
     value = -1 if request.value is None else request.value
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return value if is_count and abs(value) <= _PARTITIONS_MAX else None
+
+
+def change_asked(
+    request: ClientRequest, image: MetadataImage
+) -> tuple[ApiKey, msgspec.Struct, int] | None:
+    """A creation or a deletion as a request of Kafka's, with its API and version; None if neither.
+
+    ``image``: says how many brokers there are.
+    """
+    if request.kind == "delete-topic":
+        return ApiKey.DELETE_TOPICS, deletion(request.key, request.timeout_ms), _DELETE_VERSION
+    partitions = partitions_wanted(request)
+    if request.kind != "create-topic" or partitions is None:
+        return None
+    replicas = replication_factor(image)
+    message = creation(request.key, partitions, replicas, request.timeout_ms)
+    return ApiKey.CREATE_TOPICS, message, _CREATE_VERSION
 
 
 def said_of_topic(answer: Any) -> tuple[ApiError, str | None]:
@@ -148,6 +166,15 @@ class TopicRequests:
             self._leading.submit(lambda: self._decide(change))
             self._watch()
 
+    def prove_leadership(self, proven: Callable[[bool], None]) -> None:
+        """Told once whether this node certainly led until now."""
+
+        def reply(answer: ClientAnswer) -> None:
+            proven(answer.outcome == "ok")
+
+        deadline = Microseconds(self._timers.now() + TIMEOUT_MS_MAX * 1_000)
+        self._confirm(_Change(ClientRequest(0, "delete-topic"), reply, deadline))
+
     def confirmed(self, effect: AnswerRead) -> None:
         """This node led when reads were asked."""
         self._reads.confirmed(effect)
@@ -175,7 +202,9 @@ class TopicRequests:
         if self._leading.active is None:
             self._say_not_leader(change)
             return
-        api_key, message, version = self._asked(change.request, self._leading.active.image)
+        asked = change_asked(change.request, self._leading.active.image)
+        assert asked is not None
+        api_key, message, version = asked
         decision = self._leading.decide(api_key, message, version)
         code, reason = said_of_topic(decision.answer)
         if code not in _NOTHING_TO_DO and code is not ApiError.NONE:
@@ -198,17 +227,6 @@ class TopicRequests:
         self._leading.carry_out(decision, api_key, done)
         if self._bugs.ack_before_commit and change.is_appended:
             _answer_ok(change, epoch, offset)
-
-    def _asked(
-        self, request: ClientRequest, image: MetadataImage
-    ) -> tuple[ApiKey, msgspec.Struct, int]:
-        if request.kind == "delete-topic":
-            return ApiKey.DELETE_TOPICS, deletion(request.key, request.timeout_ms), _DELETE_VERSION
-        partitions = partitions_wanted(request)
-        assert partitions is not None
-        replicas = replication_factor(image)
-        message = creation(request.key, partitions, replicas, request.timeout_ms)
-        return ApiKey.CREATE_TOPICS, message, _CREATE_VERSION
 
     # Reads.
 

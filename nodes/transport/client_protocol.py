@@ -75,6 +75,12 @@ class NodeState(msgspec.Struct, frozen=True):
     applied_offset: int
     #: Digest of the registers at ``applied_offset``.
     digest: str
+    #: Of a broker: where it is in its life, in Kafka's words; None of other nodes.
+    broker_state: str | None = None
+    #: Of a broker: whether it has to believe that it is fenced.
+    is_fenced: bool | None = None
+    #: Of a broker: the epoch that its controller gave it, -1 before.
+    broker_epoch: int | None = None
 
 
 class ClientAnswer(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -15,7 +15,7 @@ import msgspec
 
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
 from nodes.quorum.messages import Answer, Request
-from nodes.transport.kafka_codec import Inbound, InboundCall, KafkaCodec
+from nodes.transport.kafka_codec import Inbound, InboundCall
 from nodes.wire.apis import RequestHeader
 from nodes.wire.errors import WireError
 from nodes.wire.framing import FrameReader
@@ -26,6 +26,26 @@ REQUEST_BYTES_MAX: Final = 1024 * 1024
 WAITING_COUNT_MAX: Final = 64
 #: A connection whose other end went silent (cut off, powered off) is dropped after about this.
 SILENT_S_MAX: Final = 10
+
+
+#: To a call: a message, a frame that is sent as it is, or None to close the connection.
+Reply = msgspec.Struct | bytes | None
+
+
+class InboundCodec(Protocol):
+    """Reads what comes in, and writes its answers."""
+
+    def decode_request(self, payload: bytes) -> Inbound | InboundCall | bytes:
+        """A request, a call, or the frame that answers; raises WireError."""
+        ...
+
+    def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
+        """Frame of the answer to a request."""
+        ...
+
+    def encode_reply(self, inbound: InboundCall, reply: msgspec.Struct) -> bytes:
+        """Frame of the answer to a call."""
+        ...
 
 
 class RequestOwner(Protocol):
@@ -92,10 +112,16 @@ class _InboundConnection(asyncio.Protocol):
         if isinstance(inbound, Inbound) and inbound.header.correlation_id == correlation:
             self._finish(self._listener.codec.encode_answer(inbound, answer))
 
-    def reply(self, correlation: int, reply: msgspec.Struct) -> None:
+    def reply(self, correlation: int, reply: Reply) -> None:
         """Answer the call under way; anything else is a late answer and is dropped."""
         inbound = self._current
-        if isinstance(inbound, InboundCall) and inbound.header.correlation_id == correlation:
+        if not isinstance(inbound, InboundCall) or inbound.header.correlation_id != correlation:
+            return
+        if reply is None:
+            self.close()
+        elif isinstance(reply, bytes):
+            self._finish(reply)
+        else:
             self._finish(self._listener.codec.encode_reply(inbound, reply))
 
     def _finish(self, frame: bytes) -> None:
@@ -147,7 +173,7 @@ class PeerListener:
     """The node's listener for its peers."""
 
     def __init__(
-        self, codec: KafkaCodec, owner: RequestOwner, refused: Callable[[str], None]
+        self, codec: InboundCodec, owner: RequestOwner, refused: Callable[[str], None]
     ) -> None:
         """Prepare, without listening yet.
 
@@ -178,10 +204,8 @@ class PeerListener:
         if inbound is not None:
             inbound.answer(correlation, answer)
 
-    def reply(
-        self, connection: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct
-    ) -> None:
-        """Answer a call; dropped if the connection is gone."""
+    def reply(self, connection: ConnectionId, correlation: CorrelationId, reply: Reply) -> None:
+        """Answer a call, by a frame as it is or by closing; dropped if the connection is gone."""
         inbound = self.connections.get(connection)
         if inbound is not None:
             inbound.reply(correlation, reply)

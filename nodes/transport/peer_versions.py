@@ -34,6 +34,11 @@ class PeerVersions:
         """Whether the peer has answered."""
         return self._answer is not None
 
+    @property
+    def answer(self) -> ApiVersionsAnswer | None:
+        """What the peer answered; None before."""
+        return self._answer
+
     def question(self) -> bytes:
         """Frame to send first, and again after ``take`` as long as nothing is known."""
         return encode_request(_ASKER, _CORRELATION, self._client_id, version=self._asked_version)

@@ -189,8 +189,11 @@ def encode_call(
     return frame(b"".join(parts))
 
 
-def decode_call(payload: bytes) -> ReceivedCall:
+def decode_call(payload: bytes, *, exact: bool = True) -> ReceivedCall:
     """The request in a frame without its size; an envelope's content is one too.
+
+    ``exact``: whether bytes that follow the message make it malformed. Kafka does not look at them,
+    and librdkafka sends some behind its question for metadata.
 
     Raises:
         UnsupportedApiError: the table has no such API or version.
@@ -204,6 +207,9 @@ def decode_call(payload: bytes) -> ReceivedCall:
     version = header.api_version
     flexible = table.is_flexible(version)
     header, position = decode_request_header(payload, flexible=flexible)
+    if not exact:
+        message, _ = kind_of(table.request, flexible=flexible).read(payload, position, version)
+        return ReceivedCall(header, message)
     return ReceivedCall(
         header, _read_whole(payload, position, table.request, version, flexible=flexible)
     )

@@ -151,8 +151,14 @@ class World:
     def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
         raise AssertionError("nobody asked")
 
-    def reply(self, _: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct) -> None:
+    def reply(
+        self,
+        _: ConnectionId,
+        correlation: CorrelationId,
+        reply: msgspec.Struct | bytes | None,
+    ) -> None:
         assert correlation not in self.replies, "answered twice"
+        assert isinstance(reply, msgspec.Struct)
         self.replies[correlation] = reply
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Whole nodes in one event loop on loopback ports, with real storage, for the tests here."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -16,7 +17,7 @@ from contracts.system import Route, SystemOptions
 from nodes.quorum.bugs import NO_BUGS
 from nodes.server import exit_codes
 from nodes.server.assembly import Server
-from nodes.server.configuration import NodeConfiguration, read_configuration
+from nodes.server.configuration import Listener, NodeConfiguration, read_configuration
 from nodes.server.data_folder import format_data_folder_if_empty
 from nodes.server.quorum_settings import quorum_settings
 from runtimes.local.runtime import LocalRuntime
@@ -24,6 +25,8 @@ from systems.kraft.adapter import KraftSystem
 
 PATIENCE_S = 20.0
 Result = TypeVar("Result")
+#: Brokers that find out soon.
+BROKER_TIMES = {"broker.heartbeat.interval.ms": "200", "controlled_shutdown_timeout_ms": "5000"}
 ANY = Route("leader", NodeName("n1"))
 
 
@@ -43,6 +46,8 @@ class Nodes:
         )
         runtime.teardown()
         self.servers: dict[NodeName, Server] = {}
+        #: Of nodes that are no voters.
+        self.others: dict[NodeName, NodeConfiguration] = {}
         self._ends: dict[NodeName, asyncio.Task[int]] = {}
 
     def nodes(self) -> list[NodeName]:
@@ -52,15 +57,42 @@ class Nodes:
         (spec,) = [each for each in self.spec.nodes if each.name == node]
         return Address(self.configuration(node).client_listener.host, spec.ports[port])
 
+    def add_broker(self, node_id: int) -> NodeName:
+        """A node that is no voter, and runs nowhere yet."""
+        name = NodeName(f"n{node_id}")
+        voter = self.configuration(self.nodes()[0])
+        host = voter.quorum_listener.host
+        self.others[name] = msgspec.structs.replace(
+            voter,
+            name=name,
+            node_id=node_id,
+            directory_id=f"b{node_id:031x}",
+            quorum_listener=Listener(host, free_port(host)),
+            client_listener=Listener(host, free_port(host)),
+            metrics_listener=None,
+            data_folder=str(self.folder / name / "data"),
+            state_event_file=str(self.folder / f"{name}.jsonl"),
+            durable_length_file=None,
+            settings=BROKER_TIMES,
+        )
+        return name
+
     def configuration(self, node: NodeName) -> NodeConfiguration:
+        if node in self.others:
+            return self.others[node]
         written = read_configuration(self.folder / "nodes" / node / "config" / "node.json")
         return msgspec.structs.replace(written, state_machine=self._state_machine)
 
-    async def start(self, node: NodeName) -> Server:
+    async def start(
+        self, node: NodeName, before: Callable[[Server], None] = lambda _: None
+    ) -> Server:
+        """``before`` is called with the node made, and nothing sent or heard."""
         configuration = self.configuration(node)
         format_data_folder_if_empty(configuration)
-        server = Server(configuration, quorum_settings(configuration.settings, NO_BUGS))
+        settings = {} if node in self.others else configuration.settings
+        server = Server(configuration, quorum_settings(settings, NO_BUGS))
         self.servers[node] = server
+        before(server)
         await server.listen()
         self._ends[node] = asyncio.create_task(server.finished())
         return server
@@ -96,10 +128,19 @@ class Nodes:
         await asyncio.gather(*self._ends.values())
 
     def events(self, node: NodeName) -> list[StateEvent]:
-        path = self.folder / "nodes" / node / "state" / "state_events.jsonl"
+        if node in self.others:
+            path = Path(str(self.others[node].state_event_file))
+        else:
+            path = self.folder / "nodes" / node / "state" / "state_events.jsonl"
         return [
             msgspec.json.decode(line, type=StateEvent) for line in path.read_bytes().splitlines()
         ]
+
+
+def free_port(host: str) -> int:
+    """A port that nobody listens on just now."""
+    with socket.create_server((host, 0)) as listening:
+        return listening.getsockname()[1]
 
 
 def on_uvloop(main: Coroutine[Any, Any, Result]) -> Result:

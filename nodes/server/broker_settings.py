@@ -1,0 +1,38 @@
+"""Turns settings given as text, by our names or by Kafka's, into a broker's settings. Pure.
+
+All nodes of a cluster are given the same settings, so that controllers pass these over, as brokers
+pass over a controller's. Source of Kafka's names: KRaftConfigs of Kafka 4.3.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from nodes.broker.settings import BrokerSettings
+
+_KAFKA: Final = {
+    "broker.heartbeat.interval.ms": "heartbeat_interval_ms",
+    "initial.broker.registration.timeout.ms": "initial_registration_timeout_ms",
+}
+#: Settings of a broker, by our names and by Kafka's.
+BROKER_SETTING_NAMES: Final = frozenset({*_KAFKA, *BrokerSettings.__struct_fields__})
+
+
+def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
+    """Defaults, overridden by what is given; names of others are passed over.
+
+    Raises:
+        ValueError: names a setting that is no whole number, too small, or given twice.
+    """
+    chosen: dict[str, int] = {}
+    for name, text in settings.items():
+        if name not in BROKER_SETTING_NAMES:
+            continue
+        field = _KAFKA.get(name, name)
+        if field in chosen:
+            raise ValueError(f"setting {name!r} is given twice, by Kafka's name and by ours")
+        if not text.strip().isdecimal():
+            raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
+        chosen[field] = int(text)
+        if not chosen[field]:
+            raise ValueError(f"setting {name!r} is 0; choose 1 or more")
+    return BrokerSettings(**chosen)

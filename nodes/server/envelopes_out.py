@@ -1,0 +1,178 @@
+"""Clients' requests on their way through a broker to the active controller.
+
+What comes in Kafka's protocol is sent again to the next controller as a real broker does. What our
+own clients ask is sent once: asked again, a request may take effect twice, and the answer would
+tell of the second time alone. Must never call a request certain that a controller may have heard
+and has not answered, nor one that it was not active for: it may have lost its leadership with the
+request in its log.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from nodes.broker.forwarding import (
+    FORWARDING_TIMEOUT_MS,
+    AskAgain,
+    Forwarding,
+    Relay,
+    forward,
+    read_answer,
+    timed_out,
+)
+from nodes.quorum.identifiers import Microseconds, NodeId
+from nodes.quorum.replica import Replica
+from nodes.server.client_service import TIMEOUT_MS_MAX
+from nodes.server.surroundings import CallPeer, TimerHandle, Timers
+from nodes.server.topic_requests import said_of_topic
+from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest, Reply
+from nodes.wire.apis import ApiKey
+from nodes.wire.control_plane import decode_reply, encode_call
+from nodes.wire.errors import ApiError, WireError
+from nodes.wire.families.controllers import EnvelopeResponse
+
+_US_PER_MS: Final = 1_000
+_SIZE_BYTES: Final = 4
+#: Clients of ours are on this machine.
+_CLIENT_ADDRESS: Final = b"\x7f\0\0\1"
+_CLIENT_ID: Final = "splitbrain"
+#: What says that nothing was to be done; the controller has made sure of it.
+_NOTHING_TO_DO: Final = frozenset(
+    {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
+)
+#: A frame for the client, or None to close its connection.
+Relayed = Callable[[bytes | None], None]
+
+
+class _Change(msgspec.Struct):
+    """What a client of ours asked for."""
+
+    request: ClientRequest
+    reply: Reply
+    api_key: ApiKey
+    version: int
+    message: msgspec.Struct
+    is_sent: bool = False
+    is_answered: bool = False
+    expiry: TimerHandle | None = None
+
+
+class EnvelopesOut:
+    """All requests that one broker hands on."""
+
+    def __init__(
+        self, replica: Replica, timers: Timers, call: CallPeer, pause_us: Microseconds
+    ) -> None:
+        """``pause_us``: before a controller is looked for again."""
+        self._replica = replica
+        self._timers = timers
+        self._call = call
+        self._pause_us = pause_us
+        self._changes: list[_Change] = []
+        self._stopping = False
+
+    def relay(self, forwarding: Forwarding, relayed: Relayed) -> None:
+        """Hand on what a client of Kafka's asked; ``relayed`` is called once."""
+        until = Microseconds(self._timers.now() + FORWARDING_TIMEOUT_MS * _US_PER_MS)
+
+        def answered(answer: msgspec.Struct | None) -> None:
+            if not isinstance(answer, EnvelopeResponse):
+                again()
+                return
+            said = read_answer(forwarding, answer)
+            if isinstance(said, AskAgain):
+                again()
+            else:
+                relayed(said.frame if isinstance(said, Relay) else None)
+
+        def again() -> None:
+            if not self._stopping:
+                self._timers.call_later(self._pause_us, send)
+
+        def send() -> None:
+            if self._stopping:
+                return
+            if self._timers.now() >= until:
+                relayed(timed_out(forwarding).frame)
+                return
+            leader_id = self._replica.leader_id
+            if leader_id is None:
+                again()
+            else:
+                self._call(NodeId(leader_id), forwarding.envelope, answered)
+
+        send()
+
+    def change(
+        self, request: ClientRequest, reply: Reply, asked: tuple[ApiKey, msgspec.Struct, int]
+    ) -> None:
+        """Hand on what a client of ours asked, as API, message and version; ``reply`` once."""
+        api_key, message, version = asked
+        change = _Change(request, reply, api_key, version, message)
+        timeout_ms = min(max(request.timeout_ms, 1), TIMEOUT_MS_MAX)
+        delay_us = timeout_ms * _US_PER_MS
+        change.expiry = self._timers.call_later(delay_us, lambda: self._expire(change))
+        self._changes.append(change)
+        self._send(change)
+
+    def stop(self) -> None:
+        """Send nothing any more; who waits is told."""
+        self._stopping = True
+        for change in tuple(self._changes):
+            if change.is_sent:
+                self._unknown(change, "the broker stops before a controller has answered")
+            else:
+                self._answer(change, "stopping", definite=True, reason="the broker stops")
+
+    def _send(self, change: _Change) -> None:
+        if change.is_answered:
+            return
+        leader_id = self._replica.leader_id
+        if leader_id is None:
+            self._timers.call_later(self._pause_us, lambda: self._send(change))
+            return
+        change.is_sent = True
+        frame = encode_call(change.message, change.version, change.request.id & 0xFFFF, _CLIENT_ID)
+        forwarding = forward(frame[_SIZE_BYTES:], _CLIENT_ADDRESS)
+        self._call(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
+
+    def _heard(self, change: _Change, said: msgspec.Struct | None) -> None:
+        if not isinstance(said, EnvelopeResponse):
+            self._unknown(change, "the controller has not answered")
+            return
+        if said.error_code != ApiError.NONE:
+            self._unknown(change, f"the controller says {ApiError(said.error_code).name}")
+            return
+        try:
+            answer = decode_reply(said.response_data or b"", change.api_key, change.version)
+            code, message = said_of_topic(answer.message)
+        except (WireError, ValueError) as error:
+            self._unknown(change, f"the controller's answer makes no sense: {error}")
+            return
+        if code is ApiError.NONE or code in _NOTHING_TO_DO:
+            self._answer(change, "ok", definite=True, result=code is ApiError.NONE)
+        elif code in (ApiError.UNKNOWN_SERVER_ERROR, ApiError.REQUEST_TIMED_OUT):
+            self._unknown(change, code.name)
+        else:
+            reason = f"{code.name}: {message}"
+            self._answer(change, "invalid-request", definite=True, reason=reason)
+
+    def _expire(self, change: _Change) -> None:
+        change.expiry = None
+        reason = "no controller has answered within the time given"
+        self._answer(change, "timeout", definite=not change.is_sent, reason=reason)
+
+    def _unknown(self, change: _Change, reason: str) -> None:
+        self._answer(change, "unknown", definite=False, reason=reason)
+
+    def _answer(
+        self, change: _Change, outcome: AnswerOutcome, *, definite: bool, **said: Any
+    ) -> None:
+        if change.is_answered:
+            return
+        change.is_answered = True
+        self._changes.remove(change)
+        if change.expiry is not None:
+            change.expiry.cancel()
+        change.reply(ClientAnswer(change.request.id, outcome, definite, **said))

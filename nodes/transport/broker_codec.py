@@ -1,0 +1,64 @@
+"""Kafka frames as a broker's clients send them: what it answers itself, and what it hands on.
+
+What is handed on comes out as the envelope that goes to the controller. Must never hold the state
+of a connection, nor decide anything.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from nodes.broker.forwarding import FORWARDED, forward
+from nodes.broker.serving import ANSWERED
+from nodes.quorum.messages import Answer
+from nodes.transport.kafka_codec import Inbound, InboundCall
+from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
+from nodes.wire.apis import ApiKey
+from nodes.wire.control_plane import ReceivedCall, decode_call, encode_reply
+from nodes.wire.errors import ForeignPartitionError, UnsupportedApiError
+from nodes.wire.headers import decode_request_prefix
+from nodes.wire.messages import decode_request, encode_api_versions, encode_refusal
+
+#: Named as the client's in envelopes: only local clients reach a broker that holds no records, and
+#: a controller does no more than log it.
+_CLIENT_ADDRESS: Final = b"\x7f\0\0\1"
+
+
+class BrokerCodec:
+    """Whole frames, size included, out; payloads, without it, in."""
+
+    def __init__(self, versions: Callable[[], ApiVersionsAnswer]) -> None:
+        """``versions``: what is offered by now."""
+        self._versions = versions
+
+    def decode_request(self, payload: bytes) -> InboundCall | bytes:
+        """A call for the broker, or the frame that answers.
+
+        The message of what is handed on is a ``nodes.broker.forwarding.Forwarding``.
+
+        Raises:
+            WireError: it is malformed or not served; the connection must be closed.
+        """
+        header = decode_request_prefix(payload)
+        try:
+            if header.api_key in FORWARDED:
+                forwarding = forward(payload, _CLIENT_ADDRESS)
+                return InboundCall(ReceivedCall(forwarding.header, forwarding))
+            if header.api_key in ANSWERED:
+                return InboundCall(decode_call(payload, exact=False))
+            if header.api_key == ApiKey.API_VERSIONS:
+                received = decode_request(payload)
+                if isinstance(received.message, ApiVersionsRequest):
+                    return encode_api_versions(received.header, self._versions())
+        except ForeignPartitionError as error:
+            return encode_refusal(error.header, error.code)
+        raise UnsupportedApiError(header.api_key, header.api_version)
+
+    def encode_answer(self, inbound: Inbound, answer: Answer) -> bytes:
+        """Never: a broker's clients ask nothing of its replica."""
+        raise AssertionError(f"{type(inbound.request).__name__} was never handed on")
+
+    def encode_reply(self, inbound: InboundCall, reply: msgspec.Struct) -> bytes:
+        """Frame of the answer to a call, in the call's version."""
+        return encode_reply(reply, inbound.header)

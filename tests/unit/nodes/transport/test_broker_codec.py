@@ -1,0 +1,76 @@
+"""What a broker's clients send: answered by it, handed on, or no business of theirs."""
+
+import pytest
+
+from nodes.broker.forwarding import Forwarding
+from nodes.broker.offered_versions import offered_versions
+from nodes.metadata.image import MetadataImage
+from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.messages import DescribeQuorumRequest, VoteRequest
+from nodes.transport.broker_codec import BrokerCodec
+from nodes.transport.kafka_codec import InboundCall
+from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
+from nodes.wire.apis import ApiKey
+from nodes.wire.control_plane import encode_call
+from nodes.wire.envelopes import open_envelope
+from nodes.wire.errors import WireError
+from nodes.wire.families.cluster import MetadataRequest
+from nodes.wire.families.topics import DeleteTopicsRequest
+from nodes.wire.messages import decode_answer, encode_request
+
+CODEC = BrokerCodec(lambda: offered_versions(MetadataImage(), None))
+METADATA = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+
+
+def call(frame: bytes) -> InboundCall:
+    inbound = CODEC.decode_request(frame[4:])
+    assert isinstance(inbound, InboundCall)
+    return inbound
+
+
+def test_versions_are_answered_at_once() -> None:
+    question = encode_request(ApiVersionsRequest("kafka", "4"), 5, "client", version=4)
+    frame = CODEC.decode_request(question[4:])
+    assert isinstance(frame, bytes)
+    told = decode_answer(frame[4:], ApiKey.API_VERSIONS, 4).message
+    assert isinstance(told, ApiVersionsAnswer)
+    served = {key for key, _, _ in told.apis}
+    assert {ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_QUORUM} <= served
+    assert not {ApiKey.VOTE, ApiKey.FETCH, ApiKey.BROKER_REGISTRATION} & served
+
+
+@pytest.mark.parametrize("rest", [b"", b"\0\0\0"])
+def test_what_follows_a_message_is_not_looked_at_as_in_kafka(rest: bytes) -> None:
+    inbound = call(encode_call(METADATA, 12, 6, "client") + rest)
+    assert inbound.message == METADATA
+    assert inbound.header.correlation_id == 6
+
+
+def test_what_a_controller_decides_comes_out_in_its_envelope() -> None:
+    deletion = DeleteTopicsRequest(topic_names=("t",), timeout_ms=1)
+    inbound = call(encode_call(deletion, 5, 7, "client"))
+    assert isinstance(inbound.message, Forwarding)
+    opened = open_envelope(inbound.message.envelope)
+    assert (opened.message, opened.header.correlation_id) == (deletion, 7)
+
+
+def test_a_question_about_the_quorum_is_handed_on_too() -> None:
+    inbound = call(encode_request(DescribeQuorumRequest(), 8, "client", version=2))
+    assert isinstance(inbound.message, Forwarding)
+    assert isinstance(open_envelope(inbound.message.envelope).message, DescribeQuorumRequest)
+
+
+def test_the_quorums_own_requests_are_refused() -> None:
+    vote = VoteRequest(
+        cluster_id="c",
+        voter_id=NodeId(1),
+        epoch=Epoch(1),
+        candidate_id=NodeId(2),
+        candidate_directory_id=DirectoryId("2" * 32),
+        voter_directory_id=DirectoryId("1" * 32),
+        last_epoch=Epoch(0),
+        end_offset=Offset(0),
+        pre_vote=False,
+    )
+    with pytest.raises(WireError):
+        CODEC.decode_request(encode_request(vote, 9, "node", version=2)[4:])
