@@ -138,6 +138,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     #: No invariant watches: only what clients saw and what the nodes left is judged, as for a run
     #: in containers. A defect, something raised, ends the run all the same.
     unwatched: bool = False
+    #: What stands above the log of its nodes, by the system's own names.
+    state_machine: str = "registers"
 
 
 class Violation(msgspec.Struct, frozen=True):

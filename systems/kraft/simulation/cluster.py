@@ -1,6 +1,6 @@
 """All simulated machines of one world, and what may be done to them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from contracts.committed import CommittedLog
@@ -13,6 +13,7 @@ from contracts.system import LeaderView, Route
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.quorum.voters import ReplicaKey
+from nodes.server.layer import Layer
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import StorageError
@@ -22,7 +23,8 @@ from systems.kraft.simulation.client import SimulatedKraftClient
 from systems.kraft.simulation.copies import all_below
 from systems.kraft.simulation.disk_faults import DiskFaults
 from systems.kraft.simulation.drawn_stream import DrawnStream
-from systems.kraft.simulation.host import Host
+from systems.kraft.simulation.host import CLUSTER_ID, Host
+from systems.kraft.simulation.layers import layer_maker, quorum_s_part, state_machine_of
 from systems.kraft.simulation.oracle import Oracle
 
 _PEER_PORT: Final = 9193
@@ -38,9 +40,13 @@ class KraftCluster:
             UsageError: a setting or a bug of the scenario does not exist.
         """
         scenario = world.scenario
+        layers: dict[NodeName, Callable[[], Layer] | None] = {}
         try:
-            bugs = bugs_named(scenario.bugs, "registers")
-            settings = quorum_settings(scenario.settings, bugs.quorum)
+            bugs = bugs_named(scenario.bugs, state_machine_of(scenario))
+            settings = quorum_settings(quorum_s_part(scenario), bugs.quorum)
+            for number in range(1, scenario.nodes + scenario.observers + 1):
+                name = NodeName(f"n{number}")
+                layers[name] = layer_maker(world, name, CLUSTER_ID, bugs)
         except ValueError as error:
             raise UsageError(str(error), "Correct the bug or the setting") from error
         self._world = world
@@ -54,8 +60,8 @@ class KraftCluster:
             for number in range(1, scenario.nodes + scenario.observers + 1)
         ]
         self._hosts = {
-            NodeName(f"n{key.node_id}"): Host(world, self._oracle, key, voters, settings)
-            for key in keys
+            name: Host(world, self._oracle, key, voters, settings, layer)
+            for key, (name, layer) in zip(keys, layers.items(), strict=True)
         }
         self._oracle.attach(tuple(self._hosts.values()))
         self._voter_count = scenario.nodes

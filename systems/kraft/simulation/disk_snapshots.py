@@ -3,12 +3,13 @@
 Must never change a disk, nor read it in a way that an armed fault could strike.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+from nodes.quorum.errors import UnreadableRecordError
 from nodes.quorum.persistent import SnapshotId
-from nodes.registers.commands import UnknownCommandError
-from nodes.registers.machine import RegisterMachine
+from nodes.server.state_machine import StateMachine
 from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.snapshots import snapshot_id_in, snapshot_name
@@ -16,8 +17,15 @@ from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
 from nodes.wire.errors import WireError
 from nodes.wire.snapshots import SnapshotReader
 
+_Machine = TypeVar("_Machine", bound=StateMachine)
 
-def state_in(disk: MemoryFileSystem, folder: Path, snapshot_id: SnapshotId) -> RegisterMachine:
+
+def state_in(
+    disk: MemoryFileSystem,
+    folder: Path,
+    snapshot_id: SnapshotId,
+    make_machine: Callable[[], _Machine],
+) -> _Machine:
     """The state that a durable snapshot of a data folder tells.
 
     Raises:
@@ -26,22 +34,24 @@ def state_in(disk: MemoryFileSystem, folder: Path, snapshot_id: SnapshotId) -> R
     content = disk.durable_content(log_folder(folder) / snapshot_name(snapshot_id))
     if content is None:
         raise WireError("no durable file has its name")
-    machine = RegisterMachine()
+    machine = make_machine()
     loading = machine.begin_loading()
     try:
         for record in SnapshotReader(snapshot_id, _batches(content)).records():
             loading.add(record.value or b"")
-    except UnknownCommandError as error:
+        loading.install(snapshot_id.end_offset)
+    except UnreadableRecordError as error:
         raise WireError(str(error)) from error
-    loading.install(snapshot_id.end_offset)
     return machine
 
 
-def newest_whole(disk: MemoryFileSystem, folder: Path) -> SnapshotId | None:
+def newest_whole(
+    disk: MemoryFileSystem, folder: Path, make_machine: Callable[[], StateMachine]
+) -> SnapshotId | None:
     """The snapshot that a life would begin with, whatever its log is."""
     for snapshot_id in reversed(_named(disk, folder)):
         try:
-            state_in(disk, folder, snapshot_id)
+            state_in(disk, folder, snapshot_id, make_machine)
         except WireError:
             continue
         return snapshot_id

@@ -22,7 +22,7 @@ from nodes.storage.quorum_state import decode_quorum_state
 from systems.kraft.simulation.copies import Copies
 from systems.kraft.simulation.disk_past import DiskPast
 from systems.kraft.simulation.host import Host
-from systems.kraft.simulation.ledger import Ledger
+from systems.kraft.simulation.ledgers import ledger_of
 from systems.kraft.simulation.shadow import Codec, Entry, ShadowLog
 
 #: What is counted of a run.
@@ -186,7 +186,9 @@ class Ghost:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.codec = Codec()
+        #: What the committed records did.
+        self.ledger = ledger_of(world.scenario)
+        self.codec = Codec(self.ledger.make_machine)
         #: By node id, voters first.
         self.machines: dict[NodeId, Machine] = {}
         #: Voters of the set in force: node and the disk that it was formatted with.
@@ -200,8 +202,6 @@ class Ghost:
         #: When the newest of the committed records was proposed, microseconds.
         self.proposed_at = 0
         self._proposals: dict[tuple[int, int], int] = {}
-        #: What the committed records did.
-        self.ledger = Ledger()
         #: Epoch -> who led it, in which life.
         self.leaders: dict[int, tuple[NodeId, int]] = {}
         #: Highest epoch that anybody led.

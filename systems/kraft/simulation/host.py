@@ -26,6 +26,7 @@ from nodes.quorum.voters import ReplicaKey
 from nodes.server import exit_codes
 from nodes.server.assembling import NodeMaterials, assemble, begin_life
 from nodes.server.incarnation import IncarnationError
+from nodes.server.layer import Layer
 from nodes.server.node import Node
 from nodes.server.surroundings import Surroundings
 from nodes.storage.errors import StorageError
@@ -33,11 +34,12 @@ from nodes.storage.identity import StorageIdentity
 from nodes.storage.memory import MemoryFileSystem
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from nodes.transport.kafka_codec import KafkaCodec
+from systems.kraft.simulation.calls import SimulatedCalls
 from systems.kraft.simulation.disk_jobs import DiskSpeed, SimulatedDiskJobs
 from systems.kraft.simulation.drawn_stream import DrawnStream
 from systems.kraft.simulation.formatted_disk import format_where_empty
 from systems.kraft.simulation.happenings import NAMES
-from systems.kraft.simulation.life import Life
+from systems.kraft.simulation.life import Life, places_of
 from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
 from systems.kraft.simulation.peers import SimulatedPeers
 from systems.kraft.simulation.timers import LifeTimers, NodeClock
@@ -62,8 +64,13 @@ class Host:
         key: ReplicaKey,
         voters: tuple[Voter, ...],
         settings: QuorumSettings,
+        make_layer: Callable[[], Layer] | None = None,
     ) -> None:
-        """A machine that is on, with its disk formatted, and no process."""
+        """A machine that is on, with its disk formatted, and no process.
+
+        ``make_layer``: what stands above the log of its node; None for registers.
+        """
+        self._make_layer = make_layer
         self.world = world
         self.watcher = watcher
         self.node_id: NodeId = key.node_id
@@ -270,6 +277,7 @@ class Host:
             settings=self.settings,
             random=world.stream(f"replica {self.name}"),
             incarnation_min=self.incarnation + 1,
+            make_layer=self._make_layer,
             segment_bytes=world.scenario.segment_bytes,
         )
         life = begin_life(materials)
@@ -280,18 +288,20 @@ class Host:
             self._enter(number, action)
 
         codec = KafkaCodec(self.node_id, self.voters) if world.scenario.through_codec else None
-        places = {
-            voter.node_id: f"n{voter.node_id}"
-            for voter in self.voters
-            if voter.node_id != self.node_id
-        }
+        places = places_of(self.voters, self.node_id)
+        timers = LifeTimers(world, self.clock, enter)
+        calls = None
+        if self._make_layer is not None:
+            calls = SimulatedCalls(world, self.node_id, places, enter, timers)
         peers = SimulatedPeers(world, self.name, places, codec, enter)
         jobs = SimulatedDiskJobs(world, self.disk, self.disk_speed, enter, self.name)
         surroundings = Surroundings(
-            timers=LifeTimers(world, self.clock, enter),
+            timers=timers,
             disk_jobs=jobs,
             peer_links=peers,
             peer_answers=peers,
+            reply_to_call=peers.reply,
+            call_peer=None if calls is None else calls.call,
             state_events=self.state_events,
             log_lines=self.log_lines,
             ended=self._end_by_itself,
@@ -301,7 +311,7 @@ class Host:
             materials, life, surroundings, lambda parts, given: WatchedNode(parts, given, self)
         )
         peers.attach(node)
-        return Life(node, peers, jobs)
+        return Life(node, peers, jobs, calls)
 
     def _begin(self) -> None:
         """The listeners open, and the node begins."""
@@ -331,8 +341,7 @@ class Host:
 
     def _take_peer(self, connection: ConnectionId, message: PeerRequest) -> None:
         assert self._life is not None
-        request = self._life.peers.read(connection, message)
-        self._life.node.requested(connection, message.correlation, request)
+        self._life.peers.take(connection, message, self._life.node)
 
     def _take_client(self, connection: int, request: ClientRequest) -> None:
         life = self._life

@@ -9,16 +9,15 @@ speaks of. Must never demand more of an answer than linearizability does.
 from typing import Any
 
 from nodes.quorum.effects import AdvanceHighWatermark
-from nodes.registers.commands import encode_command
-from nodes.server.proposals import command_of
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.ledger import encoded
 from systems.kraft.simulation.wording import value_in_words
 
-_READS = ("read", "read-set")
-_WRITES = ("write", "cas", "add")
+#: What changes nothing, and what does, in the words of the client protocol.
+READS = ("read", "read-set", "describe-topic")
+_WRITES = ("write", "cas", "add", "create-topic", "delete-topic")
 #: Records between two looks at a leader's whole state.
 _DIGEST_INTERVAL = 16
 
@@ -34,7 +33,7 @@ class LinearizableReads(Invariant):
     def replied(
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
-        if request.kind not in _READS or answer.outcome != "ok" or answer.offset is None:
+        if request.kind not in READS or answer.outcome != "ok" or answer.offset is None:
             return
         if answer.offset < floor:
             raise self.violated(
@@ -60,10 +59,9 @@ class AcknowledgedStays(Invariant):
     ) -> None:
         if request.kind not in _WRITES or answer.outcome != "ok" or answer.offset is None:
             return
-        committed = self.ghost.committed
-        payload = encode_command(command_of(request))
-        offset = answer.offset
-        if offset >= len(committed) or committed[offset].payload != payload:
+        ghost, offset = self.ghost, answer.offset
+        payload = ghost.committed[offset].payload if offset < len(ghost.committed) else None
+        if payload is None or not ghost.ledger.is_of(request, offset, payload):
             raise self.violated(
                 f"n{machine.host.node_id} acknowledges {request.operation} at {offset}, where it"
                 " is not committed",
@@ -95,22 +93,17 @@ class AnswersFollowTheLog(Invariant):
     ) -> None:
         if answer.outcome != "ok":
             return
+        ledger = self.ghost.ledger
+        if answer.offset is None and ledger.changed_nothing(request, answer):
+            return
         if answer.offset is None:
             raise self.violated(
                 f"n{machine.host.node_id} answers {request.kind} of {request.key} without saying"
                 " where in the log",
                 machine,
             )
-        ledger = self.ghost.ledger
-        if request.kind == "read":
-            expected = ledger.read(request.key, answer.offset)
-        elif request.kind == "read-set":
-            expected = ledger.read_set(request.key, answer.offset)
-        elif request.kind in _WRITES:
-            expected = encoded(ledger.succeeded.get(answer.offset))
-        else:
-            return
-        if encoded(answer.result) != expected:
+        expected = ledger.answer(request, answer.offset)
+        if expected is not None and encoded(answer.result) != expected:
             raise self.violated(
                 f"n{machine.host.node_id} answers {request.kind} of {request.key} at offset"
                 f" {answer.offset} with {value_in_words(answer.result)}, which is not what the log"

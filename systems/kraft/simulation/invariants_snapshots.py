@@ -14,7 +14,6 @@ from nodes.wire.errors import WireError
 from systems.kraft.simulation.disk_snapshots import state_in
 from systems.kraft.simulation.ghost import Machine
 from systems.kraft.simulation.invariants import Invariant
-from systems.kraft.simulation.ledger import encoded
 
 
 class SnapshotsTellTheLog(Invariant):
@@ -45,7 +44,12 @@ class SnapshotsTellTheLog(Invariant):
     def _check(self, machine: Machine, snapshot_id: SnapshotId, what: str) -> None:
         name = f"n{machine.host.node_id} {what}the snapshot that ends at {snapshot_id.end_offset}"
         try:
-            state = state_in(machine.host.disk, machine.host.folder, snapshot_id)
+            state = state_in(
+                machine.host.disk,
+                machine.host.folder,
+                snapshot_id,
+                self.ghost.ledger.make_machine,
+            )
         except WireError as error:
             raise self.violated(f"{name}, which is not durable: {error}", machine) from error
         ghost, end = self.ghost, snapshot_id.end_offset
@@ -53,7 +57,6 @@ class SnapshotsTellTheLog(Invariant):
             raise self.violated(
                 f"{name} in epoch {snapshot_id.epoch}, where no record of it is committed", machine
             )
-        for key in ghost.ledger.known_keys():
-            told = encoded(state.read(key)), encoded(state.read_set(key))
-            if told != (ghost.ledger.read(key, end), ghost.ledger.read_set(key, end)):
-                raise self.violated(f"{name}, which tells of {key} what the log does not", machine)
+        differs = ghost.ledger.difference(state, end)
+        if differs is not None:
+            raise self.violated(f"{name}, which tells of {differs} what the log does not", machine)

@@ -15,13 +15,18 @@ from nodes.registers.commands import (
     UnknownCommandError,
     Write,
     decode_command,
+    encode_command,
 )
+from nodes.registers.machine import RegisterMachine
+from nodes.server.proposals import command_of
+from nodes.server.state_machine import StateMachine
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _NONE: Final = _ENCODER.encode(None)
 
 
-class _Versions:
+class Versions:
     """Values of one register, or elements of one set, by the offset that brought them."""
 
     __slots__ = ("offsets", "values")
@@ -31,10 +36,12 @@ class _Versions:
         self.values: list[bytes] = []
 
     def add(self, offset: int, value: bytes) -> None:
+        """It has this value from this offset on."""
         self.offsets.append(offset)
         self.values.append(value)
 
     def count_below(self, end_offset: int) -> int:
+        """How many values it has had below ``end_offset``."""
         return bisect_left(self.offsets, end_offset)
 
 
@@ -42,8 +49,8 @@ class Ledger:
     """Fed with every committed record in order."""
 
     def __init__(self) -> None:
-        self._registers: dict[str, _Versions] = {}
-        self._sets: dict[str, _Versions] = {}
+        self._registers: dict[str, Versions] = {}
+        self._sets: dict[str, Versions] = {}
         self._elements: dict[str, dict[bytes, None]] = {}
         #: Operation id -> offset of the last record that carries it.
         self.operations: dict[str, int] = {}
@@ -73,7 +80,7 @@ class Ledger:
                 known = self._elements.setdefault(key, {})
                 if encoded not in known:
                     known[encoded] = None
-                    self._sets.setdefault(key, _Versions()).add(offset, encoded)
+                    self._sets.setdefault(key, Versions()).add(offset, encoded)
         self.succeeded[offset] = succeeded
         self.operations[command.operation] = offset
         self.operation_at[offset] = command.operation
@@ -91,6 +98,42 @@ class Ledger:
                 if count:
                     last = max(last, versions.offsets[count - 1] + 1)
         return last
+
+    @staticmethod
+    def make_machine() -> RegisterMachine:
+        """A machine without a state, as nodes have it."""
+        return RegisterMachine()
+
+    def is_of(self, request: ClientRequest, offset: int, payload: bytes) -> bool:
+        """Whether the committed record at this offset is the one that the request asks for."""
+        del offset
+        return payload == encode_command(command_of(request))
+
+    def changed_nothing(self, request: ClientRequest, answer: ClientAnswer) -> bool:
+        """Whether the answer says so and may do without an offset: never, each leaves a record."""
+        del request, answer
+        return False
+
+    def answer(self, request: ClientRequest, offset: int) -> bytes | None:
+        """Encoded answer that a request must get which is answered with this offset."""
+        match request.kind:
+            case "read":
+                return self.read(request.key, offset)
+            case "read-set":
+                return self.read_set(request.key, offset)
+            case "write" | "cas" | "add":
+                return encoded(self.succeeded.get(offset))
+            case _:
+                return None
+
+    def difference(self, state: StateMachine, end_offset: int) -> str | None:
+        """A key of which a state tells another thing than all below ``end_offset`` does."""
+        assert isinstance(state, RegisterMachine)
+        for key in self.known_keys():
+            told = encoded(state.read(key)), encoded(state.read_set(key))
+            if told != (self.read(key, end_offset), self.read_set(key, end_offset)):
+                return key
+        return None
 
     def read(self, key: str, end_offset: int) -> bytes:
         """Encoded answer to a read of the state after all below ``end_offset``."""
@@ -110,10 +153,10 @@ class Ledger:
         values = elements.values[:count] if elements is not None else []
         return _ENCODER.encode([msgspec.Raw(value) for value in values])
 
-    def _register(self, key: str) -> _Versions:
+    def _register(self, key: str) -> Versions:
         versions = self._registers.get(key)
         if versions is None:
-            versions = self._registers[key] = _Versions()
+            versions = self._registers[key] = Versions()
         return versions
 
 

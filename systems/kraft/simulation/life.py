@@ -3,12 +3,15 @@
 Must never begin a life, nor end one in disorder: that is the machine's.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from contracts.names import NodeName
 from contracts.simulation import Network
+from nodes.quorum.identifiers import NodeId
+from nodes.quorum.persistent import Voter
 from nodes.server.node import Node
+from systems.kraft.simulation.calls import SimulatedCalls
 from systems.kraft.simulation.disk_jobs import SimulatedDiskJobs
 from systems.kraft.simulation.peers import SimulatedPeers
 
@@ -19,6 +22,8 @@ class Life(NamedTuple):
     node: Node
     peers: SimulatedPeers
     jobs: SimulatedDiskJobs
+    #: None where nothing is asked but what the quorum's links carry.
+    calls: SimulatedCalls | None
 
     def wind_up(self, network: Network, name: NodeName, closed: Callable[[], None]) -> None:
         """What follows the end of a node, in the order of ``nodes.server.assembly``.
@@ -29,9 +34,16 @@ class Life(NamedTuple):
         self.node.service.stop()
         network.hang_up(name)
         self.peers.close()
+        if self.calls is not None:
+            self.calls.close()
 
         def close() -> None:
             self.node.close()
             closed()
 
         self.jobs.finish(close)
+
+
+def places_of(voters: Sequence[Voter], me: NodeId) -> dict[NodeId, str]:
+    """Where the voters live that a node has links to."""
+    return {voter.node_id: f"n{voter.node_id}" for voter in voters if voter.node_id != me}

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from nodes.quorum.identifiers import CorrelationId
-from nodes.quorum.messages import Answer, FetchAnswer, FetchRequest, Request
+from nodes.quorum.messages import FetchAnswer, FetchRequest
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 
@@ -17,15 +17,21 @@ class PeerRequest(msgspec.Struct, frozen=True):
     """From one node to another; ``frame`` is set where it goes through the codec."""
 
     correlation: CorrelationId
-    request: Request
+    #: One of ``nodes.quorum.messages``; in a ``PeerCall`` one of the control plane.
+    request: Any
     frame: bytes | None = None
+
+
+class PeerCall(PeerRequest, frozen=True):
+    """From a controller or a broker to a controller: no matter of the quorum."""
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
     """The answer to a ``PeerRequest``."""
 
     correlation: CorrelationId
-    answer: Answer
+    #: Of the same kind as the request.
+    answer: Any
     frame: bytes | None = None
 
 

@@ -33,6 +33,7 @@ from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.invariants_clients import (
+    READS,
     AcknowledgedStays,
     AnswersFollowTheLog,
     EqualStates,
@@ -57,6 +58,13 @@ from systems.kraft.simulation.invariants_logs import (
     LogMatching,
     NobodyHalts,
     OnlyCommittedIsTold,
+)
+from systems.kraft.simulation.invariants_metadata import (
+    BrokerEpochsAreNew,
+    FencedHoldNothing,
+    OneAnswerPerRequest,
+    RecordsMakeMetadata,
+    TransactionsEndWithTheirLeader,
 )
 from systems.kraft.simulation.invariants_snapshots import SnapshotsTellTheLog
 from systems.kraft.simulation.invariants_storage import EqualBytes, PromisedIsKept
@@ -87,6 +95,11 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     EqualBytes,
     RefusedNeverHappens,
     SnapshotsTellTheLog,
+    RecordsMakeMetadata,
+    TransactionsEndWithTheirLeader,
+    BrokerEpochsAreNew,
+    FencedHoldNothing,
+    OneAnswerPerRequest,
 )
 
 _Check = Callable[[Machine, Any], None]
@@ -180,7 +193,7 @@ class Oracle:
         """A life is over, or could not begin; the disk is as the end left it."""
         machine = self.ghost.machines[host.node_id]
         machine.ended()
-        newest = newest_whole(host.disk, host.folder)
+        newest = newest_whole(host.disk, host.folder, self.ghost.codec.make_machine)
         if newest is not None:
             self.ghost.keep_copies(machine, newest)
         for invariant in self._watching:
@@ -238,7 +251,7 @@ class Oracle:
             if answer.definite:
                 ghost.refused[request.operation] = None
         elif answer.offset is not None:
-            if request.kind in ("read", "read-set"):
+            if request.kind in READS:
                 ghost.counts["reads"] += 1
                 ghost.raise_floor(request.key, answer.offset)
             else:

@@ -10,7 +10,7 @@ a request that nobody waits for any more, and hands on whatever comes.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -18,12 +18,15 @@ from contracts.simulation import Connection, World
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, FetchAnswer, Request
 from nodes.server.node import Node
-from nodes.server.surroundings import TimerHandle
+from nodes.server.surroundings import TimerHandle, Timers
 from nodes.transport.back_off import back_off_us
 from nodes.transport.kafka_codec import Inbound, KafkaCodec
+from nodes.wire.apis import RequestHeader
 from nodes.wire.batches import split_batches
+from nodes.wire.control_plane import encode_reply
 from nodes.wire.errors import WireError
-from systems.kraft.simulation.messages import PeerAnswer, PeerRequest
+from systems.kraft.simulation.call_frames import read_call
+from systems.kraft.simulation.messages import PeerAnswer, PeerCall, PeerRequest
 
 #: Bytes of the size before a frame.
 _SIZE_BYTES: Final = 4
@@ -33,9 +36,35 @@ _STALE_ANSWER_BUGS: Final = ("stale-answer-accepted", "correlation-restarts")
 Enter = Callable[[Callable[[], None]], None]
 
 
+class Told(Protocol):
+    """Who is told what came of requests: the node, or what it calls others by."""
+
+    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Any) -> None:
+        """The peer answered."""
+        ...
+
+    def failed(
+        self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
+    ) -> None:
+        """It will not."""
+        ...
+
+
+class LinkCodec(Protocol):
+    """Frames of what goes over a link."""
+
+    def encode_request(self, correlation: int, request: Any) -> bytes:
+        """Frame of a request, size included."""
+        ...
+
+    def decode_answer(self, correlation: int, request: Any, payload: bytes) -> Any:
+        """The answer in a frame without its size; raises WireError."""
+        ...
+
+
 class _Outstanding(msgspec.Struct):
     correlation: CorrelationId
-    request: Request
+    request: Any
     timer: TimerHandle
 
 
@@ -48,20 +77,28 @@ class SimulatedPeerLink:
         me: str,
         place: str,
         peer: NodeId,
-        codec: KafkaCodec | None,
+        codec: LinkCodec | None,
         enter: Enter,
+        *,
+        carries: type[PeerRequest] = PeerRequest,
     ) -> None:
+        """A link without a connection; ``carries`` says for whom the requests are."""
         self._world = world
+        self._carries = carries
         # Frames cannot be read without the request that they answer.
-        self._hands_on_stale = codec is None and any(
-            bug in _STALE_ANSWER_BUGS for bug in world.scenario.bugs
+        is_quorum_s = carries is PeerRequest
+        self._hands_on_stale = (
+            is_quorum_s
+            and codec is None
+            and any(bug in _STALE_ANSWER_BUGS for bug in world.scenario.bugs)
         )
         self._me = me
         self._place = place
         self._peer = peer
         self._codec = codec
         self._enter = enter
-        self._node: Node | None = None
+        self._node: Told | None = None
+        self._timers: Timers | None = None
         self._outstanding: _Outstanding | None = None
         self._connection: Connection | None = None
         #: Its end; what another end says is nothing to the link.
@@ -69,21 +106,21 @@ class SimulatedPeerLink:
         self._opening: TimerHandle | None = None
         self._failed_attempts_count = 0
 
-    def attach(self, node: Node) -> None:
-        """Say who is told what came of a request."""
-        self._node = node
+    def attach(self, node: Told, timers: Timers) -> None:
+        """Say who is told what came of a request, and by which clock it is given up."""
+        self._node, self._timers = node, timers
 
     @property
     def is_idle(self) -> bool:
         """Whether no request waits for an answer."""
         return self._outstanding is None
 
-    def send(self, correlation: CorrelationId, request: Request, timeout_ms: int) -> None:
+    def send(self, correlation: CorrelationId, request: Any, timeout_ms: int) -> None:
         """Send a request, connecting first where needed; the timeout covers both."""
         if self._outstanding is not None:
             raise RuntimeError(f"two requests at a time to node {self._peer}")
-        assert self._node is not None
-        timer = self._node.surroundings.timers.call_later(
+        assert self._timers is not None
+        timer = self._timers.call_later(
             timeout_ms * 1_000, lambda: self._give_up(f"no answer within {timeout_ms} ms")
         )
         self._outstanding = _Outstanding(correlation, request, timer)
@@ -92,7 +129,7 @@ class SimulatedPeerLink:
             return
         pause_us = back_off_us(self._failed_attempts_count, timeout_ms)
         if pause_us:
-            self._opening = self._node.surroundings.timers.call_later(pause_us, self._open)
+            self._opening = self._timers.call_later(pause_us, self._open)
         else:
             self._open()
 
@@ -138,7 +175,7 @@ class SimulatedPeerLink:
         frame = None
         if self._codec is not None:
             frame = self._codec.encode_request(outstanding.correlation, outstanding.request)
-        connection.send(PeerRequest(outstanding.correlation, outstanding.request, frame))
+        connection.send(self._carries(outstanding.correlation, outstanding.request, frame))
 
     def _receive(self, message: PeerAnswer) -> None:
         outstanding = self._outstanding
@@ -239,11 +276,13 @@ class SimulatedPeers:
         }
         #: What is needed to answer in frames, by connection.
         self._inbound: dict[ConnectionId, Inbound] = {}
+        #: The same of calls.
+        self._calls: dict[ConnectionId, RequestHeader] = {}
 
     def attach(self, node: Node) -> None:
         """Say who is told what came of requests."""
         for link in self._links.values():
-            link.attach(node)
+            link.attach(node, node.surroundings.timers)
 
     def send(
         self, peer: NodeId, correlation: CorrelationId, request: Request, timeout_ms: int
@@ -265,8 +304,17 @@ class SimulatedPeers:
         for link in self._links.values():
             link.close()
 
+    def take(self, connection: ConnectionId, message: PeerRequest, node: Node) -> None:
+        """Hand what came on a connection to the node."""
+        if not isinstance(message, PeerCall):
+            node.requested(connection, message.correlation, self.read(connection, message))
+            return
+        call = read_call(message)
+        self._calls[connection] = call.header
+        node.called(connection, message.correlation, call.header, call.message)
+
     def read(self, connection: ConnectionId, message: PeerRequest) -> Request:
-        """What a peer asks."""
+        """What a peer asks of the quorum."""
         if self._codec is None or message.frame is None:
             return message.request
         inbound = self._codec.decode_request(message.frame[_SIZE_BYTES:])
@@ -286,6 +334,17 @@ class SimulatedPeers:
             self._me, int(connection), PeerAnswer(correlation, answer, frame)
         )
 
+    def reply(
+        self, connection: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct
+    ) -> None:
+        """Answer a call; dropped if the connection is gone."""
+        header = self._calls.pop(connection, None)
+        if header is None:
+            return
+        frame = None if self._codec is None else encode_reply(reply, header)
+        self._world.network.answer(self._me, int(connection), PeerAnswer(correlation, reply, frame))
+
     def forget(self, connection: ConnectionId) -> None:
         """A peer's connection is gone."""
         self._inbound.pop(connection, None)
+        self._calls.pop(connection, None)

@@ -9,12 +9,14 @@ invariant of its own, and that it is durable is asked of the disk as of any reco
 Must never change a disk, nor read it in a way that an armed fault could strike.
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from nodes.quorum.persistent import SnapshotId
+from nodes.registers.machine import RegisterMachine
+from nodes.server.state_machine import StateMachine
 from nodes.storage.layout import log_folder, segment_base_offset, segment_name
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.snapshots import snapshot_name
@@ -47,7 +49,9 @@ class Place(NamedTuple):
 class Codec:
     """Decodes batches, each distinct one once: followers and restarts meet the same bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_machine: Callable[[], StateMachine] = RegisterMachine) -> None:
+        """``make_machine``: of the machine that snapshots tell the state of."""
+        self.make_machine = make_machine
         self._known: dict[bytes, tuple[int, list[Entry]] | None] = {}
 
     def decode(self, raw: bytes) -> tuple[int, list[Entry]] | None:
@@ -148,6 +152,11 @@ class ShadowLog:
         """Of the first batch on the disk, which may lie below the log's start; its end if none."""
         return self._bases[0] if self._bases else len(self.entries)
 
+    def batch_ends(self, first: int, end: int) -> list[int]:
+        """Where the batches end that lie between these two offsets, both of them such ends."""
+        bases = self._bases
+        return [*bases[bisect_right(bases, first) : bisect_left(bases, end)], end]
+
     def cut_start(self, snapshot_id: SnapshotId, newest: SnapshotId) -> None:
         """The log starts where one snapshot ends, and all below the newest is in that one too."""
         self.snapshot_id = newest
@@ -186,7 +195,7 @@ class ShadowLog:
         """
         segments = segments_of(disk, self.folder)
         first = segments[0][0] if segments else 0
-        newest = newest_whole(disk, self.folder.parent)
+        newest = newest_whole(disk, self.folder.parent, self._codec.make_machine)
         if newest is not None:
             self.snapshot_id, self._first_offset = newest, first
             self.entries = list(committed[:first])

@@ -64,10 +64,10 @@ class Pair:
         self.asks_again = False
         codecs = [KafkaCodec(each, VOTERS) if through_codec else None for each in (ME, PEER)]
         self.links = SimulatedPeers(self.world, "n1", {PEER: "n2"}, codecs[0], self._enter)
-        self.links.attach(self)  # type: ignore[arg-type]
-        self.peer = SimulatedPeers(self.world, "n2", {}, codecs[1], lambda action: action())
         self.surroundings = self
         self.timers = LifeTimers(self.world, NodeClock(self.world, 0), self._enter)
+        self.links.attach(self)  # type: ignore[arg-type]
+        self.peer = SimulatedPeers(self.world, "n2", {}, codecs[1], lambda action: action())
         if listens:
             self.world.network.listen("n2", self)
 
