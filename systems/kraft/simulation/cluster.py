@@ -1,19 +1,18 @@
 """All simulated machines of one world, and what may be done to them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from contracts.committed import CommittedLog
 from contracts.errors import HarnessError, UsageError
 from contracts.names import NodeName
-from contracts.scenario import NodeCrashed
+from contracts.scenario import NodeCrashed, Scenario
 from contracts.simulation import World
 from contracts.state_event import StateEvent
 from contracts.system import LeaderView, Route
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.quorum.voters import ReplicaKey
-from nodes.server.layer import Layer
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import StorageError
@@ -40,13 +39,11 @@ class KraftCluster:
             UsageError: a setting or a bug of the scenario does not exist.
         """
         scenario = world.scenario
-        layers: dict[NodeName, Callable[[], Layer] | None] = {}
         try:
             bugs = bugs_named(scenario.bugs, state_machine_of(scenario))
             settings = quorum_settings(quorum_s_part(scenario), bugs.quorum)
-            for number in range(1, scenario.nodes + scenario.observers + 1):
-                name = NodeName(f"n{number}")
-                layers[name] = layer_maker(world, name, CLUSTER_ID, bugs)
+            numbers = range(1, scenario.nodes + scenario.observers + 1)
+            layers = [layer_maker(world, NodeId(number), CLUSTER_ID, bugs) for number in numbers]
         except ValueError as error:
             raise UsageError(str(error), "Correct the bug or the setting") from error
         self._world = world
@@ -55,13 +52,10 @@ class KraftCluster:
             for number in range(1, scenario.nodes + 1)
         )
         self._oracle = Oracle(world, settings, muted=muted)
-        keys = [
-            ReplicaKey(NodeId(number), directory_of(number))
-            for number in range(1, scenario.nodes + scenario.observers + 1)
-        ]
+        keys = [ReplicaKey(NodeId(number), first_directory(scenario, number)) for number in numbers]
         self._hosts = {
-            name: Host(world, self._oracle, key, voters, settings, layer)
-            for key, (name, layer) in zip(keys, layers.items(), strict=True)
+            NodeName(f"n{key.node_id}"): Host(world, self._oracle, key, voters, settings, layer)
+            for key, layer in zip(keys, layers, strict=True)
         }
         self._oracle.attach(tuple(self._hosts.values()))
         self._voter_count = scenario.nodes
@@ -243,3 +237,10 @@ class KraftCluster:
 def directory_of(number: int) -> DirectoryId:
     """Directory id of a machine's first disk."""
     return DirectoryId(f"{number:032x}")
+
+
+def first_directory(scenario: Scenario, number: int) -> DirectoryId:
+    """As ``directory_of``; but a broker may have none of the low ids, which Kafka reserves."""
+    if number > scenario.nodes and state_machine_of(scenario) == "metadata":
+        return DirectoryId(f"1{number:031x}")
+    return directory_of(number)

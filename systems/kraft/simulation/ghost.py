@@ -19,6 +19,7 @@ from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import DURABLE_LENGTH, QUORUM_STATE, log_folder
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import decode_quorum_state
+from nodes.transport.client_protocol import ClientRequest
 from systems.kraft.simulation.copies import Copies
 from systems.kraft.simulation.disk_past import DiskPast
 from systems.kraft.simulation.host import Host
@@ -238,6 +239,10 @@ class Ghost:
             if self.voters.get(node_id) == machine.host.directory_ids[-1]
             and not machine.host.has_forgotten
         ]
+
+    def is_view(self, machine: Machine, request: ClientRequest) -> bool:
+        """Whether it asks what a broker has in its image, which may be behind."""
+        return request.kind == "describe-topic" and machine.host.node_id not in self.voters
 
     def agreement(self, log: ShadowLog) -> int:
         """How many records from the start equal the committed ones."""

@@ -26,7 +26,6 @@ from nodes.quorum.voters import ReplicaKey
 from nodes.server import exit_codes
 from nodes.server.assembling import NodeMaterials, assemble, begin_life
 from nodes.server.incarnation import IncarnationError
-from nodes.server.layer import Layer
 from nodes.server.node import Node
 from nodes.server.surroundings import Surroundings
 from nodes.storage.errors import StorageError
@@ -39,6 +38,7 @@ from systems.kraft.simulation.disk_jobs import DiskSpeed, SimulatedDiskJobs
 from systems.kraft.simulation.drawn_stream import DrawnStream
 from systems.kraft.simulation.formatted_disk import format_where_empty
 from systems.kraft.simulation.happenings import NAMES
+from systems.kraft.simulation.layers import LayerMaker
 from systems.kraft.simulation.life import Life, places_of
 from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
 from systems.kraft.simulation.peers import SimulatedPeers
@@ -64,13 +64,13 @@ class Host:
         key: ReplicaKey,
         voters: tuple[Voter, ...],
         settings: QuorumSettings,
-        make_layer: Callable[[], Layer] | None = None,
+        layer: LayerMaker | None = None,
     ) -> None:
         """A machine that is on, with its disk formatted, and no process.
 
-        ``make_layer``: what stands above the log of its node; None for registers.
+        ``layer``: makes what stands above the log of its node; None for registers.
         """
-        self._make_layer = make_layer
+        self._layer = layer
         self.world = world
         self.watcher = watcher
         self.node_id: NodeId = key.node_id
@@ -267,7 +267,7 @@ class Host:
             StorageError, StorageMismatch, IncarnationError, OSError: the disk refused, or is not
                 what the node can live on.
         """
-        world = self.world
+        world, layer = self.world, self._layer
         self._format()
         materials = NodeMaterials(
             filesystem=self.disk,
@@ -277,7 +277,7 @@ class Host:
             settings=self.settings,
             random=world.stream(f"replica {self.name}"),
             incarnation_min=self.incarnation + 1,
-            make_layer=self._make_layer,
+            make_layer=None if layer is None else lambda: layer(self.disk, self.folder),
             segment_bytes=world.scenario.segment_bytes,
         )
         life = begin_life(materials)
@@ -291,7 +291,7 @@ class Host:
         places = places_of(self.voters, self.node_id)
         timers = LifeTimers(world, self.clock, enter)
         calls = None
-        if self._make_layer is not None:
+        if layer is not None:
             calls = SimulatedCalls(world, self.node_id, places, enter, timers)
         peers = SimulatedPeers(world, self.name, places, codec, enter)
         jobs = SimulatedDiskJobs(world, self.disk, self.disk_speed, enter, self.name)

@@ -229,17 +229,16 @@ class OneAnswerPerRequest(Invariant):
         is_change = request.kind in _CHANGES and answer.outcome == "ok"
         if not is_change or not isinstance(ledger, MetadataLedger):
             return
-        if answer.result is False:
-            present = request.kind == "create-topic"
-            if not ledger.was(request.key, floor, present=present):
+        if answer.offset is None:
+            # There now, or found there; gone now, or found missing.
+            is_there = request.kind == "create-topic"
+            if not ledger.was(request.key, floor, present=is_there):
                 raise self.violated(
                     f"n{machine.host.node_id} tells {request.operation} that the topic"
-                    f" {request.key} is {'there' if present else 'not there'}, which it never was"
+                    f" {request.key} is {'there' if is_there else 'not there'}, which it never was"
                     f" since offset {floor}",
                     machine,
                 )
-            return
-        if answer.offset is None:
             return
         whose = self._told.setdefault(answer.offset, request.operation)
         if whose != request.operation:
@@ -248,6 +247,32 @@ class OneAnswerPerRequest(Invariant):
                 f" {answer.offset}, which was {whose}'s",
                 machine,
             )
+
+
+class ViewsNeverGoBack(Invariant):
+    """What a broker shows is never older than what it has shown before, in this life or another."""
+
+    id = "INV-48"
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: By node: how far what it showed last reached.
+        self._shown: dict[int, int] = {}
+
+    def replied(
+        self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
+    ) -> None:
+        is_shown = answer.outcome == "ok" and answer.offset is not None
+        if not is_shown or not self.ghost.is_view(machine, request):
+            return
+        node_id, offset = int(machine.host.node_id), answer.offset or 0
+        if offset < self._shown.get(node_id, 0):
+            raise self.violated(
+                f"n{node_id} shows {request.key} as of offset {offset}, and has shown what was at"
+                f" {self._shown[node_id]}",
+                machine,
+            )
+        self._shown[node_id] = offset
 
 
 def _partitions(image: MetadataImage) -> Iterator[tuple[TopicImage, int, PartitionState]]:

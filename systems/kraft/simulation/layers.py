@@ -1,22 +1,31 @@
 """What stands above the logs of a world's nodes: registers, or Kafka's metadata.
 
-Must never draw from a stream that a world of registers draws from.
+Voters are controllers then, and observers brokers. Must never draw from a stream that a world of
+registers draws from.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, cast
 
 from contracts.errors import UsageError
-from contracts.names import NodeName
 from contracts.scenario import Scenario
 from contracts.simulation import World
 from nodes.controller.active import Identity
+from nodes.quorum.identifiers import NodeId
+from nodes.server.broker_service import BrokerMaterials, broker_layer
+from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
+from nodes.server.clean_stop import CleanStop
 from nodes.server.controller_service import metadata_layer
 from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controller_settings
 from nodes.server.layer import Layer
 from nodes.server.planted import Bugs, StateMachineName
+from nodes.storage.filesystem import FileSystem
 
 STATE_MACHINES: Final[tuple[StateMachineName, ...]] = ("registers", "metadata")
+_CLIENT_PORT: Final = 9092
+#: Makes the layer of one life on a machine's disk, in its data folder.
+LayerMaker = Callable[[FileSystem, Path], Layer]
 
 
 def state_machine_of(scenario: Scenario) -> StateMachineName:
@@ -37,16 +46,11 @@ def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
     """The settings of a scenario that are the quorum's, or nobody's."""
     if state_machine_of(scenario) == "registers":
         return scenario.settings
-    return {
-        name: text
-        for name, text in scenario.settings.items()
-        if name not in CONTROLLER_SETTING_NAMES
-    }
+    others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES
+    return {name: text for name, text in scenario.settings.items() if name not in others}
 
 
-def layer_maker(
-    world: World, name: NodeName, cluster_id: str, bugs: Bugs
-) -> Callable[[], Layer] | None:
+def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> LayerMaker | None:
     """What makes the layer of each of a machine's lives; None for registers.
 
     Raises:
@@ -55,9 +59,27 @@ def layer_maker(
     scenario = world.scenario
     if state_machine_of(scenario) == "registers":
         return None
+    if node_id > scenario.nodes:
+        return _broker_maker(world, node_id)
     identity = Identity(
         cluster_id=cluster_id,
         settings=controller_settings(scenario.settings, bugs.controller),
-        random=world.stream(f"controller {name}"),
+        random=world.stream(f"controller n{node_id}"),
     )
-    return lambda: metadata_layer(identity, bugs.quorum)
+    return lambda _, __: metadata_layer(identity, bugs.quorum)
+
+
+def _broker_maker(world: World, node_id: NodeId) -> LayerMaker:
+    settings = broker_settings(world.scenario.settings)
+
+    def make(filesystem: FileSystem, folder: Path) -> Layer:
+        materials = BrokerMaterials(
+            settings=settings,
+            host=f"n{node_id}",
+            port=_CLIENT_PORT,
+            random=world.stream(f"broker n{node_id}"),
+            clean_stop=CleanStop(filesystem, folder),
+        )
+        return broker_layer(materials)
+
+    return make

@@ -109,8 +109,8 @@ class Ledger:
         del offset
         return payload == encode_command(command_of(request))
 
-    def changed_nothing(self, request: ClientRequest, answer: ClientAnswer) -> bool:
-        """Whether the answer says so and may do without an offset: never, each leaves a record."""
+    def needs_no_offset(self, request: ClientRequest, answer: ClientAnswer) -> bool:
+        """Whether the answer may come without an offset: never, each leaves a record."""
         del request, answer
         return False
 

@@ -101,9 +101,10 @@ class MetadataLedger:
             )
         return False
 
-    def changed_nothing(self, request: ClientRequest, answer: ClientAnswer) -> bool:
-        """Whether the answer says so and may do without an offset."""
-        return request.kind in ("create-topic", "delete-topic") and answer.result is False
+    def needs_no_offset(self, request: ClientRequest, answer: ClientAnswer) -> bool:
+        """Whether the answer may come without an offset: a controller tells brokers of none."""
+        del answer
+        return request.kind in ("create-topic", "delete-topic")
 
     def answer(self, request: ClientRequest, offset: int) -> bytes | None:
         """Encoded answer that a request must get which is answered with this offset."""

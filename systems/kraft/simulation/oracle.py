@@ -65,6 +65,7 @@ from systems.kraft.simulation.invariants_metadata import (
     OneAnswerPerRequest,
     RecordsMakeMetadata,
     TransactionsEndWithTheirLeader,
+    ViewsNeverGoBack,
 )
 from systems.kraft.simulation.invariants_snapshots import SnapshotsTellTheLog
 from systems.kraft.simulation.invariants_storage import EqualBytes, PromisedIsKept
@@ -100,6 +101,7 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     BrokerEpochsAreNew,
     FencedHoldNothing,
     OneAnswerPerRequest,
+    ViewsNeverGoBack,
 )
 
 _Check = Callable[[Machine, Any], None]
@@ -253,7 +255,8 @@ class Oracle:
         elif answer.offset is not None:
             if request.kind in READS:
                 ghost.counts["reads"] += 1
-                ghost.raise_floor(request.key, answer.offset)
+                if not ghost.is_view(machine, request):
+                    ghost.raise_floor(request.key, answer.offset)
             else:
                 ghost.counts["acknowledged"] += 1
                 ghost.raise_floor(request.key, answer.offset + 1)

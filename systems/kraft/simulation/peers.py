@@ -335,9 +335,16 @@ class SimulatedPeers:
         )
 
     def reply(
-        self, connection: ConnectionId, correlation: CorrelationId, reply: msgspec.Struct
+        self,
+        connection: ConnectionId,
+        correlation: CorrelationId,
+        reply: msgspec.Struct | bytes | None,
     ) -> None:
-        """Answer a call; dropped if the connection is gone."""
+        """Answer a call; dropped if the connection is gone.
+
+        Only clients of Kafka's are answered with a frame, or by closing, and none lives here.
+        """
+        assert isinstance(reply, msgspec.Struct)
         header = self._calls.pop(connection, None)
         if header is None:
             return

@@ -14,16 +14,21 @@ from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from runtimes.simulated.world import SimulatedWorld
 from systems.kraft.simulation.cluster import KraftCluster
 from systems.kraft.simulation.ghost import Machine
-from systems.kraft.simulation.messages import PeerAnswer, PeerCall
+from systems.kraft.simulation.messages import PeerCall
 from systems.kraft.simulation.metadata_ledger import MetadataLedger
 from systems.kraft.simulation.shadow import Entry
 from systems.kraft.simulation.system import KraftSimulation
 
-SETTINGS = {"max_idle_interval_ms": "100", "snapshot_max_new_record_bytes": "400"}
+SETTINGS = {
+    "max_idle_interval_ms": "100",
+    "snapshot_max_new_record_bytes": "400",
+    "broker_session_timeout_ms": "900",
+    "heartbeat_interval_ms": "200",
+}
 
 
 class Controllers:
-    """Three of them, all registered."""
+    """Three of them, all registered; brokers, the first of them n4, are unfenced."""
 
     def __init__(
         self,
@@ -33,11 +38,13 @@ class Controllers:
         bugs: tuple[str, ...] = (),
         settings: dict[str, str] | None = None,
         muted: frozenset[str] = frozenset(),
+        brokers: int = 0,
     ) -> None:
         scenario = Scenario(
             system="kraft",
             seed=seed,
             nodes=3,
+            observers=brokers,
             state_machine="metadata",
             through_codec=through_codec,
             bugs=bugs,
@@ -49,14 +56,34 @@ class Controllers:
         self.ghost = self.cluster.oracle.ghost
         assert isinstance(self.ghost.ledger, MetadataLedger)
         self.ledger = self.ghost.ledger
+        self._asked = 0
         for node in self.cluster.nodes:
             self.cluster.start(node)
         self.until(lambda: len(self.image.controllers) == 3)
+        self.until(lambda: self.unfenced == set(range(4, 4 + brokers)))
 
     @property
     def image(self) -> MetadataImage:
         """What is committed."""
         return self.ledger.image
+
+    @property
+    def unfenced(self) -> set[int]:
+        """Brokers that may lead."""
+        return {number for number, broker in self.image.brokers.items() if not broker.fenced}
+
+    def ask(self, node: str, kind: str, topic: str, value: Any = None) -> ClientAnswer:
+        """What a client of ours is answered."""
+        self._asked += 1
+        operation = f"c0.1-{self._asked}"
+        request = ClientRequest(self._asked, kind, topic, value, operation)  # type: ignore[arg-type]
+        end = _End()
+        connection = self.world.network.connect("stranger", node, end)
+        connection.send(request)
+        self.until(lambda: end.said)
+        connection.close()
+        assert isinstance(end.said[0], ClientAnswer)
+        return end.said[0]
 
     @property
     def leader(self) -> Machine:
@@ -99,7 +126,9 @@ class Controllers:
         connection.send(PeerCall(CorrelationId(7), message))
         self.until(lambda: end.said)
         connection.close()
-        return end.said[0]
+        answer = end.said[0]
+        assert answer is None or answer.correlation == 7
+        return None if answer is None else answer.answer
 
 
 class _End:
@@ -108,9 +137,8 @@ class _End:
     def __init__(self) -> None:
         self.said: list[Any] = []
 
-    def answered(self, message: PeerAnswer) -> None:
-        assert message.correlation == 7
-        self.said.append(message.answer)
+    def answered(self, message: Any) -> None:
+        self.said.append(message)
 
     def lost(self, reason: str, *, refused: bool) -> None:
         del reason, refused

@@ -101,8 +101,8 @@ def test_only_a_change_that_was_not_made_may_do_without_an_offset() -> None:
     ledger = ledger_of_story()
     answers = [ClientAnswer(1, "ok", definite=True, result=result) for result in (False, True)]
     create = request("create-topic", "first")
-    assert [ledger.changed_nothing(create, answer) for answer in answers] == [True, False]
-    assert not ledger.changed_nothing(request("describe-topic", "first"), answers[0])
+    assert [ledger.needs_no_offset(create, answer) for answer in answers] == [True, False]
+    assert not ledger.needs_no_offset(request("describe-topic", "first"), answers[0])
 
 
 def test_a_topic_was_there_at_some_time_since() -> None:
