@@ -8,7 +8,10 @@ from contracts.state_event import StateEvent
 from history.records import PairedOperation
 
 #: Operation kinds that leave a record in the log when they are acknowledged.
-LOGGED_FUNCTIONS = frozenset({"write", "cas", "add", "put", "append", "remove"})
+LOGGED_FUNCTIONS = frozenset({"write", "cas", "add", "put", "append", "remove", "create", "delete"})
+
+#: Of these the kinds whose answer may be that it was not done.
+REFUSABLE_FUNCTIONS = frozenset({"cas", "create", "delete"})
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -32,7 +35,19 @@ def acknowledged_change(operation: PairedOperation) -> bool:
     """Whether the operation changed something and its client was told so."""
     if operation.type != "ok" or operation.f not in LOGGED_FUNCTIONS:
         return False
-    return operation.f != "cas" or cas_succeeded(operation.result)
+    return not was_refused(operation.f, operation.result)
+
+
+def was_refused(f: str, result: object) -> bool:
+    """Whether the answer to a change says that it was not done: an observation, no change.
+
+    A compare-and-set met another value, a create found what it was to make, a delete nothing.
+    """
+    if f == "create":
+        return isinstance(result, (list, tuple)) and list(result)[1:] == [False]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if f == "delete":
+        return result is False
+    return f == "cas" and not cas_succeeded(result)
 
 
 def cas_succeeded(result: object) -> bool:

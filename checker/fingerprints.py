@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
-from checker.evidence import cas_succeeded
+from checker.evidence import was_refused
 from checker.verdict import CheckResult, Verdict
 
 #: Version of the shapes, as digits behind the ``f`` of every fingerprint.
@@ -124,7 +124,7 @@ def _label(operation: _Found) -> str:
     outcome = operation.get("type")
     if outcome is None:
         return str(kind)
-    if kind == "cas" and outcome == "ok" and not cas_succeeded(operation.get("result")):
+    if outcome == "ok" and was_refused(str(kind), operation.get("result")):
         outcome = "refused"
     return f"{kind}:{outcome}"
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from checker.bank import check as check_bank
+from checker.broker_views import check as check_broker_views
 from checker.counter_bounds import check as check_counter_bounds
 from checker.evidence import Evidence
 from checker.fencing_tokens import check as check_fencing_tokens
@@ -69,6 +70,7 @@ _PLAIN: Final[dict[str, Checker]] = {
     "fencing": _of_operations(check_fencing_tokens),
     "split-brain": check_split_brain,
     "lost-commits": check_lost_commits,
+    "broker-views": check_broker_views,
 }
 
 
@@ -96,6 +98,8 @@ PROMISES: Final[dict[str, str]] = {
     "twice, are observations.",
     "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged.",
     "lost-commits": "What was acknowledged stands in the logs at the end, and the logs agree.",
+    "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
+    "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
 }
 
 #: Evidence besides the history that a checker cannot do without.
@@ -105,6 +109,7 @@ COMMITTED_LOGS: Final = "committed-logs"
 _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
     "split-brain": frozenset({STATE_EVENTS}),
     "lost-commits": frozenset({COMMITTED_LOGS}),
+    "broker-views": frozenset({COMMITTED_LOGS}),
 }
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from checker.evidence import cas_succeeded
+from checker.evidence import REFUSABLE_FUNCTIONS, was_refused
 from harness.results import OutcomeCounts
 from harness.timeline import UNNAMED_ERROR
 from history.columns import OK, OUTCOMES, OperationColumns
@@ -26,8 +26,8 @@ def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
         if outcome != OK:
             by_error = errors.setdefault((f, OUTCOMES[outcome]), Counter())
             by_error[columns.error_names[error] or UNNAMED_ERROR] += count
-    if "cas" in counted:
-        counted["cas"]["refused"] = _refused(columns)
+    for f in REFUSABLE_FUNCTIONS & counted.keys():
+        counted[f]["refused"] = _refused(columns, f)
     return {
         kind: OutcomeCounts(
             ok=outcomes["ok"],
@@ -52,9 +52,9 @@ def acknowledged_epochs(columns: OperationColumns) -> tuple[int, ...]:
     return tuple(epochs)
 
 
-def _refused(columns: OperationColumns) -> int:
-    """Compare-and-sets that saw another value."""
-    cas = columns.kinds == columns.kind_names.index("cas")
-    results = np.bincount(columns.results[cas & (columns.outcomes == OK)])
+def _refused(columns: OperationColumns, f: str) -> int:
+    """Operations of a kind whose answer says that it was not done."""
+    asked = columns.kinds == columns.kind_names.index(f)
+    results = np.bincount(columns.results[asked & (columns.outcomes == OK)])
     met: list[int] = np.flatnonzero(results).tolist()
-    return sum(int(results[code]) for code in met if not cas_succeeded(columns.values[code]))
+    return sum(int(results[code]) for code in met if was_refused(f, columns.values[code]))

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import msgspec
 
-from checker.evidence import cas_succeeded
+from checker.evidence import was_refused
 from contracts.state_event import StateEvent
 from harness.fault_results import ENDING_KINDS, FaultWindow
 from harness.leader_watch import LeaderSighting
@@ -44,7 +44,7 @@ def outcome_counts(operations: Iterable[PairedOperation]) -> dict[str, OutcomeCo
         if operation.type != "ok":
             by_error = errors.setdefault((operation.f, operation.type), Counter())
             by_error[operation.error or UNNAMED_ERROR] += 1
-        elif operation.f == "cas" and not cas_succeeded(operation.result):
+        elif was_refused(operation.f, operation.result):
             counts["refused"] += 1
     return {
         kind: OutcomeCounts(

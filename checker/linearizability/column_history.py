@@ -92,7 +92,11 @@ def split_columns(
     """
     if not reads_columns(model):
         return None
-    kept = np.flatnonzero(columns.outcomes != FAIL)
+    is_judged = columns.outcomes != FAIL
+    for number, kind in enumerate(columns.kind_names):
+        if kind in model.unjudged_functions:
+            is_judged &= columns.kinds != number
+    kept = np.flatnonzero(is_judged)
     kinds: list[int] = np.unique(columns.kinds[kept]).tolist()
     met = {columns.kind_names[kind] for kind in kinds}
     if not met <= model.functions or not len(kept):

@@ -83,7 +83,11 @@ def split(operations: Iterable[PairedOperation], model: Model) -> list[Part]:
         UsageError: an operation is of a kind that the model does not know, or makes no sense to it.
     """
     by_key: dict[str | None, list[PairedOperation]] = {}
-    judged = [operation for operation in operations if operation.type != "fail"]
+    judged = [
+        operation
+        for operation in operations
+        if operation.type != "fail" and operation.f not in model.unjudged_functions
+    ]
     for operation in judged:
         if operation.f not in model.functions:
             raise UsageError(

@@ -43,6 +43,9 @@ class Model:
     name: str = ""
     #: Operation kinds that the model knows.
     functions: frozenset[str] = frozenset()
+    #: Kinds that may stand in a history and promise less than the others: left out, and judged by
+    #: another checker.
+    unjudged_functions: frozenset[str] = frozenset()
     #: State of an object that nothing has happened to.
     initial: Hashable = None
     #: Kinds that change no state, whatever they answer.

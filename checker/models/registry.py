@@ -15,6 +15,7 @@ from checker.models.multi_register import MultiRegister
 from checker.models.mutex import Mutex
 from checker.models.queues import FifoQueue, UnorderedQueue
 from checker.models.register import CasRegister, Register
+from checker.models.topics import Topics
 from contracts.errors import UsageError
 
 #: Every built-in model by its name.
@@ -31,6 +32,7 @@ MODELS: Final[dict[str, Model]] = {
         UnorderedQueue(),
         Mutex(),
         FencedRegister(),
+        Topics(),
     )
 }
 

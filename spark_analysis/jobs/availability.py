@@ -3,7 +3,7 @@
 Definitions, used by the job and by its reference in the tests:
 
 - The *load* is every operation that is no final read. A *write* is one of a kind other than
-  ``read``; it is *acknowledged* where it ended ok, at its completion time.
+  those that change nothing; it is *acknowledged* where it ended ok, at its completion time.
 - A *window* is one injected fault, from ``start``, when the runtime was asked to inject, to
   ``end``, when the fault was seen removed; a fault never removed lasts to the end of the load.
 - *before* and *after* are the 5 s (``CONTEXT_NS``) next to a window, shortened to the load and to
@@ -32,7 +32,7 @@ from spark_analysis.frames import conform
 from spark_analysis.schemas import UNAVAILABILITY, WINDOWS
 
 #: Kinds of operations that change nothing.
-PURE_KINDS: Final = ("read",)
+PURE_KINDS: Final = ("read", "describe", "view")
 SLOT_NS: Final = 100_000_000
 CONTEXT_NS: Final = 5_000_000_000
 _NS_PER_MS: Final = 1e6

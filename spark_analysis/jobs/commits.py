@@ -2,8 +2,9 @@
 
 Definitions, used by the jobs and by their reference in the tests:
 
-- A write is *acknowledged* where it ended ok, unless it is a compare-and-set that was refused: it
-  changed nothing, whether the log has a record of it or not.
+- A write is *acknowledged* where it ended ok, unless it was refused (a compare-and-set met another
+  value, a create found what it was to make, a delete found nothing): it changed nothing, whether
+  the log has a record of it or not.
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
   and value; where the system gave no position, of the same kind, key and value. What lies below
   the log's start offset is in the node's snapshot and counts as held.
@@ -155,8 +156,13 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
 
 
 def refused() -> Column:
-    """Whether an operation is a compare-and-set ended with the result [expected, new, false]."""
-    refused = (sql.col("f") == "cas") & sql.col("result").endswith("false]")
+    """Whether an operation is a change whose result says that it was not done.
+
+    ``[expected, new, false]`` of a compare-and-set, ``[number, false]`` of a create, ``false`` of a
+    delete.
+    """
+    by_last = sql.col("f").isin("cas", "create") & sql.col("result").endswith("false]")
+    refused = by_last | ((sql.col("f") == "delete") & (sql.col("result") == "false"))
     return sql.coalesce(refused, sql.lit(False))
 
 

@@ -67,9 +67,8 @@ def part_verdicts(
         )
     by_key = _splits_by_key(model)
     part = sql.col("key") if by_key else sql.lit(None).cast("string")
-    judged = operations.where(sql.col("type") != "fail").select(
-        "run_id", part.alias("part"), *COLUMNS
-    )
+    is_judged = (sql.col("type") != "fail") & ~sql.col("f").isin(*sorted(model.unjudged_functions))
+    judged = operations.where(is_judged).select("run_id", part.alias("part"), *COLUMNS)
     count = slots or SLOTS_A_CORE * operations.sparkSession.sparkContext.defaultParallelism
     dealt = _slots_of(judged, count).withColumnsRenamed({"run_id": "of_run", "part": "of_part"})
     same = (judged["run_id"] == dealt["of_run"]) & judged["part"].eqNullSafe(dealt["of_part"])

@@ -142,6 +142,21 @@ def after_fenced(state: Any, operation: PairedOperation) -> list[Any]:
     return [(token, value)] if accepted else [state]
 
 
+def after_topics(state: Any, operation: PairedOperation) -> list[Any]:
+    """The state is the number of partitions, None for no topic."""
+    known = operation.type == "ok"
+    if operation.f == "describe":
+        return [state] if not known or operation.result == state else []
+    if operation.f == "create":
+        created = state is None
+        if known and operation.result != [operation.argument, created]:
+            return []
+        return [operation.argument if created else state]
+    if known and operation.result != (state is not None):
+        return []
+    return [None]
+
+
 AFTER = {
     "register": after_cas_register,
     "cas-register": after_cas_register,
@@ -154,6 +169,7 @@ AFTER = {
     "unordered-queue": after_unordered,
     "mutex": after_mutex,
     "fenced-register": after_fenced,
+    "topics": after_topics,
 }
 INITIAL: dict[str, Any] = {
     "register": None,
@@ -167,4 +183,5 @@ INITIAL: dict[str, Any] = {
     "unordered-queue": (),
     "mutex": "",
     "fenced-register": (0, None),
+    "topics": None,
 }

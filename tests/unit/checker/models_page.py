@@ -65,6 +65,8 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
 | `drain` (`queue-totals`) | null | a list of all that it took until the queue was empty |
 | `acquire`, `release` | who asks, or null | false where refused; an `acquire` may tell its token |
 | `generate` | null | the id |
+| `create` | the number of partitions | `[number, created]` |
+| `delete`, `describe` of topics | null | whether there was one; its number, null for none |
 
 A refusal is an answer: it was `ok` and saw why not. What certainly did not happen for another
 reason is a `fail`, and is removed.

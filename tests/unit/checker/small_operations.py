@@ -180,6 +180,25 @@ def other_fenced(random: Random, operation: PairedOperation) -> Any:
     return ([*operation.argument, not operation.result[2]],)
 
 
+def ask_topics(random: Random) -> tuple[str, Any]:
+    f = random.choice(("create", "create", "delete", "describe"))
+    return f, random.choice((1, 2, 3)) if f == "create" else None
+
+
+def answer_topics(_: Random, state: Any, operation: PairedOperation) -> Any:
+    if operation.f == "create":
+        return [operation.argument, state is None]
+    return state if operation.f == "describe" else state is not None
+
+
+def other_topics(random: Random, operation: PairedOperation) -> Any:
+    if operation.f == "create":
+        return ([operation.argument, not operation.result[1]],)
+    if operation.f == "delete":
+        return (not operation.result,)
+    return (random.choice([None, 1, 2, 3]),)
+
+
 REQUESTS = {
     "register": ask_register,
     "cas-register": ask_cas,
@@ -192,6 +211,7 @@ REQUESTS = {
     "unordered-queue": ask_queue,
     "mutex": ask_mutex,
     "fenced-register": ask_fenced,
+    "topics": ask_topics,
 }
 ANSWERS = {
     "register": answer_cas,
@@ -205,6 +225,7 @@ ANSWERS = {
     "unordered-queue": answer_unordered,
     "mutex": answer_mutex,
     "fenced-register": answer_fenced,
+    "topics": answer_topics,
 }
 OTHER_ANSWERS = {
     "register": other_cas,
@@ -218,4 +239,5 @@ OTHER_ANSWERS = {
     "unordered-queue": other_queue,
     "mutex": other_mutex,
     "fenced-register": other_fenced,
+    "topics": other_topics,
 }

@@ -189,6 +189,15 @@ RULES: list[tuple[str, str, Model]] = [
     ("mutex", "also open releases", also("mutex", lambda c: c.f == "release")),
     ("fenced-register", "refusals unseen", blind_to("fenced-register", is_refused)),
     ("fenced-register", "reads unseen", blind_to("fenced-register", lambda c: c.f == "read")),
+    ("topics", "refusals unseen", blind_to("topics", lambda c: c.f == "create" and is_refused(c))),
+    ("topics", "deletes unseen", blind_to("topics", lambda c: c.f == "delete")),
+    ("topics", "descriptions unseen", blind_to("topics", lambda c: c.f == "describe")),
+    (
+        "topics",
+        "creates unseen",
+        blind_to("topics", lambda c: c.f == "create" and not is_refused(c)),
+    ),
+    ("topics", "also open deletes", also("topics", lambda c: c.f == "delete")),
 ]
 
 

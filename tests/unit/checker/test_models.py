@@ -52,7 +52,9 @@ def test_a_violation_across_keys_is_found_where_they_are_not_judged_apart(
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_keys_of_built_in_models_are_judged_apart(name: str) -> None:
     model = MODELS[name]
-    f = next(f for f in ("read", "get", "dequeue", "acquire", "txn") if f in model.functions)
+    f = next(
+        f for f in ("read", "get", "dequeue", "acquire", "txn", "describe") if f in model.functions
+    )
     argument: Any = [] if f == "txn" else None
     both = [operation(f, argument, start=n, end=None, key=key) for n, key in enumerate("ab")]
     assert sorted(part.key or "" for part in split(both, model)) == ["a", "b"]
@@ -124,6 +126,8 @@ WRONG_SHAPES: list[tuple[str, PairedOperation, str]] = [
         operation("txn", [["w", "x", 1]], [["w", "x", 2]], start=0, end=1),
         "with the values read in their places",
     ),
+    ("topics", operation("create", None, start=0), "is a number of partitions"),
+    ("topics", operation("create", 2, True, start=0, end=1), "is [number, created]"),
 ]
 
 
@@ -148,6 +152,13 @@ DESCRIBED: list[tuple[str, PairedOperation, str]] = [
     ("fenced-register", operation("read", None, 7, start=0, end=1), "read -> 7"),
     ("fifo-queue", operation("dequeue", None, None, start=0, end=1), "dequeue -> nothing"),
     ("counter", operation("add-and-get", 2, 5, start=0, end=1), "add-and-get 2 -> 5"),
+    (
+        "topics",
+        operation("create", 3, [3, False], start=0, end=1),
+        "create with 3 partitions (refused)",
+    ),
+    ("topics", operation("delete", None, True, start=0, end=1), "delete (done)"),
+    ("topics", operation("describe", None, None, start=0, end=1), "describe -> nothing"),
 ]
 
 

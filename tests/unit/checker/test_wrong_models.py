@@ -110,6 +110,10 @@ def writes_only_the_first(outcome: Any, state: Any, call: Call) -> Any:
     return outcome[0], frozenset([*kept, *(pair for pair in state if pair[0] not in written)])
 
 
+def creates_again(outcome: Any, state: Any, call: Call) -> Any:
+    return (True, call.argument) if call.f == "create" and call.result is not False else outcome
+
+
 WRONG: list[tuple[str, Step]] = [
     ("register", keeps_the_first),
     ("register", anything_goes("read")),
@@ -130,6 +134,10 @@ WRONG: list[tuple[str, Step]] = [
     ("mutex", forgets_what_is_open),
     ("fenced-register", accepts_lower_tokens),
     ("fenced-register", refuses_nothing),
+    ("topics", creates_again),
+    ("topics", refuses_nothing),
+    ("topics", forgets_what_is_open),
+    ("topics", anything_goes("describe")),
 ]
 
 

@@ -1,0 +1,154 @@
+"""What brokers showed of topics, held against time and against the committed log.
+
+A ``view`` is answered by one broker from its own image and may be stale, so it is no part of the
+linearizable history. Its answer is ``[number of partitions or None, offset]``, the offset one past
+the last record that the image holds. Two promises: of two views at one broker, the one that began
+after the other had ended never shows an earlier offset, whatever restarts lie between; and each
+shows its topic as the committed log has it below that offset.
+
+Must never blame a broker for what the logs do not tell: views beyond the end of every dump, or
+before its beginning, are counted and left alone, and make the verdict ``unknown`` where they are
+all there is. Source: issue 9, item 10.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from checker.evidence import Evidence
+from checker.findings import Findings, Undecided, end_of, of_key
+from checker.models.model import is_list_of, text_of
+from checker.verdict import CheckResult
+from contracts.budget import Budget
+from contracts.committed import CommittedLog
+from history.records import PairedOperation
+
+NAME: Final = "broker-views"
+_WENT_BACK: Final = "view-went-back"
+_NOT_AS_COMMITTED: Final = "view-not-as-committed"
+
+
+class _View(NamedTuple):
+    operation: PairedOperation
+    node: str
+    #: Number of partitions, None where the broker knows no such topic.
+    shown: int | None
+    offset: int
+
+
+class _Story:
+    """How each topic stood at every offset that the committed logs tell of."""
+
+    def __init__(self, logs: Mapping[str, CommittedLog]) -> None:
+        whole = [log for log in logs.values() if log.records]
+        self.start = min((log.start_offset for log in whole), default=0)
+        self.end = max((log.end_offset for log in whole), default=0)
+        changes: dict[int, tuple[str | None, int | None]] = {}
+        for log in whole:
+            for record in log.records:
+                if record.f == "create":
+                    changes.setdefault(record.offset, (record.key, record.value))
+                elif record.f == "delete":
+                    changes.setdefault(record.offset, (record.key, None))
+        self._offsets: dict[str | None, list[int]] = {}
+        self._states: dict[str | None, list[int | None]] = {}
+        for offset, (key, state) in sorted(changes.items()):
+            self._offsets.setdefault(key, []).append(offset)
+            self._states.setdefault(key, []).append(state)
+
+    def tells(self, key: str | None, offset: int) -> bool:
+        """Whether the topic's state below that offset is known."""
+        if offset > self.end:
+            return False
+        return self.start == 0 or bool(bisect_left(self._offsets.get(key, []), offset))
+
+    def state(self, key: str | None, offset: int) -> int | None:
+        """The topic's state by the records below that offset."""
+        place = bisect_left(self._offsets.get(key, []), offset)
+        return self._states[key][place - 1] if place else None
+
+
+def check(evidence: Evidence, budget: Budget) -> CheckResult:
+    """Judge every answered view of a run."""
+    findings = Findings(NAME, budget, (_WENT_BACK, _NOT_AS_COMMITTED))
+
+    def judge() -> tuple[dict[str, Any], str, str | None]:
+        views = list(_views(evidence.operations))
+        by_node: dict[str, list[_View]] = {}
+        for view in views:
+            by_node.setdefault(view.node, []).append(view)
+        for of_one in by_node.values():
+            _judge_order(of_one, findings)
+        story = _Story(evidence.committed_logs)
+        told = [view for view in views if story.tells(view.operation.key, view.offset)]
+        for view in told:
+            _judge_content(view, story, findings)
+        figures = {"views": len(views), "brokers": len(by_node), "untold": len(views) - len(told)}
+        undecided = None
+        if not views:
+            undecided = "No broker answered a view."
+        elif not told:
+            undecided = "No committed log reaches to where the brokers' views were taken."
+        well = (
+            f"{len(views):,} views at {len(by_node)} brokers never went back, and {len(told):,} of "
+            "them are as committed; the logs do not tell of the others."
+            if len(told) < len(views)
+            else f"{len(views):,} views at {len(by_node)} brokers never went back, and all are as "
+            "committed."
+        )
+        return figures, well, undecided
+
+    return findings.conclude(judge)
+
+
+def _views(operations: Sequence[PairedOperation]) -> Iterator[_View]:
+    for operation in operations:
+        if operation.f != "view" or operation.type != "ok":
+            continue
+        if operation.node is None or not is_list_of(operation.result, 2):
+            raise Undecided(f"the view of index {operation.index} names no broker or no offset")
+        shown, offset = operation.result
+        yield _View(operation, operation.node, shown, offset)
+
+
+def _judge_order(views: Sequence[_View], findings: Findings) -> None:
+    """Each view against the furthest one that had ended before it began, at the same broker."""
+    by_end = sorted(views, key=lambda view: end_of(view.operation))
+    ends = [end_of(view.operation) for view in by_end]
+    furthest: list[_View] = []
+    for view in by_end:
+        ahead = furthest and furthest[-1].offset > view.offset
+        furthest.append(furthest[-1] if ahead else view)
+    for view in views:
+        findings.poll()
+        # Equal times are concurrent.
+        place = bisect_left(ends, view.operation.start)
+        if not place or furthest[place - 1].offset <= view.offset:
+            continue
+        before = furthest[place - 1]
+        findings.note(
+            _WENT_BACK,
+            [before.operation, view.operation],
+            lambda before=before, view=view: (
+                f"{view.node} showed its image of offset {before.offset} (index "
+                f"{before.operation.index}) and later that of offset {view.offset} (index "
+                f"{view.operation.index})."
+            ),
+        )
+
+
+def _judge_content(view: _View, story: _Story, findings: Findings) -> None:
+    findings.poll()
+    operation = view.operation
+    committed = story.state(operation.key, view.offset)
+    if view.shown == committed:
+        return
+    findings.note(
+        _NOT_AS_COMMITTED,
+        [operation],
+        lambda: (
+            f"{view.node} showed {text_of(view.shown)} as the partitions{of_key(operation.key)} at "
+            f"offset {view.offset} (index {operation.index}), but the committed log has "
+            f"{text_of(committed)} there."
+        ),
+    )
