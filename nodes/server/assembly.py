@@ -175,17 +175,19 @@ def _layer_maker(
 
 
 def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> Callable[[], Layer]:
-    from nodes.server.broker_service import BrokerMaterials, broker_layer
+    from nodes.server.broker_materials import BrokerMaterials
+    from nodes.server.broker_service import broker_layer
     from nodes.server.broker_settings import broker_settings
     from nodes.server.clean_stop import CleanStop
 
     where = configuration.advertised_listener or configuration.quorum_listener
+    bugs = bugs_named(configuration.bugs, configuration.state_machine).broker
     materials = BrokerMaterials(
-        settings=broker_settings(configuration.settings),
+        settings=broker_settings(configuration.settings, bugs),
         host=where.host,
         port=where.port,
         random=random.SystemRandom(),
-        clean_stop=CleanStop(filesystem, Path(configuration.data_folder)),
+        clean_stop=CleanStop(filesystem, Path(configuration.data_folder), bugs),
     )
     return lambda: broker_layer(materials)
 

@@ -5,13 +5,14 @@ how far it reaches; what changes the metadata is handed to the active controller
 knows. Descriptions of topics come from the broker's own image: never older than the last one that
 the same broker gave, but as old as the broker lags behind.
 
-Must never describe anything while the broker has to believe that it is fenced. Source: KIP-631; a
-real broker's lifecycle manager and its request handler.
+Must never describe anything while the broker has to believe that it is fenced, nor go back to an
+older image, but for planted bugs (``nodes.broker.bugs``). Source: KIP-631; a real broker's
+lifecycle manager and its request handler.
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -40,17 +41,14 @@ from nodes.broker.events import (
 from nodes.broker.forwarding import Forwarding
 from nodes.broker.lifecycle import BrokerState, Lifecycle
 from nodes.broker.offered_versions import offered_versions
-from nodes.broker.settings import BrokerIdentity, BrokerSettings
 from nodes.metadata.machine import MetadataMachine
 from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
 from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import DescribeQuorumAnswer
-from nodes.quorum.random_source import RandomSource
 from nodes.server import exit_codes
-from nodes.server.clean_stop import CleanStop
+from nodes.server.broker_materials import CLIENT_LISTENER, BrokerMaterials, broker_identity
 from nodes.server.envelopes_out import EnvelopesOut
 from nodes.server.image_figures import image_figures
-from nodes.server.incarnation import drawn_incarnation_id
 from nodes.server.isr_proposer import IsrProposer
 from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.surroundings import TimerHandle
@@ -59,26 +57,12 @@ from nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeSta
 from nodes.wire.api_versions import ApiVersionsAnswer
 from nodes.wire.apis import ApiKey, RequestHeader
 from nodes.wire.families.brokers import (
-    AdvertisedListener,
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
 )
 
-#: Name of the listener that Kafka's clients are told of.
-CLIENT_LISTENER: Final = "PLAINTEXT"
-_PLAINTEXT: Final = 0
-
-
-class BrokerMaterials(NamedTuple):
-    """What a broker is made from, besides what every layer is given."""
-
-    settings: BrokerSettings
-    #: Where Kafka's clients reach it.
-    host: str
-    port: int
-    #: For the incarnation, and for whom clients take for the controller.
-    random: RandomSource
-    clean_stop: CleanStop
+#: How long the planted bug ``older_image_shown`` shows it.
+_OLDER_US: Final = 500_000
 
 
 class BrokerService:
@@ -99,9 +83,11 @@ class BrokerService:
         self._materials = materials
         self._timers = surroundings.timers
         self._call = surroundings.call_peer
-        self._lifecycle = Lifecycle(_identity(needs, materials), materials.settings)
+        self._lifecycle = Lifecycle(broker_identity(needs.identity, materials), materials.settings)
         pause_us = materials.settings.find_controller_back_off
-        self._envelopes = EnvelopesOut(needs.replica, self._timers, self._call, pause_us)
+        self._envelopes = EnvelopesOut(
+            needs.replica, self._timers, self._call, pause_us, materials.settings.bugs
+        )
         self._isrs = IsrProposer(
             needs.identity.node_id,
             self._lifecycle,
@@ -239,8 +225,15 @@ class BrokerService:
     # The life.
 
     def _publish(self) -> None:
-        if self._machine.image is not self._lifecycle.image:
-            self._tell(ImageAdvanced(self._machine.image))
+        before = self._lifecycle.image
+        if self._machine.image is before:
+            return
+        self._tell(ImageAdvanced(self._machine.image))
+        if self._materials.settings.bugs.older_image_shown:
+            self._timers.call_soon(lambda: self._tell(ImageAdvanced(before)))
+            self._timers.call_later(
+                _OLDER_US, lambda: self._tell(ImageAdvanced(self._machine.image))
+            )
 
     def _look_at_leader(self) -> None:
         leader_id = self._needs.replica.leader_id
@@ -371,21 +364,3 @@ def broker_layer(materials: BrokerMaterials) -> Layer:
         return BrokerService(needs, machine, materials)
 
     return Layer(machine, make_service)
-
-
-def _identity(needs: ServiceNeeds, materials: BrokerMaterials) -> BrokerIdentity:
-    return BrokerIdentity(
-        broker_id=needs.identity.node_id,
-        cluster_id=needs.identity.cluster_id,
-        incarnation_id=drawn_incarnation_id(materials.random),
-        listeners=(
-            AdvertisedListener(
-                name=CLIENT_LISTENER,
-                host=materials.host,
-                port=materials.port,
-                security_protocol=_PLAINTEXT,
-            ),
-        ),
-        directories=(needs.identity.directory_id,),
-        previous_broker_epoch=materials.clean_stop.take(),
-    )

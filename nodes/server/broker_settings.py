@@ -7,6 +7,7 @@ pass over a controller's. Source of Kafka's names: KRaftConfigs of Kafka 4.3.
 from collections.abc import Mapping
 from typing import Final
 
+from nodes.broker.bugs import NO_BUGS, BrokerBugs
 from nodes.broker.settings import BrokerSettings
 
 _KAFKA: Final = {
@@ -14,10 +15,10 @@ _KAFKA: Final = {
     "initial.broker.registration.timeout.ms": "initial_registration_timeout_ms",
 }
 #: Settings of a broker, by our names and by Kafka's.
-BROKER_SETTING_NAMES: Final = frozenset({*_KAFKA, *BrokerSettings.__struct_fields__})
+BROKER_SETTING_NAMES: Final = frozenset({*_KAFKA, *BrokerSettings.__struct_fields__}) - {"bugs"}
 
 
-def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
+def broker_settings(settings: Mapping[str, str], bugs: BrokerBugs = NO_BUGS) -> BrokerSettings:
     """Defaults, overridden by what is given; names of others are passed over.
 
     Raises:
@@ -35,4 +36,4 @@ def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
         chosen[field] = int(text)
         if not chosen[field]:
             raise ValueError(f"setting {name!r} is 0; choose 1 or more")
-    return BrokerSettings(**chosen)
+    return BrokerSettings(**chosen, bugs=bugs)

@@ -2,9 +2,10 @@
 
 What comes in Kafka's protocol is sent again to the next controller as a real broker does. What our
 own clients ask is sent once: asked again, a request may take effect twice, and the answer would
-tell of the second time alone. Must never call a request certain that a controller may have heard
-and has not answered, nor one that it was not active for: it may have lost its leadership with the
-request in its log.
+tell of the second time alone (the planted bug ``change_sent_again``).
+
+Must never call a request certain that a controller may have heard and has not answered, nor one
+that it was not active for: it may have lost its leadership with the request in its log.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from nodes.broker.bugs import NO_BUGS, BrokerBugs
 from nodes.broker.forwarding import (
     FORWARDING_TIMEOUT_MS,
     AskAgain,
@@ -62,13 +64,19 @@ class EnvelopesOut:
     """All requests that one broker hands on."""
 
     def __init__(
-        self, replica: Replica, timers: Timers, call: CallPeer, pause_us: Microseconds
+        self,
+        replica: Replica,
+        timers: Timers,
+        call: CallPeer,
+        pause_us: Microseconds,
+        bugs: BrokerBugs = NO_BUGS,
     ) -> None:
         """``pause_us``: before a controller is looked for again."""
         self._replica = replica
         self._timers = timers
         self._call = call
         self._pause_us = pause_us
+        self._bugs = bugs
         self._changes: list[_Change] = []
         self._stopping = False
 
@@ -138,6 +146,10 @@ class EnvelopesOut:
         self._call(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
 
     def _heard(self, change: _Change, said: msgspec.Struct | None) -> None:
+        is_sealed = isinstance(said, EnvelopeResponse)
+        if self._bugs.change_sent_again and not (is_sealed and said.error_code == ApiError.NONE):
+            self._timers.call_later(self._pause_us, lambda: self._send(change))
+            return
         if not isinstance(said, EnvelopeResponse):
             self._unknown(change, "the controller has not answered")
             return

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
+from nodes.broker.bugs import BrokerBugs
 from nodes.controller.bugs import ControllerBugs
 from nodes.quorum.bugs import PlantedBugs
 
@@ -18,13 +19,18 @@ class Bugs(NamedTuple):
 
     quorum: PlantedBugs
     controller: ControllerBugs
+    broker: BrokerBugs
 
 
 #: Kebab-case name to the room and to the field there, in the order of declaration.
 _PLACES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         field.replace("_", "-"): (room, field)
-        for room, bugs in (("quorum", PlantedBugs), ("controller", ControllerBugs))
+        for room, bugs in (
+            ("quorum", PlantedBugs),
+            ("controller", ControllerBugs),
+            ("broker", BrokerBugs),
+        )
         for field in bugs.__struct_fields__
     }
 )
@@ -43,7 +49,7 @@ def bugs_named(names: Iterable[str], state_machine: StateMachineName) -> Bugs:
         ValueError: a name is unknown, and the message lists the known ones; or the bug is of a
             state machine that the node does not have.
     """
-    chosen: dict[str, dict[str, bool]] = {"quorum": {}, "controller": {}}
+    chosen: dict[str, dict[str, bool]] = {"quorum": {}, "controller": {}, "broker": {}}
     for name in names:
         if name not in _PLACES:
             raise ValueError(f"unknown bug {name!r}; known are {', '.join(sorted(_PLACES))}")
@@ -54,4 +60,8 @@ def bugs_named(names: Iterable[str], state_machine: StateMachineName) -> Bugs:
             )
         room, field = _PLACES[name]
         chosen[room][field] = True
-    return Bugs(PlantedBugs(**chosen["quorum"]), ControllerBugs(**chosen["controller"]))
+    return Bugs(
+        PlantedBugs(**chosen["quorum"]),
+        ControllerBugs(**chosen["controller"]),
+        BrokerBugs(**chosen["broker"]),
+    )

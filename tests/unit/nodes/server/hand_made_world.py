@@ -23,7 +23,7 @@ from nodes.server.assembling import NodeMaterials, assemble, begin_life
 from nodes.server.formatting import format_if_empty
 from nodes.server.layer import Layer
 from nodes.server.node import Node, NodeParts
-from nodes.server.surroundings import Action, DiskJob, DiskJobDone, Surroundings
+from nodes.server.surroundings import Action, CallPeer, DiskJob, DiskJobDone, Surroundings
 from nodes.storage.identity import StorageIdentity
 from nodes.storage.memory import MemoryFileSystem
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
@@ -51,7 +51,10 @@ class Handle:
 class World:
     """Surroundings of one node: time goes on when the test says so, disk jobs run in turns."""
 
-    def __init__(self, voter_ids: tuple[int, ...] = (1,)) -> None:
+    #: How the node asks voters what is no matter of the quorum.
+    call_peer: CallPeer | None = None
+
+    def __init__(self, voter_ids: tuple[int, ...] = (1,), node_id: int = 1) -> None:
         self.filesystem = MemoryFileSystem()
         self.time_us = 1_000_000
         self.turns: deque[Action] = deque()
@@ -67,7 +70,10 @@ class World:
         #: Answers to calls on the quorum's listener, by correlation.
         self.replies: dict[int, msgspec.Struct] = {}
         self.identity = StorageIdentity(
-            CLUSTER, NodeId(1), voter(1).directory_id, tuple(voter(each) for each in voter_ids)
+            CLUSTER,
+            NodeId(node_id),
+            voter(node_id).directory_id,
+            tuple(voter(each) for each in voter_ids),
         )
         self.format(has_lived=False)
 
@@ -93,7 +99,7 @@ class World:
             filesystem=self.filesystem,
             data_folder=FOLDER,
             cluster_id=CLUSTER,
-            node_id=NodeId(1),
+            node_id=self.identity.node_id,
             settings=msgspec.structs.replace(settings, bugs=PlantedBugs.from_names(bugs)),
             random=random.Random(1),
             make_layer=make_layer,
@@ -105,6 +111,7 @@ class World:
             peer_links=self,
             peer_answers=self,
             reply_to_call=self.reply,
+            call_peer=self.call_peer,
             state_events=Sink(self.events),
             log_lines=Lines(self.lines),
             ended=lambda code, reason: self.ends.append((code, reason)),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from nodes.broker.bugs import NO_BUGS, BrokerBugs
 from nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
 from nodes.metadata.image import MetadataImage
 from nodes.quorum.identifiers import Microseconds, NodeId
@@ -30,14 +31,14 @@ DELETE = ClientRequest(2, "delete-topic", "t", timeout_ms=1_000)
 class Bench:
     """A broker's requests, with controllers made by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, bugs: BrokerBugs = NO_BUGS) -> None:
         self.world = World()
         self.replica: Any = SimpleNamespace(leader_id=NodeId(1))
         self.calls: list[tuple[NodeId, EnvelopeRequest]] = []
         self.told: list[Callable[[msgspec.Struct | None], None]] = []
         self.answers: list[ClientAnswer] = []
         self.frames: list[bytes | None] = []
-        self.out = EnvelopesOut(self.replica, self.world, self._call, PAUSE_US)
+        self.out = EnvelopesOut(self.replica, self.world, self._call, PAUSE_US, bugs)
 
     def _call(
         self, peer: NodeId, message: msgspec.Struct, told: Callable[[msgspec.Struct | None], None]
@@ -181,3 +182,15 @@ def test_kafkas_clients_hear_when_the_time_is_up(bench: Bench) -> None:
     assert bench.frames[0] is not None
     reply: Any = decode_reply(bench.frames[0][4:], ApiKey.CREATE_TOPICS, 5)
     assert [each.error_code for each in reply.message.topics] == [ApiError.REQUEST_TIMED_OUT]
+
+
+@pytest.mark.parametrize("bugs", [NO_BUGS, BrokerBugs(change_sent_again=True)])
+def test_a_change_that_may_have_been_carried_out_is_sent_again_by_the_planted_bug_alone(
+    bugs: BrokerBugs,
+) -> None:
+    bench = Bench(bugs)
+    bench.change(DELETE)
+    bench.told[0](None)
+    bench.world.turn()
+    assert len(bench.calls) == (2 if bugs.change_sent_again else 1)
+    assert bench.said == ([] if bugs.change_sent_again else [("unknown", False, None)])

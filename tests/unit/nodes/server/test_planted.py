@@ -2,33 +2,36 @@
 
 import pytest
 
+from nodes.broker.bugs import BrokerBugs
 from nodes.controller.bugs import ControllerBugs
 from nodes.quorum.bugs import PlantedBugs
 from nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES, bugs_named
 
 
 def test_no_two_rooms_share_a_name() -> None:
-    fields = [*PlantedBugs.__struct_fields__, *ControllerBugs.__struct_fields__]
+    fields = [
+        *PlantedBugs.__struct_fields__,
+        *ControllerBugs.__struct_fields__,
+        *BrokerBugs.__struct_fields__,
+    ]
     assert tuple(field.replace("_", "-") for field in fields) == BUG_NAMES
     assert len(set(BUG_NAMES)) == len(BUG_NAMES)
 
 
 @pytest.mark.parametrize("name", BUG_NAMES)
 def test_each_name_switches_on_one_bug(name: str) -> None:
-    quorum, controller = bugs_named([name], "metadata")
-    fields = [bugs.__struct_fields__ for bugs in (quorum, controller)]
     field = name.replace("-", "_")
     on = [
         each
-        for bugs, names in zip((quorum, controller), fields, strict=True)
-        for each in names
+        for bugs in bugs_named([name], "metadata")
+        for each in bugs.__struct_fields__
         if getattr(bugs, each)
     ]
     assert on == [field]
 
 
 def test_nothing_is_on_by_default() -> None:
-    assert bugs_named([], "registers") == (PlantedBugs(), ControllerBugs())
+    assert bugs_named([], "registers") == (PlantedBugs(), ControllerBugs(), BrokerBugs())
 
 
 @pytest.mark.parametrize("state_machine", ["registers", "metadata"])
