@@ -11,9 +11,11 @@ from typing import Final, cast
 from contracts.errors import UsageError
 from contracts.scenario import Scenario
 from contracts.simulation import World
+from nodes.broker.bugs import BrokerBugs
 from nodes.controller.active import Identity
 from nodes.quorum.identifiers import NodeId
-from nodes.server.broker_service import BrokerMaterials, broker_layer
+from nodes.server.broker_materials import BrokerMaterials
+from nodes.server.broker_service import broker_layer
 from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
 from nodes.server.clean_stop import CleanStop
 from nodes.server.controller_service import metadata_layer
@@ -60,7 +62,7 @@ def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> L
     if state_machine_of(scenario) == "registers":
         return None
     if node_id > scenario.nodes:
-        return _broker_maker(world, node_id)
+        return _broker_maker(world, node_id, bugs.broker)
     identity = Identity(
         cluster_id=cluster_id,
         settings=controller_settings(scenario.settings, bugs.controller),
@@ -69,8 +71,8 @@ def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> L
     return lambda _, __: metadata_layer(identity, bugs.quorum)
 
 
-def _broker_maker(world: World, node_id: NodeId) -> LayerMaker:
-    settings = broker_settings(world.scenario.settings)
+def _broker_maker(world: World, node_id: NodeId, bugs: BrokerBugs) -> LayerMaker:
+    settings = broker_settings(world.scenario.settings, bugs)
 
     def make(filesystem: FileSystem, folder: Path) -> Layer:
         materials = BrokerMaterials(
@@ -78,7 +80,7 @@ def _broker_maker(world: World, node_id: NodeId) -> LayerMaker:
             host=f"n{node_id}",
             port=_CLIENT_PORT,
             random=world.stream(f"broker n{node_id}"),
-            clean_stop=CleanStop(filesystem, folder),
+            clean_stop=CleanStop(filesystem, folder, bugs),
         )
         return broker_layer(materials)
 
