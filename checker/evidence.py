@@ -25,6 +25,8 @@ class Evidence(msgspec.Struct, frozen=True):
     committed_logs: dict[str, CommittedLog] = {}
     #: Number of voters; 0 where it is not known.
     voters: int = 0
+    #: Nodes that have logs and do not vote.
+    observers: frozenset[str] = frozenset()
     #: Faults as they happened.
     faults: tuple[FaultEvent, ...] = ()
     #: Whether all faults were healed and all nodes reached one log end before the logs were taken.

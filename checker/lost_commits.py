@@ -50,11 +50,14 @@ class _Findings(msgspec.Struct):
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
     """Judge every acknowledged change of a run."""
     changes = [operation for operation in evidence.operations if acknowledged_change(operation)]
-    figures = {"acknowledged": len(changes), "logs": len(evidence.committed_logs)}
+    of_voters = {
+        node: log for node, log in evidence.committed_logs.items() if node not in evidence.observers
+    }
+    figures = {"acknowledged": len(changes), "logs": len(of_voters)}
     if not evidence.converged:
         reason = "The nodes did not converge after healing, so their logs prove nothing yet."
         return CheckResult("lost-commits", Verdict.UNKNOWN, reason, figures)
-    logs = CommittedLogs(evidence.committed_logs, evidence.operations)
+    logs = CommittedLogs(of_voters, evidence.operations)
     shown = _shown_by_final_reads(evidence.operations)
     voters = max(evidence.voters, len(logs.nodes))
     findings = _Findings([], Losses(fault_spans(evidence.faults)))

@@ -222,7 +222,9 @@ def _epochs(count: int) -> str:
 
 
 def _record(record: CommittedRecord) -> str:
-    what = "a control record" if record.f is None else f"{record.f} {record.value}"
+    what = f"{record.f} {record.value}"
+    if record.f is None:
+        what = "a control record" if record.value is None else f"a {record.value}"
     return f"{what} of epoch {record.epoch}"
 
 

@@ -8,7 +8,8 @@ import msgspec
 class CommittedRecord(msgspec.Struct, frozen=True):
     """One line of ``nodes/<n>/log.jsonl``; one committed record of the node's log.
 
-    Records that are not operations of the workload (leader changes, no-ops) have ``f`` None.
+    Records that are not operations of the workload (leader changes, no-ops) have ``f`` None; their
+    value may name what they are.
     """
 
     offset: int

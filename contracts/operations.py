@@ -24,7 +24,10 @@ class Completion(msgspec.Struct, frozen=True):
 
     type: Outcome
     #: ok only. read: the value read (None: never written; a list for sets); write and add: the
-    #: value written; cas: ``[expected, new, succeeded]``.
+    #: value written; cas: ``[expected, new, succeeded]``. create: ``[number, created]``; delete:
+    #: whether there was a topic; describe: its number of partitions, None where there is no topic;
+    #: view: ``[number or None, offset]``, the offset one past the last record that the node has
+    #: applied.
     value: Any = None
     #: Error class of the system's error table, kebab-case; None for ok.
     error: str | None = None

@@ -40,6 +40,8 @@ class SystemOptions(msgspec.Struct, frozen=True):
     bugs: tuple[str, ...] = ()
     #: The system's own settings by the system's own names.
     settings: dict[str, str] = {}
+    #: What stands above its log, of ``System.state_machines``; None: the usual one.
+    state_machine: str | None = None
 
 
 #: Asks the runtime where a node will live: its name, its folder in the run folder, wanted ports.
@@ -59,6 +61,27 @@ class System(Protocol):
     declares_durable_lengths: bool
     #: Planted bugs that this build knows, kebab-case, each with what it does in one sentence.
     planted_bugs: Mapping[str, str]
+    #: What may stand above its log, the usual one first; empty where there is no choice.
+    state_machines: Sequence[str]
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """What clients can do with that state machine, the usual first; None: with the usual one.
+
+        Args:
+            state_machine: one of ``state_machines``.
+        """
+        ...
+
+    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+        """Nodes that the deployment has besides those that vote, whose names come before theirs.
+
+        Clients that are pinned are pinned to them, where there are any. Faults that are aimed at a
+        role or at chance pass them over; plans may name them.
+
+        Raises:
+            UsageError: the options make no sense.
+        """
+        ...
 
     def images(self) -> Sequence[ImageSource]:
         """What the nodes' images are made of."""

@@ -39,7 +39,7 @@ _CLIENT_GRACE_S = 0.5
 #: A failure that took this share of the timeout is taken for a timeout.
 TIMED_OUT_SHARE = Fraction(9, 10)
 #: Operation kinds that change nothing: without an answer they certainly did nothing.
-PURE_READS = frozenset({"read"})
+PURE_READS = frozenset({"read", "describe", "view"})
 _OVERDUE = "client-overdue"
 _CRASHED = "client-crashed"
 
@@ -78,18 +78,34 @@ class Recorder(Protocol):
         ...
 
 
-def routes(nodes: Sequence[NodeName], slots: int) -> list[Route]:
-    """The route of each slot: following and pinned in turn, each over the nodes round robin."""
+def routes(
+    nodes: Sequence[NodeName], slots: int, observers: Sequence[NodeName] = ()
+) -> list[Route]:
+    """The route of each slot: following and pinned in turn, each over the nodes round robin.
+
+    Where there are nodes that do not vote, it is they whom slots are pinned to.
+    """
     result: list[Route] = []
     for slot in range(slots):
         turn, kind = divmod(slot, len(ROUTE_KINDS))
-        node = nodes[turn % len(nodes)]
-        result.append(Route("leader" if ROUTE_KINDS[kind] == "leader" else "pinned", node))
+        if ROUTE_KINDS[kind] == "leader":
+            result.append(Route("leader", nodes[turn % len(nodes)]))
+        else:
+            among = observers or nodes
+            result.append(Route("pinned", among[turn % len(among)]))
     return result
 
 
-def reader_slots(nodes: Sequence[NodeName], slots: int) -> frozenset[int]:
-    """The first slot that is pinned to each node, if that leaves pinned slots that also write."""
+def reader_slots(
+    nodes: Sequence[NodeName], slots: int, observers: Sequence[NodeName] = ()
+) -> frozenset[int]:
+    """The first slot that is pinned to each node, if that leaves pinned slots that also write.
+
+    Nodes that do not vote are only ever read: there it is every pinned slot.
+    """
+    if observers:
+        found = routes(nodes, slots, observers)
+        return frozenset(slot for slot, route in enumerate(found) if route.kind == "pinned")
     pinned: dict[NodeName, list[int]] = {}
     for slot, route in enumerate(routes(nodes, slots)):
         if route.kind == "pinned":
@@ -214,8 +230,9 @@ class Clients:
         performer: Performer,
         processes: Processes,
         slots: Sequence[int] | None = None,
+        observers: Sequence[NodeName] = (),
     ) -> None:
-        self._routes = routes(nodes, load.concurrency)
+        self._routes = routes(nodes, load.concurrency, observers)
         self._slots = range(load.concurrency) if slots is None else slots
         self._workload = workload
         self._load = load

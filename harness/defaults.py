@@ -8,6 +8,7 @@ from contracts.errors import UsageError
 from harness.options import TestOptions
 from harness.tool_version import tool_version
 from history.plan import Plan, PlanDefaults
+from systems.registry import system
 from workloads.workload import workload
 
 
@@ -21,7 +22,15 @@ def defaults_of(plan: Plan) -> PlanDefaults | None:
         rate=options.rate,
         operation_timeout_s=options.operation_timeout_s,
         workload_options=_workload_options(plan.workload),
+        state_machine=_state_machine(plan.system),
     )
+
+
+def _state_machine(name: str) -> str | None:
+    try:
+        return next(iter(system(name).state_machines), None)
+    except UsageError:
+        return None
 
 
 def _workload_options(name: str) -> dict[str, object]:

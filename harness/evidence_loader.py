@@ -88,10 +88,15 @@ class RunRecord(msgspec.Struct, frozen=True):
 
     @property
     def node_names(self) -> list[str]:
-        """Nodes of the plan, else those that left a folder."""
+        """Nodes of the plan, those that vote first, else those that left a folder."""
         if self.plan is not None:
-            return [str(node) for node in self.plan.nodes]
+            return [str(node) for node in (*self.plan.nodes, *self.plan.observers)]
         return [str(node) for node in self.folder.node_names()]
+
+    @property
+    def observers(self) -> list[str]:
+        """Those of them that do not vote."""
+        return [] if self.plan is None else [str(node) for node in self.plan.observers]
 
     def reached(self, phase: str) -> bool:
         """Whether the run came as far as that phase."""

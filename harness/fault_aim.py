@@ -62,8 +62,10 @@ class Aim:
         stop: Stop,
         patience: Patience,
         watch: StateWatch | None,
+        observers: tuple[NodeName, ...] = (),
     ) -> None:
         self._nodes = nodes
+        self._observers = observers
         self._ask_leader = leader
         self._clock = clock
         self._progress = progress
@@ -121,7 +123,11 @@ class Aim:
             if self._leader is not None and view.leader != self._leader:
                 self._last_leader = self._leader
             self._leader = view.leader
-            if self._watch is None:
-                return ClusterView(self._nodes, self._leader, self._last_leader, there=there)
-            ends = self._watch.ends()
-            return ClusterView(self._nodes, self._leader, self._last_leader, ends, there)
+            return ClusterView(
+                nodes=self._nodes,
+                leader=self._leader,
+                last_leader=self._last_leader,
+                ends={} if self._watch is None else self._watch.ends(),
+                there=there,
+                observers=self._observers,
+            )

@@ -31,18 +31,27 @@ class FinalReads:
         open_client: Callable[[Route], Client],
         performer: Performer,
         processes: Processes,
+        observers: Sequence[NodeName] = (),
     ) -> None:
         self._nodes = nodes
+        self._observers = observers
         self._open_client = open_client
         self._performer = performer
         self._processes = processes
 
-    async def run(self, operations: Sequence[Operation]) -> int:
-        """Perform them all; returns how many the leader-following reader could not settle."""
+    async def run(self, operations: Sequence[Operation], observed: Sequence[Operation] = ()) -> int:
+        """Perform them all; returns how many the leader-following reader could not settle.
+
+        Args:
+            operations: asked of the leader and of each node that votes.
+            observed: asked of each other node.
+        """
         readers = [Route("leader", self._nodes[0])]
         readers += [Route("pinned", node) for node in self._nodes]
+        asked = [(route, operations) for route in readers]
+        asked += [(Route("pinned", node), observed) for node in self._observers]
         unsettled = await asyncio.gather(
-            *(self._read_all(place, route, operations) for place, route in enumerate(readers))
+            *(self._read_all(place, route, reads) for place, (route, reads) in enumerate(asked))
         )
         return unsettled[0]
 

@@ -299,6 +299,8 @@ def _checker_names(record: RunRecord) -> list[str]:
         return list(record.plan.checkers)
     kinds = {operation.f for operation in record.operations}
     names = ["set-full"] if "add" in kinds else ["linearizability:cas-register"]
+    if "create" in kinds:
+        names = ["linearizability:topics", "broker-views"]
     if record.state_events or record.committed_logs:
         names += ["split-brain", "lost-commits"]
     return names
@@ -311,7 +313,8 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         operations=tuple(record.operations),
         state_events={node: tuple(events) for node, events in record.state_events.items()},
         committed_logs=record.committed_logs,
-        voters=len(record.node_names),
+        voters=len(record.node_names) - len(record.observers),
+        observers=frozenset(record.observers),
         faults=record.faults,
         converged=converged and not unhealed,
     )

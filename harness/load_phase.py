@@ -51,9 +51,11 @@ class LoadPhase:
         progress: Progress,
         stop: Stop,
         opener_for_workers: Callable[[], ClientOpener] | None = None,
+        observers: Sequence[NodeName] = (),
     ) -> None:
         """``opener_for_workers`` makes what opens clients in worker processes, if they are used."""
         self._nodes = nodes
+        self._observers = observers
         self._workload = workload
         self._load = load
         self._open_client = open_client
@@ -75,13 +77,16 @@ class LoadPhase:
         """Take the final reads; returns how many could not be settled."""
         reads = FinalReads(
             nodes=self._nodes,
+            observers=self._observers,
             open_client=self._open_client,
             performer=self._performer,
             processes=self._processes,
         )
         crew, workload = self._crew, self._workload
         operations = workload.final_reads() if crew is None else crew.final_reads()
-        return asyncio.run(reads.run(operations))
+        asked = [workload.at_observer(operation) for operation in operations]
+        observed = [operation for operation in asked if operation is not None]
+        return asyncio.run(reads.run(operations, observed))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -124,6 +129,7 @@ class LoadPhase:
     def _make_clients(self) -> Clients:
         return Clients(
             nodes=self._nodes,
+            observers=self._observers,
             workload=self._workload,
             load=self._load,
             open_client=self._open_client,
@@ -139,6 +145,7 @@ class LoadPhase:
         return Crew(
             workers=workers,
             nodes=self._nodes,
+            observers=self._observers,
             workload=self._workload,
             load=self._load,
             open_client=self._opener_for_workers(),

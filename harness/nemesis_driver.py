@@ -62,7 +62,9 @@ class NemesisDriver:
         patience: Patience | None = None,
         watch: StateWatch | None = None,
         record_at: RecordAt | None = None,
+        observers: Sequence[NodeName] = (),
     ) -> None:
+        """``observers``: those of the runtime's nodes that do not vote."""
         self._schedule = schedule
         self._runtime = runtime
         self._nodes = tuple(runtime.nodes())
@@ -74,8 +76,10 @@ class NemesisDriver:
         self._progress = progress
         self._stop = stop
         self._patience = patience or Patience()
+        voters = tuple(node for node in self._nodes if node not in observers)
         self._aim = Aim(
-            nodes=self._nodes,
+            nodes=voters,
+            observers=tuple(observers),
             leader=leader,
             clock=clock,
             progress=progress,
@@ -85,7 +89,7 @@ class NemesisDriver:
         )
         self._record_at = record_at
         self._holds = Holds()
-        self._gate = FaultGate(self._holds, self._nodes, watch, self._patience.held_s)
+        self._gate = FaultGate(self._holds, voters, watch, self._patience.held_s)
         #: One act at a time, so that what is held and what is in force never differ.
         self._acting = threading.Lock()
         self._recording = threading.Lock()

@@ -43,7 +43,8 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
     __test__ = False  # not a test case, whatever pytest makes of its name
 
     system: str = DEFAULT_SYSTEM
-    workload: str = "register"
+    #: None: the usual one of the system and its state machine.
+    workload: str | None = None
     workload_options: dict[str, str] = {}
     nemesis: str = "partition,pause,kill"
     nodes: int = 3
@@ -55,6 +56,8 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
     operation_timeout_s: float = 1.0
     bugs: tuple[str, ...] = ()
     settings: dict[str, str] = {}
+    #: None: the system's usual one.
+    state_machine: str | None = None
     runs_folder: Path = Path("runs")
     #: Keep the nodes' data folders also when the verdict is valid.
     keep_data: bool = False
@@ -72,9 +75,17 @@ class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
     workload: Workload
     system_options: SystemOptions
     load: Load
+    #: Those that vote.
     nodes: tuple[NodeName, ...]
+    #: Those besides them.
+    observers: tuple[NodeName, ...]
     sub_seeds: dict[str, int]
     schedule: tuple[ScheduledFault, ...]
+
+    @property
+    def all_nodes(self) -> tuple[NodeName, ...]:
+        """Those that vote, then the others."""
+        return (*self.nodes, *self.observers)
 
     @property
     def runtime_name(self) -> str:
@@ -136,11 +147,8 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
     """
     _check_numbers(options)
     check_runs_folder(options.runs_folder)
-    if options.workload not in workload_names():
-        raise UsageError(
-            f"there is no workload called {options.workload!r}",
-            or_nearest(options.workload, workload_names(), "workloads"),
-        )
+    state_machine = chosen_state_machine(options.state_machine, system)
+    workload_name = chosen_workload(options.workload, system, state_machine)
     check_bugs(options.bugs, system)
     nodes = tuple(NodeName(f"n{number}") for number in range(1, options.nodes + 1))
     seeds = sub_seeds(options.seed)
@@ -153,21 +161,21 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
             round(options.time_limit_s * 1000),
             timeout_ms=round(options.operation_timeout_s * 1000),
             failover_ms=failover_ms(system, options.settings),
+            observers=tuple(system.observers(_system_options(options, state_machine))),
         )
         _check_settings(settings, options.nemesis, {*system_names(), system.name})
         if not options.settings:
             options = msgspec.structs.replace(options, settings=settings.get(system.name, {}))
+    system_options = _system_options(options, state_machine)
+    system.check_options(system_options)
+    observers = tuple(system.observers(system_options))
     operations = workload(
-        options.workload,
+        workload_name,
         seed=seeds["workload"],
         slots=options.concurrency,
-        readers=reader_slots(nodes, options.concurrency),
+        readers=reader_slots(nodes, options.concurrency, observers),
         options=options.workload_options,
     )
-    system_options = SystemOptions(
-        nodes=options.nodes, bugs=options.bugs, settings=options.settings
-    )
-    system.check_options(system_options)
     return PlannedTest(
         options=options,
         system=system,
@@ -180,8 +188,18 @@ def plan_test(options: TestOptions, system: System) -> PlannedTest:
             operation_timeout_s=options.operation_timeout_s,
         ),
         nodes=nodes,
+        observers=observers,
         sub_seeds=seeds,
         schedule=faults,
+    )
+
+
+def _system_options(options: TestOptions, state_machine: str | None) -> SystemOptions:
+    return SystemOptions(
+        nodes=options.nodes,
+        bugs=options.bugs,
+        settings=options.settings,
+        state_machine=state_machine,
     )
 
 
@@ -218,6 +236,55 @@ def check_runs_folder(runs_folder: Path) -> None:
             f"the folder of runs {str(runs_folder)!r} {problem}",
             "Choose another place with --runs-folder",
         )
+
+
+def chosen_state_machine(name: str | None, system: System) -> str | None:
+    """What stands above the system's log: what was asked for, else the usual one.
+
+    Raises:
+        UsageError: the system has no such state machine, or none to choose.
+    """
+    if name is None:
+        return next(iter(system.state_machines), None)
+    if not system.state_machines:
+        raise UsageError(
+            f"the system {system.name!r} has no choice of state machines",
+            "Leave --state-machine out",
+        )
+    if name not in system.state_machines:
+        raise UsageError(
+            f"the system {system.name!r} has no state machine {name!r}",
+            or_nearest(name, system.state_machines, "state machines"),
+        )
+    return name
+
+
+def chosen_workload(name: str | None, system: System, state_machine: str | None) -> str:
+    """What clients do: what was asked for, else what is usual.
+
+    Raises:
+        UsageError: there is no such workload, or it does not fit what stands above the log.
+    """
+    fitting = system.workloads(state_machine)
+    if name is None:
+        return fitting[0]
+    if name not in workload_names():
+        raise UsageError(
+            f"there is no workload called {name!r}",
+            or_nearest(name, workload_names(), "workloads"),
+        )
+    if name in fitting:
+        return name
+    others = [one for one in system.state_machines if name in system.workloads(one)]
+    if state_machine is not None and others:
+        raise UsageError(
+            f"the workload {name!r} does not fit the state machine {state_machine!r}",
+            f"Choose --state-machine {others[0]}, or the workload {' or '.join(fitting)}",
+        )
+    raise UsageError(
+        f"the system {system.name!r} does not serve the workload {name!r}",
+        f"Choose the workload {' or '.join(fitting)}",
+    )
 
 
 def check_bugs(bugs: tuple[str, ...], system: System) -> None:

@@ -35,6 +35,7 @@ def plan_faults(
     *,
     timeout_ms: int = 0,
     failover_ms: int = 0,
+    observers: tuple[NodeName, ...] = (),
 ) -> tuple[tuple[ScheduledFault, ...], dict[str, dict[str, str]]]:
     """The schedule of a list of fault kinds, a scripted plan, a plan file, or none.
 
@@ -42,11 +43,12 @@ def plan_faults(
 
     Args:
         nemesis: as ``--nemesis`` takes it.
-        nodes: of the cluster.
+        nodes: of the cluster, those that vote.
         seed: settles what is drawn.
         time_limit_ms: of the load.
         timeout_ms: of an operation; with the failover the shortest interval of a plan file.
         failover_ms: about how long the system takes to replace a leader.
+        observers: the other nodes.
 
     Raises:
         UsageError: it is none of these, or does not fit.
@@ -63,23 +65,27 @@ def plan_faults(
                 f"Choose a --time-limit of at least {least_time_limit_ms(nemesis) / 1000:g}, "
                 "or --nemesis none",
             )
-        return _written(ReadPlan(plan), nodes, time_limit_ms), plan.settings
+        return _written(ReadPlan(plan), nodes, observers, time_limit_ms), plan.settings
     if path.suffix in PLAN_FILE_ENDINGS:
         read = _read_plan_file(path)
         plan = read.plan
         if plan.nemesis is None:
-            return _written(read, nodes, time_limit_ms), plan.settings
+            return _written(read, nodes, observers, time_limit_ms), plan.settings
         wanted = _wanted_of(plan, nemesis)
         kinds = [item.kind for item in wanted]
         check_pace(plan.pace, kinds, timeout_ms, failover_ms)
-        drawn = schedule(wanted, nodes, random.Random(seed), time_limit_ms, plan.pace)
+        drawn = schedule(wanted, nodes, random.Random(seed), time_limit_ms, plan.pace, observers)
         return with_options(drawn, plan, nemesis), plan.settings
     _refuse_other_plans(nemesis)
-    return schedule(parse(nemesis), nodes, random.Random(seed), time_limit_ms), {}
+    drawn = schedule(parse(nemesis), nodes, random.Random(seed), time_limit_ms, observers=observers)
+    return drawn, {}
 
 
 def _written(
-    read: ReadPlan, nodes: tuple[NodeName, ...], time_limit_ms: int
+    read: ReadPlan,
+    nodes: tuple[NodeName, ...],
+    observers: tuple[NodeName, ...],
+    time_limit_ms: int,
 ) -> tuple[ScheduledFault, ...]:
     plan = read.plan
     return from_file_faults(
@@ -89,6 +95,7 @@ def _written(
         overlap=plan.overlap,
         beyond_promise=plan.beyond_promise,
         places=read.places,
+        observers=observers,
     )
 
 

@@ -61,6 +61,7 @@ def replay_options(
         operation_timeout_s=plan.operation_timeout_s,
         bugs=plan.bugs,
         settings=plan.settings,
+        state_machine=plan.state_machine,
         runs_folder=runs_folder or folder.root.parent.parent,
         replay_of=str(folder.root),
         pinned=pinned,

@@ -24,7 +24,8 @@ _MODEL = "cas-register"
 def run_test_command(
     *,
     system: str = DEFAULT_SYSTEM,
-    workload: str = "register",
+    state_machine: str | None = None,
+    workload: str | None = None,
     nemesis: str = "partition,pause,kill",
     nodes: Annotated[int, Whole] = 3,
     time_limit: Annotated[float, Number] = 60.0,
@@ -46,8 +47,10 @@ def run_test_command(
     ----------
     system
         System under test; 'splitbrain systems' lists them.
+    state_machine
+        What stands above the system's log, where it has a choice: registers or metadata.
     workload
-        What clients do: register or set.
+        What clients do: register, set or topics; by default what is usual for the system.
     nemesis
         Faults as kind[:target], comma-separated (partition:leader,kill); or a scripted plan, a
         plan file (.json, .toml), or none.
@@ -105,6 +108,7 @@ def run_test_command(
         operation_timeout_s=operation_timeout,
         bugs=tuple(bug or ()),
         settings=_pairs("--setting", setting),
+        state_machine=state_machine,
         runs_folder=runs_folder,
         keep_data=keep_data,
     )

@@ -85,7 +85,7 @@ def run_test(
     Raises:
         HarnessError: not even the run folder could be made.
     """
-    name = f"{test.system.name}-{test.options.workload}"
+    name = f"{test.system.name}-{test.workload.name}"
     with ExitStack() as context:
         if interrupts is None:
             interrupts = context.enter_context(Interrupts(console.print))
@@ -215,7 +215,7 @@ class _Run:
 
     def _start_nodes(self) -> None:
         self.progress.reached("deploying")
-        for node in self._test.nodes:
+        for node in self._test.all_nodes:
             self._folder.node(node).mkdir(parents=True, exist_ok=True)
         spec = self._system.deployment(
             self._living.run_id,
@@ -257,7 +257,7 @@ class _Run:
     def _start_tailer(self) -> None:
         raw = {
             node: path
-            for node in self._test.nodes
+            for node in self._test.all_nodes
             if (path := self._system.state_event_file(self._folder.root, node)) is not None
         }
         self._tailer = StateEventTailer(
@@ -310,9 +310,11 @@ class _Run:
             record_at=system.record_at,
             patience=self._timing.nemesis,
             watch=self._watch if system.declares_state_events else None,
+            observers=self._test.observers,
         )
         return LoadPhase(
             nodes=self._test.nodes,
+            observers=self._test.observers,
             workload=self._test.workload,
             load=self._test.load,
             open_client=lambda route: system.open_client(runtime, route),
@@ -355,7 +357,7 @@ class _Run:
             run_id=self._living.run_id,
             system=self._system,
             runtime=self._runtime,
-            nodes=self._test.nodes,
+            nodes=self._test.all_nodes,
             folder=self._folder,
             down=self._down,
             progress=self.progress,

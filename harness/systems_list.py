@@ -27,7 +27,11 @@ class ListedSystem(msgspec.Struct, frozen=True):
     versions: Mapping[str, str]
     #: Numbers of nodes that a cluster can have.
     nodes: tuple[int, ...]
+    #: With whatever state machine.
     workloads: tuple[str, ...]
+    #: What may stand above its log, each with its workloads, the usual one first; empty where there
+    #: is no choice.
+    state_machines: Mapping[str, tuple[str, ...]]
     #: Name of a planted bug to what it does, one sentence.
     planted_bugs: Mapping[str, str]
 
@@ -49,12 +53,11 @@ def list_systems(console: Console, *, as_json: bool = False) -> int:
 def listed_systems() -> list[ListedSystem]:
     """Every system, sorted by name."""
     from systems.registry import names, system
-    from workloads.workload import workload_names
 
-    return [_listed(system(name), workload_names()) for name in names()]
+    return [_listed(system(name)) for name in names()]
 
 
-def _listed(system: System, workloads: tuple[str, ...]) -> ListedSystem:
+def _listed(system: System) -> ListedSystem:
     try:
         versions = system.versions()
     except HarnessError:
@@ -63,9 +66,15 @@ def _listed(system: System, workloads: tuple[str, ...]) -> ListedSystem:
         name=system.name,
         versions=versions,
         nodes=tuple(count for count in range(1, NODES_MAX + 1) if _takes(system, count)),
-        workloads=workloads,
+        workloads=_workloads(system),
+        state_machines={one: tuple(system.workloads(one)) for one in system.state_machines},
         planted_bugs=dict(sorted(system.planted_bugs.items())),
     )
+
+
+def _workloads(system: System) -> tuple[str, ...]:
+    machines = system.state_machines or (None,)
+    return tuple(dict.fromkeys(name for one in machines for name in system.workloads(one)))
 
 
 def _takes(system: System, nodes: int) -> bool:
@@ -92,6 +101,8 @@ def _table(system: ListedSystem) -> Table:
         ("nodes", _ranges(system.nodes)),
         ("workloads", ", ".join(system.workloads)),
     ]
+    for name, workloads in system.state_machines.items():
+        rows.append((f"--state-machine {name}", f"workloads: {', '.join(workloads)}"))
     for name, sentence in system.planted_bugs.items():
         rows.append((f"--bug {name}", sentence))
     if not system.planted_bugs:

@@ -32,6 +32,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     #: Planted bugs that are switched on, kebab-case.
     bugs: tuple[str, ...] = ()
+    #: What stands above the system's log; None where there is no choice.
+    state_machine: str | None = None
     #: The system's own settings by the system's own names.
     settings: dict[str, str] = {}
     system_versions: dict[str, str] = {}
@@ -41,7 +43,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     #: Engine, kernel and image digests.
     runtime_versions: dict[str, str] = {}
+    #: Those that vote.
     nodes: tuple[NodeName, ...]
+    #: Those besides them.
+    observers: tuple[NodeName, ...] = ()
     workload: str
     workload_options: dict[str, Any] = {}
     #: What judges the run: ``linearizability:cas-register``, ``set-full``, ``split-brain``,
@@ -79,6 +84,8 @@ class PlanDefaults(msgspec.Struct, frozen=True, kw_only=True):
     operation_timeout_s: float
     #: Of the plan's workload.
     workload_options: dict[str, Any]
+    #: Of the plan's system.
+    state_machine: str | None = None
 
 
 def sub_seed(master_seed: int, name: str) -> int:
@@ -138,6 +145,10 @@ def reproduce_command(plan: Plan, defaults: PlanDefaults | None = None) -> str:
         words += ["--operation-timeout", _number(plan.operation_timeout_s)]
     for bug in plan.bugs:
         words += ["--bug", bug]
+    if plan.state_machine is not None and (
+        defaults is None or plan.state_machine != defaults.state_machine
+    ):
+        words += ["--state-machine", plan.state_machine]
     for name, value in sorted(plan.settings.items()):
         words += ["--setting", f"{name}={value}"]
     usual = {} if defaults is None else defaults.workload_options

@@ -28,6 +28,14 @@ Joined = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple[
 LinksOf = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple[Link, ...]]
 
 
+def _around(hit: tuple[NodeName, ...], view: ClusterView) -> tuple[NodeName, ...]:
+    """Whom the links of a fault may lead to.
+
+    What is done to all that vote is done among them: a majority is one of theirs.
+    """
+    return view.nodes if set(view.nodes) <= set(hit) else view.everyone
+
+
 class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault."""
 
@@ -86,7 +94,9 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         options = read_options(self.name, self.options, fault.options)
         if self.joined is not None and PINNED_NODES not in fault.options:
             hit = self.joined(hit, view.nodes, fault.draw, options)
-        links = () if self.links is None else self.links(hit, view.nodes, fault.draw, options)
+        links = (
+            () if self.links is None else self.links(hit, _around(hit, view), fault.draw, options)
+        )
         if self.links is not None and not links:
             return None
         return ActualFault(

@@ -192,8 +192,11 @@ def schedule(
     random: RandomSource,
     time_limit_ms: Milliseconds,
     pace: Pace | None = None,
+    observers: Sequence[NodeName] = (),
 ) -> tuple[ScheduledFault, ...]:
     """Draw a schedule: each kind twice where time allows, and as much more as fits.
+
+    Nodes that do not vote are hit only by faults that name them.
 
     Raises:
         UsageError: a target does not exist among the nodes, or not even one fault fits.
@@ -204,7 +207,12 @@ def schedule(
     for item in wanted:
         kind = fault_kind(item.kind)
         check_nodes(kind, nodes)
-        check_target(item.target or kind.first_target, nodes, leave_one=kind.leaves_one)
+        check_target(
+            item.target or kind.first_target,
+            nodes,
+            leave_one=kind.leaves_one,
+            observers=observers,
+        )
     windows = _all_windows(len(wanted), random, time_limit_ms, pace)
     if not windows:
         least_ms = pace.warm_up_ms + pace.interval_min_ms + pace.calm_end_ms

@@ -121,16 +121,18 @@ def from_file_faults(
     overlap: int = 1,
     beyond_promise: bool = False,
     places: Sequence[str] = (),
+    observers: Sequence[NodeName] = (),
 ) -> tuple[ScheduledFault, ...]:
     """A schedule of these faults, which must fit into the time limit.
 
     Args:
         faults: in any order.
-        nodes: of the cluster.
+        nodes: of the cluster, those that vote.
         time_limit_ms: of the load.
         overlap: how many may be in force at once; those that wait are not counted.
         beyond_promise: whether they may go beyond what a system can promise to survive.
         places: where each of them stands, to be put before what is wrong with it.
+        observers: the other nodes; only faults that name them hit them.
 
     Raises:
         UsageError: a kind, target or option does not exist, too many faults overlap, or one ends
@@ -142,7 +144,7 @@ def from_file_faults(
     for index, number in enumerate(order):
         fault = faults[number]
         try:
-            made = _scheduled(index, fault, nodes, ends_ms, overlap, time_limit_ms)
+            made = _scheduled(index, fault, (nodes, observers), ends_ms, overlap, time_limit_ms)
         except UsageError as error:
             place = places[number] if number < len(places) else ""
             raise UsageError(place + error.problem, error.next_step) from error
@@ -180,14 +182,16 @@ def with_options(
 def _scheduled(
     index: int,
     fault: FileFault,
-    nodes: Sequence[NodeName],
+    cluster: tuple[Sequence[NodeName], Sequence[NodeName]],
     ends_ms: Sequence[int],
     overlap: int,
     time_limit_ms: Milliseconds,
 ) -> ScheduledFault:
+    """``cluster``: those that vote, and the others."""
     kind = fault_kind(fault.kind)
     target = canonical(fault.target)
-    _check_target(kind, target, fault, nodes)
+    _check_target(kind, target, fault, *cluster)
+    nodes = (*cluster[0], *cluster[1])
     at_ms = fault.at_ms
     if at_ms is None:
         if fault.when is None:
@@ -197,7 +201,7 @@ def _scheduled(
             )
         at_ms = 0
     if fault.when is not None:
-        check_awaited(fault.when, tuple(nodes))
+        check_awaited(fault.when, nodes)
     _check_window(fault, at_ms, ends_ms if fault.when is None else (), overlap)
     check_pinned(fault.options, nodes)
     read_options(kind.name, kind.options, fault.options)
@@ -220,7 +224,11 @@ def _scheduled(
 
 
 def _check_target(
-    kind: FaultKind, target: str, fault: FileFault, nodes: Sequence[NodeName]
+    kind: FaultKind,
+    target: str,
+    fault: FileFault,
+    nodes: Sequence[NodeName],
+    observers: Sequence[NodeName],
 ) -> None:
     check_nodes(kind, nodes)
     if target == THERE:
@@ -230,7 +238,7 @@ def _check_target(
                 "Say in its when what it waits for, or name another target",
             )
         return
-    check_target(target, nodes, leave_one=kind.leaves_one)
+    check_target(target, nodes, leave_one=kind.leaves_one, observers=observers)
     refuse_target(kind, target)
 
 

@@ -37,6 +37,7 @@ _RANDOM = re.compile(r"random(?::([1-9][0-9]?))?")
 class ClusterView(msgspec.Struct, frozen=True):
     """The cluster at the moment of an injection."""
 
+    #: Those that vote: what targets other than names mean.
     nodes: tuple[NodeName, ...]
     #: Who leads now, None where nobody is known to.
     leader: NodeName | None = None
@@ -46,6 +47,13 @@ class ClusterView(msgspec.Struct, frozen=True):
     ends: Mapping[NodeName, int] = {}
     #: Where what the fault waits for has happened.
     there: NodeName | None = None
+    #: Those that do not vote; only a name means them.
+    observers: tuple[NodeName, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[NodeName, ...]:
+        """All nodes, those that vote first."""
+        return (*self.nodes, *self.observers)
 
 
 def random_target(count: int) -> str:
@@ -73,17 +81,26 @@ def shuffled(nodes: Sequence[NodeName], draw: int) -> tuple[NodeName, ...]:
     return tuple(order)
 
 
-def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> None:
+def check_target(
+    target: str,
+    nodes: Sequence[NodeName],
+    *,
+    leave_one: bool,
+    observers: Sequence[NodeName] = (),
+) -> None:
     """Refuse a target that cannot exist in this cluster.
 
     Args:
         target: canonical name.
-        nodes: all nodes.
+        nodes: all nodes that vote.
         leave_one: whether at least one node must be left out (a partition needs another side).
+        observers: all others.
 
     Raises:
         UsageError: there is no such node, or there are not enough nodes.
     """
+    if target in observers:
+        return
     if len(nodes) == 1 and (leave_one or target in (FOLLOWER, HALVES, LAGGARD)):
         raise UsageError(
             f"the target {target!r} needs another node beside it, and the cluster is one node",
@@ -100,7 +117,7 @@ def check_target(target: str, nodes: Sequence[NodeName], *, leave_one: bool) -> 
             f"Ask for at most {len(nodes) - leave_one}",
         )
     raise UsageError(
-        f"there is no target {target!r} in a cluster of {', '.join(nodes)}",
+        f"there is no target {target!r} in a cluster of {', '.join((*nodes, *observers))}",
         "Use leader, follower, last-leader, laggard, random:K, halves, all or a node's name",
     )
 
@@ -125,7 +142,7 @@ def nodes_hit(fault: ScheduledFault, view: ClusterView) -> tuple[NodeName, ...] 
     """The nodes that the fault hits now: the pinned ones, else what its target means."""
     pinned = fault.options.get(PINNED_NODES)
     if pinned is not None:
-        return tuple(node for node in view.nodes if node in pinned)
+        return tuple(node for node in view.everyone if node in pinned)
     return resolve(fault.target, fault.draw, view)
 
 
@@ -152,7 +169,7 @@ def resolve(target: str, draw: int, view: ClusterView) -> tuple[NodeName, ...] |
         count = int(canonical(target).partition(":")[2])
         return _in_order(shuffled(view.nodes, draw)[:count], view)
     node = NodeName(target)
-    return (node,) if node in view.nodes else None
+    return (node,) if node in view.everyone else None
 
 
 #: Targets that are one node that the view names.

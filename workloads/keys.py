@@ -38,7 +38,8 @@ class KeyRotation:
         self._prefix = prefix
         self._info_per_key = info_per_key
         # A slot spreads its operations over the lanes, and all slots work on each lane.
-        self._span = max(1, operations_per_key * lanes // slots)
+        #: Operations of one slot in one generation.
+        self.span = max(1, operations_per_key * lanes // slots)
         self._info: Counter[str] = Counter()
         self._early: Counter[KeyPlace] = Counter()
         #: Keys in the order of their first use; the values mean nothing.
@@ -46,7 +47,7 @@ class KeyRotation:
 
     def key(self, lane: int, n: int) -> str:
         """The key of the n-th operation of any slot in this lane."""
-        generation = n // self._span
+        generation = n // self.span
         name = f"{self._prefix}{lane}-{generation}"
         if self._early and (early := self._early[KeyPlace(lane, generation)]):
             name += f"-{early}"

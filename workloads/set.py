@@ -53,6 +53,10 @@ class SetWorkload:
         """Every set that was used."""
         return tuple(Operation("read", key, None) for key in self._keys.used())
 
+    def at_observer(self, final_read: Operation) -> None:
+        """Only those that vote are asked."""
+        del final_read
+
     def options(self) -> dict[str, Any]:
         """There are none."""
         return {}

@@ -6,6 +6,7 @@ from contracts.errors import UsageError
 from contracts.operations import Completion, Operation
 from workloads.register import RegisterWorkload
 from workloads.set import SetWorkload
+from workloads.topics import TopicsWorkload
 
 
 class Workload(Protocol):
@@ -36,6 +37,10 @@ class Workload(Protocol):
         """Reads to be made after the last heal, of everything that was touched."""
         ...
 
+    def at_observer(self, final_read: Operation) -> Operation | None:
+        """The same read at a node that does not vote; None where such nodes cannot be asked."""
+        ...
+
     def options(self) -> dict[str, Any]:
         """The options in force, defaults included, for ``plan.json``."""
         ...
@@ -43,7 +48,7 @@ class Workload(Protocol):
 
 def workload_names() -> tuple[str, ...]:
     """Names of all workloads, sorted."""
-    return ("register", "set")
+    return ("register", "set", "topics")
 
 
 def workload(
@@ -65,6 +70,8 @@ def workload(
         return RegisterWorkload.of(seed, slots, readers, options)
     if name == SetWorkload.name:
         return SetWorkload.of(seed, slots, options)
+    if name == TopicsWorkload.name:
+        return TopicsWorkload.of(seed, slots, readers, options)
     raise UsageError(
         f"there is no workload called {name!r}",
         f"The workloads are: {', '.join(workload_names())}",

@@ -73,6 +73,7 @@ class Crew:
         traffic: Traffic,
         processes: Processes,
         stop: Stop,
+        observers: Sequence[NodeName] = (),
     ) -> None:
         """Prepare the assignments; no process is started yet.
 
@@ -85,7 +86,13 @@ class Crew:
         self._shares = shares(load.concurrency, workers)
         self._merge = Merge(len(self._shares))
         self._assignments = [
-            _sendable(Assignment(slots, tuple(nodes), load, workload, open_client, clock.start_ns))
+            _sendable(
+                Assignment(
+                    *(slots, tuple(nodes), load, workload, open_client),
+                    clock_start_ns=clock.start_ns,
+                    observers=tuple(observers),
+                )
+            )
             for slots in self._shares
         ]
         self._children: list[Child] = []

@@ -36,6 +36,7 @@ class Assignment(msgspec.Struct, frozen=True):
     open_client: Any
     #: Start of the run's clock.
     clock_start_ns: int
+    observers: tuple[NodeName, ...] = ()
 
 
 class Begin(msgspec.Struct, frozen=True):

@@ -49,6 +49,7 @@ class _SharedWorkload:
         self.name, self.checkers = workload.name, workload.checkers
         self.operation = workload.operation
         self.final_reads = workload.final_reads
+        self.at_observer = workload.at_observer
         self.options = workload.options
         self._unsettled: list[Operation] = []
 
@@ -91,6 +92,7 @@ class Worker:
             ),
             processes=self._processes,
             slots=assignment.slots,
+            observers=assignment.observers,
         )
 
     async def run(self) -> None:

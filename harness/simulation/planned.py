@@ -64,7 +64,7 @@ def scenario_of(test: PlannedTest) -> Scenario:
         bugs=options.bugs,
         settings=dict(test.system_options.settings),
         load=LoadOptions(
-            workload=options.workload,
+            workload=test.workload.name,
             workload_options=dict(options.workload_options),
             clients=options.concurrency,
             rate=options.rate,
@@ -148,6 +148,13 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     system = check_simulated(test.system)
     refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
     _refuse_what_is_not_simulated(test.schedule, {*system.happenings})
+    if test.observers:
+        raise CapabilityError(
+            "simulate the nodes",
+            f"--state-machine {test.system_options.state_machine}",
+            "no simulated world has nodes besides those that vote for it yet",
+            "Choose --runtime docker or local.",
+        )
     options = test.options
     if options.concurrency > CLIENTS_MAX:
         raise CapabilityError(
@@ -178,7 +185,7 @@ def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
 
     system = check_plan(test)
     scenario = scenario_of(test)
-    name = f"{test.system.name}-{test.options.workload}"
+    name = f"{test.system.name}-{test.workload.name}"
     seconds = f"{test.options.time_limit_s:g}"
     say(console, f"splitbrain {name}, seed {test.options.seed}, simulated")
     untold = why_untold(test)

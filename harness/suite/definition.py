@@ -39,6 +39,7 @@ class CellPattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """One value for some options: which cells to leave out, or one cell to add."""
 
     system: str | None = None
+    state_machine: str | None = None
     workload: str | None = None
     nemesis: str | None = None
     runtime: str | None = None
@@ -58,6 +59,7 @@ class Matrix(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     name: Name
     #: Options of ``splitbrain test``; None leaves the command its own default.
     system: str | tuple[str, ...] | None = None
+    state_machine: str | tuple[str, ...] | None = None
     workload: str | tuple[str, ...] | None = None
     nemesis: str | tuple[str, ...] | None = None
     runtime: str | tuple[str, ...] | None = None

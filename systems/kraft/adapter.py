@@ -24,7 +24,8 @@ from systems.kraft import record_positions
 from systems.kraft.client import KraftClient
 from systems.kraft.figures import figures
 from systems.kraft.planted_bugs import PLANTED_BUGS
-from systems.kraft.status import Endpoints, ask, ask_all
+from systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
+from systems.kraft.status import Endpoints, ask, ask_all, serves_topics
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
@@ -38,11 +39,26 @@ class KraftSystem:
     declares_committed_logs = True
     declares_durable_lengths = True
     planted_bugs: Mapping[str, str] = PLANTED_BUGS
+    state_machines: Sequence[str] = tuple(WORKLOADS)
 
     def __init__(self) -> None:
         """An adapter for one run."""
         self._run_folder: Path | None = None
+        #: Nodes that do not vote.
+        self._observers: tuple[NodeName, ...] = ()
         self._converged_ends: dict[NodeName, int] = {}
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Registers and sets, or topics."""
+        return WORKLOADS["metadata" if state_machine == "metadata" else "registers"]
+
+    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+        """The brokers.
+
+        Raises:
+            UsageError: there cannot be so many.
+        """
+        return tuple(map(node_name, broker_ids(options)))
 
     def images(self) -> Sequence[ImageSource]:
         """One image, made from the source of ``nodes``."""
@@ -54,13 +70,14 @@ class KraftSystem:
         Raises:
             UsageError: says which.
         """
-        deploy.check_options(options)
+        check_options(options)
 
     def deployment(
         self, run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
     ) -> DeploymentSpec:
         """Write the nodes' configuration and describe the cluster."""
         self._run_folder = run_folder
+        self._observers = tuple(self.observers(options))
         return deploy.deployment(run_id, run_folder, options, place)
 
     def ready(self, runtime: Endpoints) -> None:
@@ -80,16 +97,19 @@ class KraftSystem:
                 "wait for the cluster to serve",
                 f"leader {leaders[0]} has not committed in its own epoch yet",
             )
+        for node in self._observers:
+            if not serves_topics(runtime.endpoint(node, CLIENT_PORT), STATUS_TIMEOUT_S):
+                raise _not_yet("wait for the cluster to serve", f"broker {node} is fenced yet")
 
     def leader(self, runtime: Endpoints, timeout_s: float) -> LeaderView:
         """Ask the nodes; of several that claim to lead the highest epoch wins."""
-        count = len(runtime.nodes())
+        voters = self._voters(runtime)
 
         def enough(states: Mapping[NodeName, NodeState]) -> bool:
             # A majority was asked, and nobody in it knows an epoch above the claimed one.
-            return 2 * len(states) > count and _claim(states) is not None
+            return 2 * len(states) > len(voters) and _claim(states) is not None
 
-        states = ask_all(self._addresses(runtime), timeout_s, enough)
+        states = ask_all(self._addresses(runtime, voters), timeout_s, enough)
         node = _claim(states) or _last_claim(states)
         if node is None:
             return LeaderView(None, max((s.epoch for s in states.values()), default=None))
@@ -98,7 +118,7 @@ class KraftSystem:
     def open_client(self, runtime: Endpoints, route: Route) -> KraftClient:
         """A fresh client; connects at its first operation."""
         return KraftClient(
-            lambda node: runtime.endpoint(node, CLIENT_PORT), tuple(runtime.nodes()), route
+            lambda node: runtime.endpoint(node, CLIENT_PORT), self._voters(runtime), route
         )
 
     def state_event_file(self, run_folder: Path, node: NodeName) -> Path | None:
@@ -184,11 +204,14 @@ class KraftSystem:
 
         return KraftSimulation()
 
-    def _addresses(self, runtime: Endpoints) -> dict[NodeName, Address]:
-        return {node: runtime.endpoint(node, CLIENT_PORT) for node in runtime.nodes()}
+    def _voters(self, runtime: Endpoints) -> tuple[NodeName, ...]:
+        return tuple(node for node in runtime.nodes() if node not in self._observers)
+
+    def _addresses(self, runtime: Endpoints, nodes: Sequence[NodeName]) -> dict[NodeName, Address]:
+        return {node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}
 
     def _states(self, runtime: Endpoints) -> dict[NodeName, NodeState]:
-        return ask_all(self._addresses(runtime), STATUS_TIMEOUT_S)
+        return ask_all(self._addresses(runtime, runtime.nodes()), STATUS_TIMEOUT_S)
 
     def _require_all(
         self, runtime: Endpoints, states: dict[NodeName, NodeState], action: str

@@ -22,7 +22,6 @@ from systems.kraft.aim import (
     ROUND_PAUSE_S,
     Aim,
 )
-from systems.kraft.deployment import node_name
 from systems.kraft.outcomes import (
     LOST,
     NO_LEADER,
@@ -34,6 +33,7 @@ from systems.kraft.outcomes import (
     may_go_on,
     unanswered,
 )
+from systems.kraft.state_machines import node_name
 
 #: Where a node's client listener is reached now.
 Endpoint = Callable[[NodeName], Address]
@@ -47,7 +47,7 @@ class KraftClient:
 
         Args:
             endpoint: where a node is reached; asked again for every new connection.
-            nodes: all nodes, in the order in which they are tried.
+            nodes: those that may lead, in the order in which they are tried.
             route: pinned to a node, or led by it to the leader.
         """
         self._endpoint = endpoint

@@ -11,6 +11,7 @@ that has lost its beginning to a snapshot is dumped from where it begins.
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,13 @@ from contracts.committed import CommittedLog, CommittedRecord
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
+from nodes.metadata.errors import MetadataError
 from nodes.registers.commands import UnknownCommandError, command_fields, decode_command
+from nodes.server.configuration import ConfigurationError, read_configuration
 from nodes.storage.errors import StorageError
 from nodes.storage.reading import LoggedRecord, log_start, read_committed
+from systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
+from systems.kraft.metadata_records import contents, names_before
 
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 
@@ -50,9 +55,13 @@ def committed_log(
             "The node may never have reached a quorum; look at its output.",
         )
     try:
-        records = tuple(neutral(record) for record in read_committed(data_folder, end))
         start = min(log_start(data_folder).end_offset, end)
-    except (StorageError, OSError, UnknownCommandError) as error:
+        logged = list(read_committed(data_folder, end))
+        if is_metadata(data_folder):
+            records = neutral_metadata(logged, names_before(data_folder, start))
+        else:
+            records = tuple(map(neutral, logged))
+    except (StorageError, OSError, UnknownCommandError, MetadataError) as error:
         raise HarnessError(
             "dump the committed log",
             f"{node}: {data_folder}",
@@ -104,6 +113,45 @@ def neutral(record: LoggedRecord) -> CommittedRecord:
     value: Any = None
     if not record.is_control:
         kind, key, value = command_fields(decode_command(record.value or b""))
+    return _neutral(record, kind, key, value)
+
+
+def neutral_metadata(
+    logged: Sequence[LoggedRecord], names: Mapping[str, str]
+) -> tuple[CommittedRecord, ...]:
+    """Metadata records in the form that all systems share; see ``systems.kraft.metadata_records``.
+
+    Args:
+        logged: of one log, in order.
+        names: topic ids to the names of topics that were there before.
+
+    Raises:
+        RecordError: a record is none of the metadata.
+    """
+    told = contents(logged, names)
+    return tuple(_neutral(record, *said) for record, said in zip(logged, told, strict=True))
+
+
+def is_metadata(data_folder: Path) -> bool:
+    """Whether the node whose data these are had metadata above its log, by its configuration.
+
+    Raises:
+        HarnessError: the configuration is there and cannot be read.
+    """
+    path = data_folder.parent / CONFIGURATION_FOLDER / CONFIGURATION_FILE
+    if not path.exists():
+        return False
+    try:
+        return read_configuration(path).state_machine == "metadata"
+    except ConfigurationError as error:
+        raise HarnessError(
+            "dump the committed log", str(path), str(error), "Keep the run folder as it was made."
+        ) from error
+
+
+def _neutral(
+    record: LoggedRecord, kind: str | None, key: str | None, value: Any
+) -> CommittedRecord:
     content = msgspec.msgpack.encode(
         (record.epoch, record.timestamp_ms, record.is_control, record.key, record.value)
     )

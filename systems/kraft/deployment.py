@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError, UsageError
+from contracts.errors import HarnessError
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
@@ -18,8 +18,13 @@ from history.run_folder import RunFolder
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
-from nodes.server.planted import bugs_named
-from nodes.server.quorum_settings import quorum_settings
+from systems.kraft.state_machines import (
+    broker_ids,
+    check_options,
+    node_name,
+    node_settings,
+    state_machine_of,
+)
 
 #: Port at which a node tells its figures.
 METRICS_PORT: Final = "metrics"
@@ -34,13 +39,6 @@ DURABLE_LENGTH_FILE: Final = "durable_lengths.jsonl"
 #: Folders below a node's folder in the run folder.
 CONFIGURATION_FOLDER: Final = "config"
 STATE_FOLDER: Final = "state"
-#: Most nodes that names ``n1`` to ``n9`` allow.
-NODE_COUNT_MAX: Final = 9
-
-
-def node_name(node_id: int) -> NodeName:
-    """Name of the node with this id, ``n1`` for 1."""
-    return NodeName(f"n{node_id}")
 
 
 def cluster_id(run_id: RunId) -> str:
@@ -61,22 +59,6 @@ def state_folder(run_folder: Path, node: NodeName) -> Path:
     return RunFolder(run_folder).node(node) / STATE_FOLDER
 
 
-def check_options(options: SystemOptions) -> None:
-    """Refuse what the nodes would refuse, before anything is made.
-
-    Raises:
-        UsageError: the number of nodes, a bug or a setting is unknown.
-    """
-    if not 1 <= options.nodes <= NODE_COUNT_MAX:
-        raise UsageError(
-            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"
-        )
-    try:
-        quorum_settings(options.settings, bugs_named(options.bugs, "registers").quorum)
-    except ValueError as error:
-        raise UsageError(str(error), "Correct the bug or the setting") from error
-
-
 def deployment(
     run_id: RunId, run_folder: Path, options: SystemOptions, place: Place
 ) -> DeploymentSpec:
@@ -87,7 +69,7 @@ def deployment(
         HarnessError: the run folder cannot be written.
     """
     check_options(options)
-    ids = range(1, options.nodes + 1)
+    ids = (*range(1, options.nodes + 1), *broker_ids(options))
     placements = {
         node_id: place(node_name(node_id), RunFolder(run_folder).node(node_name(node_id)), PORTS)
         for node_id in ids
@@ -99,7 +81,7 @@ def deployment(
             placements[node_id].peer_host,
             placements[node_id].ports[PEER_PORT],
         )
-        for node_id in ids
+        for node_id in ids[: options.nodes]
     )
     nodes = tuple(
         _node(run_id, run_folder, options, voters, node_id, placement)
@@ -129,7 +111,8 @@ def _node(
         data_folder=placement.data_path,
         state_event_file=f"{placement.state_path}/{STATE_EVENT_FILE}",
         durable_length_file=f"{placement.state_path}/{DURABLE_LENGTH_FILE}",
-        settings=options.settings,
+        settings=node_settings(options),
+        state_machine=state_machine_of(options),
         bugs=options.bugs,
     )
     configuration_folder = RunFolder(run_folder).node(name) / CONFIGURATION_FOLDER

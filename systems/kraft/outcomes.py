@@ -17,9 +17,13 @@ REQUEST_KINDS: Final[dict[str, RequestKind]] = {
     "cas": "cas",
     "add": "add",
     "read-set": "read-set",
+    "create": "create-topic",
+    "delete": "delete-topic",
+    "describe": "describe-topic",
+    "view": "describe-topic",
 }
 #: Operations that change nothing: unanswered ones are ``fail``.
-PURE_READS: Final = frozenset({"read", "read-set"})
+PURE_READS: Final = frozenset({"read", "read-set", "describe", "view"})
 #: Error class for each outcome that a node answers.
 ERROR_CLASSES: Final[dict[AnswerOutcome, str]] = {
     "not-leader": "not-leader",
@@ -42,10 +46,10 @@ def answered(operation: Operation, answer: ClientAnswer, node: str) -> Completio
     """What a node's answer means for the operation."""
     if answer.outcome == "ok":
         position = None
-        has_record = operation.f not in PURE_READS
+        has_record = operation.f not in PURE_READS and not _was_refused(operation, answer)
         if has_record and answer.epoch is not None and answer.offset is not None:
             position = (answer.epoch, answer.offset)
-        return Completion("ok", _result(operation, answer.result), None, position, node)
+        return Completion("ok", _result(operation, answer), None, position, node)
     error = ERROR_CLASSES[answer.outcome]
     if answer.definite:
         return certainly_not(error, node)
@@ -71,10 +75,22 @@ def may_go_on(operation: Operation, completion: Completion) -> bool:
     return completion.error in {NOT_SENT, "not-leader", "stopping"}
 
 
-def _result(operation: Operation, result: Any) -> Any:
+def _was_refused(operation: Operation, answer: ClientAnswer) -> bool:
+    """Whether a topic was there already, or was not there: nothing was written."""
+    return operation.f in ("create", "delete") and not answer.result
+
+
+def _result(operation: Operation, answer: ClientAnswer) -> Any:
     """The completed value as ``contracts.operations`` has it."""
+    result = answer.result
+    if operation.f == "view":
+        return [result, answer.offset]
     if operation.f in PURE_READS:
         return result
+    if operation.f == "create":
+        return [operation.value, bool(result)]
+    if operation.f == "delete":
+        return bool(result)
     if operation.f == "cas":
         expected, value = operation.value
         return [expected, value, bool(result)]

@@ -12,10 +12,12 @@ from typing import Protocol
 from contracts.names import NodeName
 from contracts.runtime import Address
 from nodes.transport.client_protocol import (
+    ClientAnswer,
     ClientRequest,
     FrameSplitter,
     NodeState,
     ProtocolError,
+    RequestKind,
     decode_answer,
     decode_hello,
     decode_state,
@@ -64,16 +66,29 @@ def ask_all(
 
 def ask(address: Address, timeout_s: float) -> NodeState | None:
     """State of one node, None if it does not answer properly within the time."""
+    try:
+        answer = _answer(address, "status", timeout_s)
+        return None if answer is None else decode_state(answer)
+    except ProtocolError:
+        return None
+
+
+def serves_topics(address: Address, timeout_s: float) -> bool:
+    """Whether a node says what it knows of topics, as a broker does that is not fenced."""
+    answer = _answer(address, "describe-topic", timeout_s)
+    return answer is not None and answer.outcome == "ok"
+
+
+def _answer(address: Address, kind: RequestKind, timeout_s: float) -> ClientAnswer | None:
+    """Answer of one node, None if it says nothing proper within the time."""
     deadline = time.monotonic() + timeout_s
     try:
         with socket.create_connection((address.host, address.port), timeout_s) as connection:
             frames = _Frames(connection, deadline)
             decode_hello(frames.next())
             timeout_ms = max(1, int((deadline - time.monotonic()) * 1_000))
-            connection.sendall(
-                encode_frame(ClientRequest(id=1, kind="status", timeout_ms=timeout_ms))
-            )
-            return decode_state(decode_answer(frames.next()))
+            connection.sendall(encode_frame(ClientRequest(id=1, kind=kind, timeout_ms=timeout_ms)))
+            return decode_answer(frames.next())
     except (OSError, ProtocolError):
         return None
 

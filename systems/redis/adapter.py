@@ -47,11 +47,22 @@ class RedisSystem:
     declares_durable_lengths = False
     #: None: it needs no help to lose acknowledged writes.
     planted_bugs: Mapping[str, str] = {}
+    state_machines: Sequence[str] = ()
 
     def __init__(self) -> None:
         """An adapter for one run."""
         self._membership = Membership(())
         self._settings: Settings = settings({}, 3)
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        """Registers and sets."""
+        del state_machine
+        return ("register", "set")
+
+    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+        """None: every node may become the primary."""
+        del options
+        return ()
 
     def images(self) -> Sequence[ImageSource]:
         """One image: the base and Debian's packages."""

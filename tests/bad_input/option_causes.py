@@ -270,6 +270,12 @@ NAMES = Chapter(
             "there is no workload called 'registr'. Did you mean 'register'?",
         ),
         Cause(
+            "unknown-state-machine",
+            "no such state machine",
+            "test --state-machine metdata",
+            "the system 'kraft' has no state machine 'metdata'. Did you mean 'metadata'?",
+        ),
+        Cause(
             "unknown-fault",
             "no such fault",
             "test --nemesis partion",
@@ -396,6 +402,48 @@ NAMES = Chapter(
 COMBINATIONS = Chapter(
     "Combinations that cannot be",
     (
+        Cause(
+            "no-state-machines",
+            "a state machine of a system that has no choice",
+            "test --system redis --state-machine registers",
+            "the system 'redis' has no choice of state machines. Leave --state-machine out",
+        ),
+        Cause(
+            "workload-of-another-state-machine",
+            "topics without metadata",
+            "test --workload topics",
+            (
+                "the workload 'topics' does not fit the state machine 'registers'. Choose "
+                "--state-machine metadata, or the workload register or set"
+            ),
+        ),
+        Cause(
+            "registers-on-metadata",
+            "registers on metadata",
+            "test --state-machine metadata --workload register",
+            (
+                "the workload 'register' does not fit the state machine 'metadata'. Choose "
+                "--state-machine registers, or the workload topics"
+            ),
+        ),
+        Cause(
+            "workload-of-another-system",
+            "a workload that the system does not serve",
+            "test --system redis --workload topics",
+            (
+                "the system 'redis' does not serve the workload 'topics'. Choose the workload "
+                "register or set"
+            ),
+        ),
+        Cause(
+            "brokers-many",
+            "more brokers than names",
+            "test --state-machine metadata --setting brokers=9",
+            (
+                "the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 "
+                "brokers"
+            ),
+        ),
         Cause(
             "bug-twice",
             "a bug named twice",

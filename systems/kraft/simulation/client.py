@@ -22,7 +22,6 @@ from systems.kraft.aim import (
     ROUND_PAUSE_S,
     Aim,
 )
-from systems.kraft.deployment import node_name
 from systems.kraft.outcomes import (
     LOST,
     NO_LEADER,
@@ -35,6 +34,7 @@ from systems.kraft.outcomes import (
     unanswered,
 )
 from systems.kraft.simulation.messages import Greeting, Knock
+from systems.kraft.state_machines import node_name
 
 _US: Final = 1_000_000
 _CONNECT_US: Final = round(CONNECT_TIMEOUT_S * _US)

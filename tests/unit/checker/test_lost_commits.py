@@ -206,3 +206,31 @@ def test_a_mutant_gives_another_verdict(
 ) -> None:
     monkeypatch.setattr(target, name, value)
     assert verdicts() != EXPECTED
+
+
+def test_nodes_that_do_not_vote_hold_nothing_for_a_majority() -> None:
+    held = {"n1": log("n1", OTHER), "n2": log("n2", OTHER), "n4": log("n4", HELD)}
+    fields = {"observers": frozenset({"n4", "n5"}), "voters": 3}
+    assert judged(WRITE, committed_logs=held, **fields).verdict is Verdict.INVALID
+    held = {"n1": log("n1", HELD), "n2": log("n2", HELD), "n4": log("n4", OTHER)}
+    assert judged(WRITE, committed_logs=held, **fields).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("f", "argument", "result", "verdict"),
+    [
+        ("create", 3, [3, True], Verdict.INVALID),
+        ("create", 3, [3, False], Verdict.VALID),
+        ("delete", None, True, Verdict.INVALID),
+        ("delete", None, False, Verdict.VALID),
+    ],
+)
+def test_a_topic_s_change_that_was_made_must_be_in_the_logs(
+    f: str, argument: object, result: object, verdict: Verdict
+) -> None:
+    done = operation(
+        f, argument, result, start=0, end=9, position=(1, 1) if verdict is Verdict.INVALID else None
+    )
+    assert judged(done, committed_logs=logs(OTHER)).verdict is verdict
+    there = record(1, 1, f, argument)
+    assert judged(done, committed_logs=logs(there)).verdict is Verdict.VALID

@@ -190,12 +190,19 @@ class FakeSystem:
         "stale-leader-reads": "A deposed leader answers reads from its own log.",
         "ack-before-commit": "A leader acknowledges what only it holds.",
     }
+    state_machines: Sequence[str] = ()
 
     def __init__(self, quorum: FakeQuorum) -> None:
         self.quorum = quorum
         self.client_raises = False
         #: Nodes that run and yet answer nothing.
         self.silent: set[NodeName] = set()
+
+    def workloads(self, state_machine: str | None) -> Sequence[str]:
+        return ("register", "set")
+
+    def observers(self, options: SystemOptions) -> Sequence[NodeName]:
+        return ()
 
     def images(self) -> Sequence[ImageSource]:
         return ()

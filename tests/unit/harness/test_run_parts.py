@@ -88,6 +88,16 @@ def test_one_pinned_slot_of_each_node_only_reads_where_others_write_too() -> Non
     assert reader_slots(NODES, 6) == frozenset()
 
 
+def test_slots_are_pinned_to_nodes_that_do_not_vote_where_there_are_such() -> None:
+    brokers = (NodeName("n4"), NodeName("n5"))
+    found = [(route.kind, route.node) for route in routes(NODES, 6, brokers)]
+    assert found == [
+        *(("leader", "n1"), ("pinned", "n4"), ("leader", "n2")),
+        *(("pinned", "n5"), ("leader", "n3"), ("pinned", "n4")),
+    ]
+    assert reader_slots(NODES, 6, brokers) == {1, 3, 5}
+
+
 def test_a_change_during_the_look_excuses_an_exit() -> None:
     down = DownNodes()
     before = down.excuse(N1)

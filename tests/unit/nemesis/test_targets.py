@@ -4,9 +4,18 @@ from collections import Counter
 
 import pytest
 
+from contracts.errors import UsageError
 from contracts.fault import ScheduledFault
 from contracts.names import NodeName
-from nemesis.targets import PINNED_NODES, ClusterView, nodes_hit, resolve, shuffled
+from nemesis.kinds import fault_kind
+from nemesis.targets import (
+    PINNED_NODES,
+    ClusterView,
+    check_target,
+    nodes_hit,
+    resolve,
+    shuffled,
+)
 
 N1, N2, N3 = NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 VIEW = ClusterView(NODES, leader=N2, last_leader=N3)
@@ -71,3 +80,45 @@ def test_the_laggard_is_the_node_whose_log_ends_first_and_never_the_leader() -> 
 def test_there_is_where_something_has_happened() -> None:
     assert resolve("there", 0, ClusterView(NODES, there=N3)) == (N3,)
     assert resolve("there", 0, VIEW) is None
+
+
+# --- nodes that do not vote -------------------------------------------------------------------
+
+BROKER = NodeName("n4")
+WITH_BROKER = ClusterView(NODES, leader=N2, observers=(BROKER,))
+
+
+@pytest.mark.parametrize("target", ["follower", "all", "halves", "random:3"])
+def test_only_a_name_means_a_node_that_does_not_vote(target: str) -> None:
+    for draw in range(50):
+        assert BROKER not in (resolve(target, draw, WITH_BROKER) or ())
+    assert resolve("n4", 0, WITH_BROKER) == (BROKER,)
+
+
+def test_a_node_that_does_not_vote_may_be_named_and_is_no_other_side() -> None:
+    check_target("n4", NODES, leave_one=True, observers=(BROKER,))
+    with pytest.raises(UsageError, match="in a cluster of n1, n2, n3, n4"):
+        check_target("n5", NODES, leave_one=False, observers=(BROKER,))
+    with pytest.raises(UsageError, match="Ask for at most 2"):
+        check_target("random:3", NODES, leave_one=True, observers=(BROKER,))
+
+
+def test_a_partition_cuts_its_target_off_from_those_that_do_not_vote_too() -> None:
+    fault = ScheduledFault(
+        index=0, kind="partition", target="leader", at_ms=0, duration_ms=1, draw=0
+    )
+    actual = fault_kind("partition").actual(fault, WITH_BROKER)
+    assert actual is not None
+    assert actual.nodes == (N2,)
+    assert {link.destination for link in actual.links if link.source == N2} == {N1, N3, BROKER}
+
+
+def test_a_ring_of_majorities_is_made_of_those_that_vote() -> None:
+    five = tuple(NodeName(f"n{number}") for number in range(1, 6))
+    view = ClusterView(five, observers=(NodeName("n6"),))
+    fault = ScheduledFault(
+        index=0, kind="majorities-ring", target="all", at_ms=0, duration_ms=1, draw=0
+    )
+    actual = fault_kind("majorities-ring").actual(fault, view)
+    assert actual is not None
+    assert {link.source for link in actual.links} == set(five)

@@ -17,7 +17,7 @@ def make(name: str, options: dict[str, str] | None = None, seed: int = 5) -> Wor
     return workload(name, seed=seed, slots=SLOTS, readers=frozenset({1}), options=options or {})
 
 
-CASES = [("register", {}), ("register", {"values": "unique"}), ("set", {})]
+CASES = [("register", {}), ("register", {"values": "unique"}), ("set", {}), ("topics", {})]
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -46,7 +46,7 @@ def test_a_key_gets_about_so_many_operations_over_all_slots(name: str) -> None:
     rounds = 600
     counts = Counter(source.operation(slot, n).key for n in range(rounds) for slot in range(SLOTS))
     whole = [count for key, count in counts.items() if key and not key.endswith(f"-{rounds}")]
-    expected = {"register": 200, "set": 500}[name]
+    expected = {"register": 200, "set": 500, "topics": 60}[name]
     assert 0.7 * expected < sorted(whole)[len(whole) // 2] < 1.3 * expected
 
 
@@ -127,7 +127,7 @@ def test_final_reads_cover_every_key_that_was_used(name: str) -> None:
     used = {source.operation(slot, n).key for n in range(300) for slot in range(SLOTS)}
     reads = source.final_reads()
     assert {operation.key for operation in reads} == used
-    assert {operation.f for operation in reads} == {"read"}
+    assert {operation.f for operation in reads} == {"describe" if name == "topics" else "read"}
     assert len(reads) == len(used)
 
 
@@ -148,3 +148,52 @@ def test_draws_are_uniform_and_end() -> None:
         draws.below(2)
     with pytest.raises(IndexError):
         draws.below(2)
+
+
+def test_creates_of_one_topic_are_told_apart_and_small() -> None:
+    source = make("topics")
+    asked: dict[str | None, list[int]] = {}
+    for n in range(300):
+        for slot in range(SLOTS):
+            operation = source.operation(slot, n)
+            if operation.f == "create":
+                asked.setdefault(operation.key, []).append(operation.value)
+    assert len(asked) > 20
+    for numbers in asked.values():
+        assert sorted(numbers) == list(range(1, len(numbers) + 1))
+
+
+def test_topics_are_created_deleted_and_described_and_only_viewed_by_readers() -> None:
+    source = make("topics")
+    operations = [source.operation(slot, n) for n in range(300) for slot in range(2, SLOTS)]
+    share = Counter(operation.f for operation in operations)
+    assert {kind: round(count / len(operations), 1) for kind, count in share.items()} == {
+        "create": 0.4,
+        "delete": 0.3,
+        "describe": 0.3,
+    }
+    assert {source.operation(1, n).f for n in range(300)} == {"view"}
+
+
+def test_a_topic_given_up_early_keeps_its_numbers() -> None:
+    source, untouched = make("topics"), make("topics")
+    first = next(
+        (slot, n)
+        for n in range(10)
+        for slot in range(2, SLOTS)
+        if untouched.operation(slot, n).f == "create"
+    )
+    before = source.operation(*first)
+    for _ in range(20):
+        source.completed(before, Completion("info", error="timed-out"))
+    after = source.operation(*first)
+    assert after.key == f"{before.key}-1"
+    assert after.value == before.value
+
+
+def test_only_topics_are_read_at_nodes_that_do_not_vote() -> None:
+    read = Operation("read", "r0-0", None)
+    assert make("register").at_observer(read) is None
+    assert make("set").at_observer(read) is None
+    described = Operation("describe", "t0-0", None)
+    assert make("topics").at_observer(described) == Operation("view", "t0-0", None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,8 @@ from contracts.runtime import Placement
 from contracts.system import SystemOptions
 from nodes.server.configuration import read_configuration
 from systems.kraft.adapter import KraftSystem
-from systems.kraft.deployment import IMAGE, NODE_COUNT_MAX
+from systems.kraft.deployment import IMAGE
+from systems.kraft.state_machines import NODE_COUNT_MAX
 
 RUN = RunId("20261121T000000-7")
 
@@ -95,3 +97,56 @@ def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     options = SystemOptions(nodes=3, settings={"speed": "1"})
     with pytest.raises(UsageError, match="speed"):
         KraftSystem().deployment(RUN, tmp_path, options, pod_place)
+
+
+# --- controllers and brokers ------------------------------------------------------------------
+
+
+def metadata(nodes: int = 3, **options: Any) -> SystemOptions:
+    return SystemOptions(nodes=nodes, state_machine="metadata", **options)
+
+
+def test_brokers_come_behind_the_controllers_and_vote_not(tmp_path: Path) -> None:
+    kraft = KraftSystem()
+    settings = {"brokers": "3", "broker.session.timeout.ms": "2000"}
+    options = metadata(settings=settings)
+    spec = kraft.deployment(RUN, tmp_path, options, pod_place)
+    assert [node.name for node in spec.nodes] == ["n1", "n2", "n3", "n4", "n5", "n6"]
+    assert list(kraft.observers(options)) == ["n4", "n5", "n6"]
+    for number, node in enumerate(spec.nodes, 1):
+        configuration = read_configuration(node.mounts[0].host_path / "node.json")
+        assert (configuration.node_id, configuration.state_machine) == (number, "metadata")
+        assert [voter.node_id for voter in configuration.voters] == [1, 2, 3]
+        # How many brokers there are is no business of a node's.
+        assert configuration.settings == {"broker.session.timeout.ms": "2000"}
+
+
+def test_there_are_two_brokers_where_nobody_says_how_many() -> None:
+    assert list(KraftSystem().observers(metadata(nodes=5))) == ["n6", "n7"]
+    assert list(KraftSystem().observers(SystemOptions(nodes=5))) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (metadata(settings={"brokers": "0"}), "'brokers' is '0'"),
+        (metadata(settings={"brokers": "two"}), "'brokers' is 'two'"),
+        (metadata(settings={"brokers": "7"}), "Choose between 1 and 6 brokers"),
+        (metadata(nodes=9), "Choose at most 8 nodes that vote"),
+        (metadata(settings={"broker.session.timeout.ms": "soon"}), "not a whole number"),
+        (metadata(settings={"speed": "1"}), "speed"),
+        (SystemOptions(nodes=3, settings={"brokers": "2"}), "unknown setting 'brokers'"),
+        (SystemOptions(nodes=3, bugs=("unfenced-too-early",)), "state machine metadata"),
+    ],
+)
+def test_what_fits_no_state_machine_is_refused(options: SystemOptions, says: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        KraftSystem().check_options(options)
+    assert says in str(refusal.value)
+
+
+def test_each_state_machine_has_its_workloads() -> None:
+    kraft = KraftSystem()
+    assert list(kraft.state_machines) == ["registers", "metadata"]
+    assert list(kraft.workloads(None)) == list(kraft.workloads("registers")) == ["register", "set"]
+    assert list(kraft.workloads("metadata")) == ["topics"]

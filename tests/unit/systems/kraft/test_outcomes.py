@@ -10,6 +10,7 @@ from systems.kraft.outcomes import (
     TIMED_OUT,
     answered,
     certainly_not,
+    may_go_on,
     unanswered,
 )
 
@@ -18,6 +19,8 @@ CHANGES = [
     Operation("write", "k", 1),
     Operation("cas", "k", [1, 2]),
     Operation("add", "k", 1),
+    Operation("create", "t", 3),
+    Operation("delete", "t", None),
 ]
 
 
@@ -58,3 +61,42 @@ def test_a_write_carries_its_place_and_a_read_none() -> None:
 
 def test_what_was_never_sent_certainly_did_not_happen() -> None:
     assert certainly_not("not-sent", None).type == "fail"
+
+
+@pytest.mark.parametrize("f", ["describe", "view"])
+def test_what_is_asked_of_topics_and_not_answered_did_not_happen(f: str) -> None:
+    asked = Operation(f, "t", None)
+    assert unanswered(asked, TIMED_OUT, "n4").type == "fail"
+    assert may_go_on(asked, unanswered(asked, LOST, "n4"))
+
+
+def test_a_fenced_broker_is_certain_that_it_answered_nothing() -> None:
+    answer = ClientAnswer(1, "fenced", definite=True)
+    completion = answered(Operation("view", "t", None), answer, "n4")
+    assert (completion.type, completion.error) == ("fail", "fenced")
+
+
+def test_a_view_carries_what_was_shown_and_the_image_s_offset() -> None:
+    answer = ClientAnswer(1, "ok", definite=True, result=None, offset=12)
+    completion = answered(Operation("view", "t", None), answer, "n4")
+    assert (completion.type, completion.value, completion.position) == ("ok", [None, 12], None)
+    answer = ClientAnswer(1, "ok", definite=True, result=3, epoch=2, offset=12)
+    assert answered(Operation("describe", "t", None), answer, "n1").value == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "value"),
+    [
+        (Operation("create", "t", 3), True, [3, True]),
+        (Operation("create", "t", 3), False, [3, False]),
+        (Operation("delete", "t", None), True, True),
+        (Operation("delete", "t", None), False, False),
+    ],
+)
+def test_a_change_of_topics_says_whether_it_was_made_and_then_where(
+    asked: Operation, told: bool, value: object
+) -> None:
+    answer = ClientAnswer(1, "ok", definite=True, result=told, epoch=2, offset=9)
+    completion = answered(asked, answer, "n1")
+    assert (completion.type, completion.value) == ("ok", value)
+    assert completion.position == ((2, 9) if told else None)

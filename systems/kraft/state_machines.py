@@ -1,0 +1,91 @@
+"""What may stand above the log of our nodes, and what an option means for each; pure.
+
+With ``metadata`` the nodes that vote are controllers, and brokers follow them: nodes with the
+numbers behind theirs, as many as the setting ``brokers`` says.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from contracts.errors import UsageError
+from contracts.names import NodeName
+from contracts.system import SystemOptions
+from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controller_settings
+from nodes.server.planted import bugs_named
+from nodes.server.quorum_settings import quorum_settings
+
+StateMachine = Literal["registers", "metadata"]
+
+#: Each with the workloads that it serves; the usual ones first.
+WORKLOADS: Final[Mapping[StateMachine, tuple[str, ...]]] = {
+    "registers": ("register", "set"),
+    "metadata": ("topics",),
+}
+#: Setting of the deployment, unknown to the nodes.
+BROKERS: Final = "brokers"
+BROKERS_DEFAULT: Final = 2
+#: Most nodes that names ``n1`` to ``n9`` allow.
+NODE_COUNT_MAX: Final = 9
+
+
+def node_name(node_id: int) -> NodeName:
+    """Name of the node with this id, ``n1`` for 1."""
+    return NodeName(f"n{node_id}")
+
+
+def state_machine_of(options: SystemOptions) -> StateMachine:
+    """The state machine chosen, or the usual one."""
+    return "metadata" if options.state_machine == "metadata" else "registers"
+
+
+def broker_ids(options: SystemOptions) -> range:
+    """Node ids of the brokers.
+
+    Raises:
+        UsageError: there cannot be so many.
+    """
+    if state_machine_of(options) != "metadata":
+        return range(0)
+    text = options.settings.get(BROKERS, str(BROKERS_DEFAULT))
+    most = NODE_COUNT_MAX - options.nodes
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise UsageError(
+            f"the setting {BROKERS!r} is {text!r} beside {options.nodes} nodes that vote",
+            f"Choose between 1 and {most} brokers"
+            if most > 0
+            else f"Choose at most {NODE_COUNT_MAX - 1} nodes that vote",
+        )
+    return range(options.nodes + 1, options.nodes + int(text) + 1)
+
+
+def node_settings(options: SystemOptions) -> dict[str, str]:
+    """The settings that are the nodes' own."""
+    if state_machine_of(options) != "metadata":
+        return dict(options.settings)
+    return {name: text for name, text in options.settings.items() if name != BROKERS}
+
+
+def check_options(options: SystemOptions) -> None:
+    """Refuse what the nodes would refuse, before anything is made.
+
+    Raises:
+        UsageError: the number of nodes, a bug or a setting is unknown.
+    """
+    if not 1 <= options.nodes <= NODE_COUNT_MAX:
+        raise UsageError(
+            f"{options.nodes} nodes were asked for", f"Choose between 1 and {NODE_COUNT_MAX}"
+        )
+    broker_ids(options)
+    machine, settings = state_machine_of(options), node_settings(options)
+    try:
+        bugs = bugs_named(options.bugs, machine)
+        if machine == "metadata":
+            controller_settings(settings)
+            settings = {
+                name: text
+                for name, text in settings.items()
+                if name not in CONTROLLER_SETTING_NAMES
+            }
+        quorum_settings(settings, bugs.quorum)
+    except ValueError as error:
+        raise UsageError(str(error), "Correct the bug or the setting") from error

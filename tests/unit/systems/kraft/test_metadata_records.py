@@ -1,0 +1,163 @@
+"""Metadata records in neutral form: what clients asked for is named with its topic."""
+
+from pathlib import Path
+
+import pytest
+
+from contracts.names import NodeName
+from nodes.metadata.delta import MetadataDelta
+from nodes.metadata.errors import RecordError
+from nodes.metadata.image import MetadataImage, Provenance
+from nodes.metadata.records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    NoOpRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from nodes.metadata.serde import encode_record
+from nodes.metadata.snapshot import encode_image, snapshot_id_of
+from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.persistent import Voter
+from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from nodes.storage.disk import DiskFileSystem
+from nodes.storage.identity import StorageIdentity, format_storage
+from nodes.storage.log import LogStore
+from nodes.storage.reading import LoggedRecord
+from nodes.storage.snapshots import SnapshotWriter
+from nodes.wire.control import LeaderChange
+from systems.kraft.committed_log import committed_log
+from systems.kraft.metadata_records import contents, names_before
+
+A, B = "a" * 32, "b" * 32
+
+
+def partition(topic_id: str, number: int) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=number,
+        topic_id=topic_id,
+        replicas=(4,),
+        isr=(4,),
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=4,
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=("0" * 31 + "1",),
+    )
+
+
+def created(name: str, topic_id: str, count: int) -> list[MetadataRecord]:
+    partitions = [partition(topic_id, number) for number in range(count)]
+    return [TopicRecord(name, topic_id), ConfigRecord(2, name, "k", "v"), *partitions]
+
+
+def logged(records: list[MetadataRecord | None]) -> list[LoggedRecord]:
+    return [
+        LoggedRecord(
+            offset=Offset(place),
+            epoch=Epoch(1),
+            timestamp_ms=0,
+            key=None,
+            value=b"" if record is None else encode_record(record),
+            is_control=record is None,
+        )
+        for place, record in enumerate(records)
+    ]
+
+
+def told(records: list[MetadataRecord | None], **names: str) -> list[tuple[object, ...]]:
+    return [tuple(one) for one in contents(logged(records), names)]
+
+
+def test_a_creation_is_named_with_the_number_of_its_partitions() -> None:
+    assert told([None, *created("t", A, 2), NoOpRecord(), *created("u", B, 1)]) == [
+        (None, None, None),
+        ("create", "t", 2),
+        (None, None, "ConfigRecord"),
+        (None, None, "PartitionRecord"),
+        (None, None, "PartitionRecord"),
+        (None, None, "NoOpRecord"),
+        ("create", "u", 1),
+        (None, None, "ConfigRecord"),
+        (None, None, "PartitionRecord"),
+    ]
+
+
+def test_partitions_that_came_later_are_no_part_of_the_creation() -> None:
+    records = [*created("t", A, 1), NoOpRecord(), partition(A, 1)]
+    assert told([*records])[0] == ("create", "t", 1)
+    assert told([TopicRecord("t", A), partition(B, 0)])[0] == ("create", "t", 0)
+
+
+def test_a_deletion_is_named_by_the_topic_that_had_the_id() -> None:
+    records = [*created("t", A, 1), RemoveTopicRecord(A), *created("t", B, 1), RemoveTopicRecord(B)]
+    assert [one for one in told([*records]) if one[0] == "delete"] == [("delete", "t", None)] * 2
+    assert told([RemoveTopicRecord(A)], **{A: "old"}) == [("delete", "old", None)]
+
+
+def test_a_topic_that_nobody_knows_is_not_guessed() -> None:
+    assert told([RemoveTopicRecord(A)]) == [(None, None, "RemoveTopicRecord")]
+
+
+def test_what_is_no_metadata_is_refused() -> None:
+    record = logged([NoOpRecord()])[0]
+    with pytest.raises(RecordError):
+        contents([LoggedRecord(record.offset, record.epoch, 0, None, b"\x09", False)], {})
+
+
+def configured(folder: Path) -> Path:
+    """A node's data folder beside the configuration that says what stands above its log."""
+    listener = Listener("127.0.0.1", 1)
+    configuration = NodeConfiguration(
+        name="n1",
+        node_id=1,
+        directory_id="ab" * 16,
+        cluster_id="c" * 22,
+        voters=(Voter(NodeId(1), DirectoryId("ab" * 16), "n1", 1),),
+        quorum_listener=listener,
+        client_listener=listener,
+        data_folder="/data",
+        state_machine="metadata",
+    )
+    (folder / "config").mkdir()
+    (folder / "config" / "node.json").write_bytes(encode_configuration(configuration))
+    data = folder / "data"
+    data.mkdir()
+    identity = StorageIdentity("c", NodeId(1), DirectoryId("ab" * 16), ())
+    format_storage(DiskFileSystem(), data, identity)
+    return data
+
+
+def test_the_log_of_a_controller_is_dumped_by_its_configuration(tmp_path: Path) -> None:
+    data = configured(tmp_path)
+    log, _ = LogStore.open(DiskFileSystem(), data)
+    log.append_control(Offset(0), Epoch(1), 1, LeaderChange(NodeId(1), (), ()))
+    records = [*created("t", A, 2), RemoveTopicRecord(A)]
+    log.append_records(Offset(1), Epoch(1), 1, [(None, encode_record(one)) for one in records])
+    log.flush()
+    log.close()
+    dumped = committed_log(NodeName("n1"), data, None, converged_end=6)
+    assert [(one.offset, one.f, one.key, one.value) for one in dumped.records if one.f] == [
+        (1, "create", "t", 2),
+        (5, "delete", "t", None),
+    ]
+    assert len({one.digest for one in dumped.records}) == 6
+
+
+def test_topics_of_a_lost_beginning_are_named_by_the_snapshot(tmp_path: Path) -> None:
+    data = configured(tmp_path)
+    delta = MetadataDelta(MetadataImage())
+    for record in [FeatureLevelRecord("metadata.version", 30), *created("t", A, 1)]:
+        delta.replay(record)
+    image = delta.apply(Provenance(Offset(4), Epoch(1), 0))
+    writer = SnapshotWriter(DiskFileSystem(), data, snapshot_id_of(image))
+    for piece in encode_image(image):
+        writer.append(piece)
+    writer.freeze()
+    writer.sync()
+    writer.publish()
+    assert names_before(data, 5) == {A: "t"}
+    assert names_before(data, 0) == {}

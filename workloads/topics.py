@@ -1,0 +1,104 @@
+"""Topics that are created, described and deleted, and viewed at brokers that follow the log.
+
+Creates of one topic ask for different numbers of partitions, so that a description tells which of
+them it saw; the numbers are small, since a controller writes a record for each. Slots that are
+pinned to a broker only view: a broker answers from its own image, which may be old but must never
+go back. Topics are given up early: with every create the numbers grow.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from contracts.operations import Completion, Operation
+from workloads.chosen_options import chosen
+from workloads.draws import Draws
+from workloads.keys import KeyRotation
+
+#: Topics that live at once.
+LANES = 2
+#: Operations on one topic, views apart.
+OPERATIONS_PER_TOPIC = 60
+_MIX = (("create", 4), ("delete", 3), ("describe", 3))
+#: Generations of topics whose numbers of partitions are remembered.
+_REMEMBERED = 8
+
+
+class TopicsWorkload:
+    """Create, delete and describe over a few topics, and views of them."""
+
+    name = "topics"
+    checkers: tuple[str, ...] = (
+        "linearizability:topics",
+        "broker-views",
+        "split-brain",
+        "lost-commits",
+    )
+
+    def __init__(self, seed: int, slots: int, *, readers: frozenset[int]) -> None:
+        self._seed = seed
+        self._slots = slots
+        self._readers = readers
+        self._keys = KeyRotation(
+            "t", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_TOPIC
+        )
+
+    @classmethod
+    def of(
+        cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
+    ) -> "TopicsWorkload":
+        """There is nothing to choose."""
+        chosen(cls.name, options, {})
+        return cls(seed, slots, readers=readers)
+
+    def operation(self, slot: int, n: int) -> Operation:
+        """The n-th operation of a slot."""
+        lane, kind = _drawn(self._seed, slot, n)
+        key = self._keys.key(lane, n)
+        if slot in self._readers:
+            return Operation("view", key, None)
+        return Operation(kind, key, self._partitions(slot, n) if kind == "create" else None)
+
+    def _partitions(self, slot: int, n: int) -> int:
+        """Which create of its topic it is, from 1, in the order of places."""
+        generation = n // self._keys.span
+        numbers = _numbers(self._seed, self._slots, self._readers, self._keys.span, generation)
+        return numbers[slot, n]
+
+    def completed(self, operation: Operation, completion: Completion) -> None:
+        """Give a topic up that had too many unknown outcomes."""
+        if completion.type == "info" and operation.key is not None:
+            self._keys.saw_info(operation.key)
+
+    def final_reads(self) -> tuple[Operation, ...]:
+        """Every topic that was used."""
+        return tuple(Operation("describe", key, None) for key in self._keys.used())
+
+    def at_observer(self, final_read: Operation) -> Operation:
+        """A topic as a broker shows it."""
+        return Operation("view", final_read.key, None)
+
+    def options(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
+
+
+def _drawn(seed: int, slot: int, n: int) -> tuple[int, str]:
+    draws = Draws(seed, slot, n)
+    return draws.below(LANES), draws.weighted(_MIX)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _numbers(
+    seed: int, slots: int, readers: frozenset[int], span: int, generation: int
+) -> Mapping[tuple[int, int], int]:
+    """Slot and n of each create of a generation, to its number of partitions."""
+    numbers: dict[tuple[int, int], int] = {}
+    counts = [0] * LANES
+    for n in range(generation * span, (generation + 1) * span):
+        for slot in range(slots):
+            lane, kind = _drawn(seed, slot, n)
+            if kind == "create" and slot not in readers:
+                counts[lane] += 1
+                numbers[slot, n] = counts[lane]
+    return numbers
