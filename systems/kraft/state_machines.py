@@ -10,6 +10,7 @@ from typing import Final, Literal
 from contracts.errors import UsageError
 from contracts.names import NodeName
 from contracts.system import SystemOptions
+from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
 from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controller_settings
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
@@ -81,11 +82,9 @@ def check_options(options: SystemOptions) -> None:
         bugs = bugs_named(options.bugs, machine)
         if machine == "metadata":
             controller_settings(settings)
-            settings = {
-                name: text
-                for name, text in settings.items()
-                if name not in CONTROLLER_SETTING_NAMES
-            }
+            broker_settings(settings)
+            others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES
+            settings = {name: text for name, text in settings.items() if name not in others}
         quorum_settings(settings, bugs.quorum)
     except ValueError as error:
         raise UsageError(str(error), "Correct the bug or the setting") from error

@@ -26,7 +26,7 @@ from nodes.storage.disk import DiskFileSystem
 from nodes.storage.identity import StorageIdentity, format_storage
 from nodes.storage.log import LogStore
 from nodes.storage.reading import LoggedRecord
-from nodes.storage.snapshots import SnapshotWriter
+from nodes.storage.snapshots import write_snapshot
 from nodes.wire.control import LeaderChange
 from systems.kraft.committed_log import committed_log
 from systems.kraft.metadata_records import contents, names_before
@@ -153,11 +153,6 @@ def test_topics_of_a_lost_beginning_are_named_by_the_snapshot(tmp_path: Path) ->
     for record in [FeatureLevelRecord("metadata.version", 30), *created("t", A, 1)]:
         delta.replay(record)
     image = delta.apply(Provenance(Offset(4), Epoch(1), 0))
-    writer = SnapshotWriter(DiskFileSystem(), data, snapshot_id_of(image))
-    for piece in encode_image(image):
-        writer.append(piece)
-    writer.freeze()
-    writer.sync()
-    writer.publish()
+    write_snapshot(DiskFileSystem(), data, snapshot_id_of(image), encode_image(image))
     assert names_before(data, 5) == {A: "t"}
     assert names_before(data, 0) == {}
