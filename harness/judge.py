@@ -23,8 +23,9 @@ from harness.ballast import Ballast
 from harness.checking import check_all
 from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
+from harness.failovers import failovers_ns
 from harness.fault_coverage import coverage_of
-from harness.fault_results import fault_results
+from harness.fault_results import fault_results, fault_windows
 from harness.judging_lock import exclusive
 from harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from harness.publishing import publish, write_verdict
@@ -152,6 +153,7 @@ def _judge_record(
             return otherwise
 
     faults = made("What became of the faults", lambda: _fault_results(record), ())
+    faults = made("How long failovers took", lambda: _with_failovers(record, faults), faults)
     undecided = [_undecided(name) for name in _checker_names(record)]
     checked = made(
         "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
@@ -177,6 +179,16 @@ def _judge_record(
 
 def _fault_results(record: RunRecord) -> tuple[FaultResult, ...]:
     return fault_results(record.scheduled, record.faults)
+
+
+def _with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
+    took = failovers_ns(fault_windows(record.faults, record.end_time), record.operations)
+    return tuple(
+        msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
+        if fault.index in took
+        else fault
+        for fault in faults
+    )
 
 
 def _checked(

@@ -73,6 +73,9 @@ class FaultResult(msgspec.Struct, frozen=True):
     healed: bool = False
     #: Its target existed, so that it could be injected.
     applied: bool = False
+    #: From the call to inject to the first change acknowledged in a new epoch, milliseconds; None
+    #: where it moved no leader, or where the system gives no positions.
+    failover_ms: int | None = None
 
 
 class Results(msgspec.Struct, frozen=True):

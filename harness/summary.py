@@ -258,7 +258,21 @@ def _cluster_rows(results: Results) -> list[tuple[str, str]]:
     gap = results.longest_unavailability_ms
     if gap is not None:
         rows.append(("longest unavailability", f"{gap:,} ms without an acknowledged write"))
+    if failovers := _failovers(results.faults):
+        rows.append(("failover", failovers))
     return rows
+
+
+def _failovers(faults: Iterable[FaultResult]) -> str | None:
+    """``kill:leader 310 ms, 1,204 ms; pause:leader 890 ms, ...``; None where no leader moved."""
+    took: dict[str, list[str]] = {}
+    for fault in faults:
+        if fault.failover_ms is not None:
+            took.setdefault(f"{fault.kind}:{fault.target}", []).append(f"{fault.failover_ms:,} ms")
+    if not took:
+        return None
+    told = "; ".join(f"{name} {', '.join(times)}" for name, times in took.items())
+    return f"{told}, until a change was acknowledged in a new epoch"
 
 
 def _hit_a_leader(faults: Iterable[FaultResult]) -> bool:

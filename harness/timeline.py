@@ -18,7 +18,7 @@ from harness.results import OutcomeCounts
 from history.records import PairedOperation
 
 #: Operation kinds that commit nothing.
-PURE_KINDS = frozenset({"read"})
+PURE_KINDS = frozenset({"read", "describe", "view"})
 #: Error class of an operation that says none.
 UNNAMED_ERROR = "unnamed-error"
 
