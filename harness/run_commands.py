@@ -135,7 +135,7 @@ def check_command(
         Run folder or history file.
     model
         What a bare history is judged against: register, cas-register, multi-register, kv, counter,
-        set, fifo-queue, unordered-queue, mutex, fenced-register, set-full,
+        set, fifo-queue, unordered-queue, mutex, fenced-register, topics, set-full,
         set-full:stale-reads-allowed, counter-bounds, bank, bank:negative-balances-allowed,
         queue-totals, queue-totals:duplicates-allowed, unique-ids, sessions or fencing; by
         default cas-register. Or a model of one's own:
