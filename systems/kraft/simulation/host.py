@@ -24,27 +24,22 @@ from nodes.quorum.persistent import Voter
 from nodes.quorum.settings import QuorumSettings
 from nodes.quorum.voters import ReplicaKey
 from nodes.server import exit_codes
-from nodes.server.assembling import NodeMaterials, assemble, begin_life
+from nodes.server.assembling import NodeMaterials, begin_life
 from nodes.server.incarnation import IncarnationError
 from nodes.server.node import Node
-from nodes.server.surroundings import Surroundings
 from nodes.storage.errors import StorageError
 from nodes.storage.identity import StorageIdentity
 from nodes.storage.memory import MemoryFileSystem
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.transport.kafka_codec import KafkaCodec
-from systems.kraft.simulation.calls import SimulatedCalls
-from systems.kraft.simulation.disk_jobs import DiskSpeed, SimulatedDiskJobs
+from systems.kraft.simulation.disk_jobs import DiskSpeed
 from systems.kraft.simulation.drawn_stream import DrawnStream
 from systems.kraft.simulation.formatted_disk import format_where_empty
 from systems.kraft.simulation.happenings import NAMES
 from systems.kraft.simulation.layers import LayerMaker
-from systems.kraft.simulation.life import Life, places_of
+from systems.kraft.simulation.life import Life, make_life
 from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
-from systems.kraft.simulation.peers import SimulatedPeers
-from systems.kraft.simulation.timers import LifeTimers, NodeClock
+from systems.kraft.simulation.timers import NodeClock
 from systems.kraft.simulation.voice import LogLines, StateEvents
-from systems.kraft.simulation.watched_node import WatchedNode
 from systems.kraft.simulation.watcher import Watcher
 
 CLUSTER_ID: Final = "simulated-cluster-id00"
@@ -280,38 +275,16 @@ class Host:
             make_layer=None if layer is None else lambda: layer(self.disk, self.folder),
             segment_bytes=world.scenario.segment_bytes,
         )
-        life = begin_life(materials)
-        self.incarnation = int(life.incarnation)
+        begun = begin_life(materials)
+        self.incarnation = int(begun.incarnation)
         self.state_events.begin(self.incarnation)
 
         def enter(action: Callable[[], None]) -> None:
             self._enter(number, action)
 
-        codec = KafkaCodec(self.node_id, self.voters) if world.scenario.through_codec else None
-        places = places_of(self.voters, self.node_id)
-        timers = LifeTimers(world, self.clock, enter)
-        calls = None
-        if layer is not None:
-            calls = SimulatedCalls(world, self.node_id, places, enter, timers)
-        peers = SimulatedPeers(world, self.name, places, codec, enter)
-        jobs = SimulatedDiskJobs(world, self.disk, self.disk_speed, enter, self.name)
-        surroundings = Surroundings(
-            timers=timers,
-            disk_jobs=jobs,
-            peer_links=peers,
-            peer_answers=peers,
-            reply_to_call=peers.reply,
-            call_peer=None if calls is None else calls.call,
-            state_events=self.state_events,
-            log_lines=self.log_lines,
-            ended=self._end_by_itself,
-            defect=_raise,
+        return make_life(
+            self, materials, begun, enter, ended=self._end_by_itself, is_alone=layer is None
         )
-        node = assemble(
-            materials, life, surroundings, lambda parts, given: WatchedNode(parts, given, self)
-        )
-        peers.attach(node)
-        return Life(node, peers, jobs, calls)
 
     def _begin(self) -> None:
         """The listeners open, and the node begins."""
@@ -402,8 +375,3 @@ class Host:
             self.world.record(
                 TimelineLife(time=self.world.now, node=self.name, event=event, detail=detail)
             )
-
-
-def _raise(error: Exception) -> None:
-    """A defect of the node is a finding: the world ends with it."""
-    raise error

@@ -6,7 +6,7 @@ registers draws from.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from contracts.errors import UsageError
 from contracts.scenario import Scenario
@@ -41,7 +41,7 @@ def state_machine_of(scenario: Scenario) -> StateMachineName:
             f"there is no state machine {scenario.state_machine!r} here",
             f"Take one of {', '.join(STATE_MACHINES)}",
         )
-    return cast(StateMachineName, scenario.state_machine)
+    return scenario.state_machine
 
 
 def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:

@@ -3,17 +3,24 @@
 Must never begin a life, nor end one in disorder: that is the machine's.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from contracts.names import NodeName
 from contracts.simulation import Network
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.persistent import Voter
+from nodes.server.assembling import Life as BegunLife
+from nodes.server.assembling import NodeMaterials, assemble
 from nodes.server.node import Node
+from nodes.server.surroundings import Surroundings
+from nodes.transport.kafka_codec import KafkaCodec
 from systems.kraft.simulation.calls import SimulatedCalls
 from systems.kraft.simulation.disk_jobs import SimulatedDiskJobs
 from systems.kraft.simulation.peers import SimulatedPeers
+from systems.kraft.simulation.timers import LifeTimers
+from systems.kraft.simulation.watched_node import WatchedNode
+
+if TYPE_CHECKING:
+    from systems.kraft.simulation.host import Host
 
 
 class Life(NamedTuple):
@@ -44,6 +51,57 @@ class Life(NamedTuple):
         self.jobs.finish(close)
 
 
-def places_of(voters: Sequence[Voter], me: NodeId) -> dict[NodeId, str]:
-    """Where the voters live that a node has links to."""
-    return {voter.node_id: f"n{voter.node_id}" for voter in voters if voter.node_id != me}
+def make_life(
+    host: "Host",
+    materials: NodeMaterials,
+    begun: BegunLife,
+    enter: Callable[[Callable[[], None]], None],
+    *,
+    ended: Callable[[int, str], None],
+    is_alone: bool,
+) -> Life:
+    """Make the node of a life that has begun, and what is its own around it.
+
+    Args:
+        host: the machine.
+        materials: what the node is made from.
+        begun: the life, its number durable.
+        enter: runs an action as the node, in its life only.
+        ended: told that the node has ended.
+        is_alone: nothing is asked but what the quorum's links carry.
+
+    Raises:
+        StorageError, StorageMismatch, OSError: the disk refused, or is not what the node can live
+            on.
+    """
+    world = host.world
+    codec = KafkaCodec(host.node_id, host.voters) if world.scenario.through_codec else None
+    places = {
+        voter.node_id: f"n{voter.node_id}" for voter in host.voters if voter.node_id != host.node_id
+    }
+    timers = LifeTimers(world, host.clock, enter)
+    calls = None if is_alone else SimulatedCalls(world, host.node_id, places, enter, timers)
+    peers = SimulatedPeers(world, host.name, places, codec, enter)
+    jobs = SimulatedDiskJobs(world, host.disk, host.disk_speed, enter, host.name)
+    surroundings = Surroundings(
+        timers=timers,
+        disk_jobs=jobs,
+        peer_links=peers,
+        peer_answers=peers,
+        reply_to_call=peers.reply,
+        call_peer=None if calls is None else calls.call,
+        state_events=host.state_events,
+        log_lines=host.log_lines,
+        ended=ended,
+        defect=_raise,
+    )
+    node = assemble(
+        materials, begun, surroundings, lambda parts, given: WatchedNode(parts, given, host)
+    )
+    peers.attach(node)
+    return Life(node, peers, jobs, calls)
+
+
+def _raise(error: Exception) -> None:
+    """A defect of the node is a finding: the world ends with it."""
+    raise error

@@ -39,6 +39,7 @@ from nodes.wire.snapshots import encode_snapshot
 from systems.kraft.simulation.cluster import directory_of
 from systems.kraft.simulation.ghost import Machine
 from systems.kraft.simulation.invariants import Invariant
+from systems.kraft.simulation.ledger import Ledger
 from systems.kraft.simulation.oracle import INVARIANTS
 from systems.kraft.simulation.shadow import Entry
 from tests.transcripts import message_defaults
@@ -289,6 +290,7 @@ def set_with_an_element_too_many(quorum: Quorum) -> None:
 
 def write_that_failed_and_is_told_to_have_succeeded(quorum: Quorum) -> None:
     offset = quorum.end - 1
+    assert isinstance(quorum.ghost.ledger, Ledger)
     quorum.ghost.ledger.succeeded[offset] = False
     operation = quorum.ghost.ledger.operation_at[offset]
     request = ClientRequest(1, "write", "k", 7, operation)
