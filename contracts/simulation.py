@@ -2,7 +2,8 @@
 
 These protocols let a system's hosts live in the generic world (``runtimes.simulated``) without
 either knowing the other. What a world is made from is data (``contracts.scenario``). Times are
-integer microseconds of virtual time. Source: design, section 9.
+integer microseconds of virtual time. The module is longer than 400 lines because every side of a
+world has its protocol here. Source: design, section 9.
 """
 
 from collections.abc import Callable, Sequence
@@ -234,7 +235,10 @@ class SimulatedDisk(Protocol):
 class SimulatedCluster(Protocol):
     """A system's nodes in a simulated world; what runs them is the system's business."""
 
+    #: Voters first.
     nodes: tuple[NodeName, ...]
+    #: Those that do not vote and that clients are pinned to, as ``System.observers`` says of them.
+    observers: tuple[NodeName, ...]
 
     def start(self, node: NodeName) -> None:
         """Start a node that is down; nothing happens if it is up."""
@@ -359,6 +363,16 @@ class SimulatedSystem(Protocol):
             stream: the only source of chance.
             round_trip_us: what a request and its answer may take when nothing is wrong, with a
                 flush in between; the timeouts must be well above it.
+        """
+        ...
+
+    def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
+        """The world with something else above the log of its nodes, and what that needs.
+
+        Args:
+            scenario: as it was drawn.
+            state_machine: one of ``System.state_machines``.
+            stream: the only source of chance.
         """
         ...
 

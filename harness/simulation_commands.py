@@ -20,6 +20,7 @@ def sim_command(
     jobs: Annotated[int, Whole] = 1,
     system: str = DEFAULT_SYSTEM,
     bug: Annotated[list[str] | None, Repeatable] = None,
+    state_machine: str | None = None,
     fail_fast: bool = False,
     trace_hash: bool = False,
     coverage: bool = False,
@@ -45,6 +46,8 @@ def sim_command(
         System to be simulated.
     bug
         Planted bug to switch on; repeatable.
+    state_machine
+        What stands above the nodes' log, as ``splitbrain systems`` lists it.
     fail_fast
         End with the first seed that fails.
     trace_hash
@@ -70,6 +73,7 @@ def sim_command(
         jobs=jobs,
         system=system,
         bugs=tuple(bug or ()),
+        state_machine=state_machine,
         fail_fast=fail_fast,
         trace_hash=trace_hash,
         coverage=coverage,

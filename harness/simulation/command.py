@@ -11,7 +11,13 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import UsageError
-from harness.options import SEED_MAX, check_bugs, check_runs_folder, check_simulated
+from harness.options import (
+    SEED_MAX,
+    check_bugs,
+    check_runs_folder,
+    check_simulated,
+    chosen_state_machine,
+)
 from harness.simulation.one_world import run_world
 from harness.simulation.sweep import Sweep, SweepOrder
 from harness.simulation.sweep_display import SweepDisplay
@@ -40,6 +46,8 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 1
     system: str = DEFAULT_SYSTEM
     bugs: tuple[str, ...] = ()
+    #: None: the usual one of the system.
+    state_machine: str | None = None
     fail_fast: bool = False
     trace_hash: bool = False
     coverage: bool = False
@@ -66,6 +74,7 @@ def run_sim(options: SimOptions, console: Console) -> int:
         (
             "seeds",
             "bugs",
+            "state_machine",
             "system",
             "beyond_promise",
             "jobs",
@@ -94,6 +103,7 @@ def _run_like(options: SimOptions, run: Path, console: Console) -> int:
         (
             "scenario",
             "bugs",
+            "state_machine",
             "system",
             "beyond_promise",
             "fail_fast",
@@ -166,6 +176,7 @@ def order_of(options: SimOptions, *, function: str = _TRY_SEED) -> SweepOrder:
     trial = Trial(
         system=options.system,
         bugs=options.bugs,
+        state_machine=options.state_machine,
         beyond_promise=options.beyond_promise,
         runs_folder=str(options.runs_folder.absolute()),
     )
@@ -218,11 +229,12 @@ def run_sweep(
 def title_of(options: SimOptions, order: SweepOrder) -> str:
     """The line above the sweep."""
     bugs = f", with {', '.join(options.bugs)}" if options.bugs else ""
+    above = f", {options.state_machine}" if options.state_machine else ""
     promise = ", beyond the promise" if options.beyond_promise else ""
     jobs = "1 process" if order.jobs == 1 else f"{order.jobs} processes"
     return (
         f"splitbrain sim {options.system}, seeds {order.seeds.start} to {order.seeds.stop - 1}"
-        f"{bugs}{promise}, {jobs}"
+        f"{above}{bugs}{promise}, {jobs}"
     )
 
 
@@ -251,4 +263,5 @@ def _check_system(options: SimOptions) -> None:
         )
     chosen = system(options.system)
     check_bugs(options.bugs, chosen)
+    chosen_state_machine(options.state_machine, chosen)
     check_simulated(chosen)

@@ -209,6 +209,7 @@ class SimulatedLoad:
         self._kept = None if options.kept is None else frozenset(options.kept)
         self._kept_end = 0 if not options.kept else 1 + max(n for _, n in options.kept)
         period_us = clients * _US_PER_KILOSECOND // self._rate_milli
+        voters = [node for node in cluster.nodes if node not in cluster.observers]
         self._slots = [
             _Slot(
                 number,
@@ -223,7 +224,7 @@ class SimulatedLoad:
                     timeout_us=options.timeout_us,
                 ),
             )
-            for number, route in enumerate(routes(cluster.nodes, clients))
+            for number, route in enumerate(routes(voters, clients, cluster.observers))
         ]
 
     def begin(self) -> None:

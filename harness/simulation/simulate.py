@@ -111,12 +111,13 @@ class _Course:
         self._phases: list[Phase] = []
         self._history = VirtualHistory(world)
         options = scenario.load
-        nodes = world.cluster.nodes
+        observers = world.cluster.observers
+        nodes = [node for node in world.cluster.nodes if node not in observers]
         self._workload = workload(
             options.workload,
             seed=sub_seed(scenario.seed, "workload"),
             slots=options.clients,
-            readers=reader_slots(nodes, options.clients),
+            readers=reader_slots(nodes, options.clients, observers),
             options=options.workload_options,
         )
         self._processes = Processes(options.clients)

@@ -40,6 +40,8 @@ def sim_command(options: "SimOptions", seed: int) -> str:
     words = ["splitbrain", "sim", "--seeds", f"{seed}:{seed + 1}", "--system", options.system]
     for bug in options.bugs:
         words += ["--bug", bug]
+    if options.state_machine is not None:
+        words += ["--state-machine", options.state_machine]
     if options.beyond_promise:
         words.append("--beyond-promise")
     return shlex.join(words)

@@ -33,6 +33,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     bugs: tuple[str, ...] = ()
     beyond_promise: bool = False
+    #: What stands above the log; None: the usual.
+    state_machine: str | None = None
     #: Where run folders of failures go; absolute.
     runs_folder: str = "runs"
 
@@ -87,9 +89,10 @@ def simulated_system(name: str) -> SimulatedSystem:
 def draw(seed: int, trial: Trial) -> Scenario:
     """The world that a seed stands for."""
     from harness.simulation.swarm import draw_scenario
+    from runtimes.simulated.streams import Streams
 
     simulation = simulated_system(trial.system)
-    return draw_scenario(
+    scenario = draw_scenario(
         seed,
         system=trial.system,
         bugs=trial.bugs,
@@ -97,6 +100,10 @@ def draw(seed: int, trial: Trial) -> Scenario:
         happenings=simulation.happenings,
         hints=simulation,
     )
+    if trial.state_machine is None:
+        return scenario
+    stream = Streams(seed, "state machine").stream(trial.state_machine)
+    return simulation.dressed(scenario, trial.state_machine, stream)
 
 
 def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome":

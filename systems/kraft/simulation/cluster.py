@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.committed import CommittedLog
+from contracts.committed import CommittedLog, CommittedRecord
 from contracts.errors import HarnessError, UsageError
 from contracts.names import NodeName
 from contracts.scenario import NodeCrashed, Scenario
 from contracts.simulation import World
 from contracts.state_event import StateEvent
 from contracts.system import LeaderView, Route
+from nodes.metadata.errors import MetadataError
+from nodes.quorum.errors import UnreadableRecordError
 from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.quorum.voters import ReplicaKey
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
 from nodes.storage.errors import StorageError
-from nodes.storage.reading import log_start, read_committed
-from systems.kraft.committed_log import neutral
+from nodes.storage.reading import LoggedRecord, log_start, read_committed
+from systems.kraft.committed_log import neutral, neutral_metadata
 from systems.kraft.simulation.client import SimulatedKraftClient
 from systems.kraft.simulation.copies import all_below
 from systems.kraft.simulation.disk_faults import DiskFaults
@@ -61,6 +63,9 @@ class KraftCluster:
         self._voter_count = scenario.nodes
         #: Voters first, then observers.
         self.nodes: tuple[NodeName, ...] = tuple(self._hosts)
+        is_metadata = state_machine_of(scenario) == "metadata"
+        #: Brokers.
+        self.observers: tuple[NodeName, ...] = self.nodes[scenario.nodes :] if is_metadata else ()
         self._disks = {
             name: DiskFaults(host, self._oracle.harmed, DrawnStream)
             for name, host in self._hosts.items()
@@ -200,7 +205,7 @@ class KraftCluster:
             return None
         try:
             logged = read_committed(host.folder, end, filesystem=host.disk)
-            records = tuple(neutral(record) for record in logged)
+            logged = list(logged)
             begins = log_start(host.folder, filesystem=host.disk)
         except (StorageError, OSError, HarnessError):
             return None
@@ -210,9 +215,19 @@ class KraftCluster:
         below = all_below(begins, (machine.copies for machine in sources))
         start = min(begins.end_offset, end) if below is None else 0
         if below is not None:
-            records = (*(neutral(record) for record in below[:end]), *records)
+            logged = [*below[:end], *logged]
+        try:
+            records = self._neutral(logged)
+        except (HarnessError, UnreadableRecordError, MetadataError):
+            return None
         last = records[-1].offset + 1 if records else start
         return CommittedLog(node=node, start_offset=start, end_offset=last, records=records)
+
+    def _neutral(self, logged: Sequence[LoggedRecord]) -> tuple[CommittedRecord, ...]:
+        """Records as all systems tell them; a topic whose creation is not there has no name."""
+        if state_machine_of(self._world.scenario) == "metadata":
+            return neutral_metadata(logged, {})
+        return tuple(neutral(record) for record in logged)
 
     def lie(self) -> str | None:
         """The first fault by which a disk told its node what no format can detect."""

@@ -3,7 +3,10 @@
 from fractions import Fraction
 from typing import Any, Final
 
+import msgspec
+
 from contracts.random_source import RandomSource
+from contracts.scenario import Scenario
 from contracts.simulation import World
 from systems.kraft.simulation.cluster import KraftCluster
 from systems.kraft.simulation.happenings import HAPPENINGS
@@ -24,6 +27,16 @@ _NEW_BYTES: Final = (300, 700, 1_500, 4_000)
 #: begins anew whenever its leader changes, and a disk that is slow now and then changes leaders
 #: every few dozen jobs: with hundreds of chunks it would never get through, in Kafka neither.
 _CHUNK_BYTES: Final = (1_000, 4_000, 1_048_576)
+
+
+#: Fetch timeouts until a silent broker is fenced, and how often it speaks meanwhile.
+_SESSIONS: Final = (2, 4, 9)
+_BEATS: Final = (3, 4, 6)
+#: How often an idle leader writes, milliseconds; 0: never.
+_IDLE_MS: Final = (0, 0, 2_000)
+_BROKERS_MAX: Final = 3
+#: A broker that finds no controller for long gives up; here it must wait as long as faults last.
+_FOR_EVER_MS: Final = 3_600_000
 
 
 def _snapshot_settings(stream: RandomSource) -> dict[str, str]:
@@ -69,6 +82,33 @@ class KraftSimulation:
         drawn |= {"stands_when_leader_is_gone": stands}
         # Last, so that worlds without snapshots are what they were before there were any.
         return drawn | _snapshot_settings(stream)
+
+    def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
+        """With Kafka's metadata: brokers as observers, their sessions some fetch timeouts long."""
+        if state_machine != "metadata":
+            return msgspec.structs.replace(scenario, state_machine=state_machine)
+        fetch_ms = int(scenario.settings["fetch_timeout_ms"])
+        session_ms = fetch_ms * _SESSIONS[int(stream.random() * len(_SESSIONS))]
+        beats = _BEATS[int(stream.random() * len(_BEATS))]
+        idle_ms = _IDLE_MS[int(stream.random() * len(_IDLE_MS))]
+        settings = {
+            "broker_session_timeout_ms": session_ms,
+            "heartbeat_interval_ms": max(1, session_ms // beats),
+            "find_controller_back_off_ms": max(1, fetch_ms // 15),
+            "controlled_shutdown_timeout_ms": 3 * session_ms,
+            "initial_registration_timeout_ms": _FOR_EVER_MS,
+            "max_idle_interval_ms": idle_ms,
+            "leader_imbalance_check_interval_s": int(stream.random() * 3),
+        }
+        return msgspec.structs.replace(
+            scenario,
+            state_machine=state_machine,
+            observers=1 + int(stream.random() * _BROKERS_MAX),
+            settings=scenario.settings | {name: str(value) for name, value in settings.items()},
+            load=msgspec.structs.replace(scenario.load, workload="topics", workload_options={}),
+            # Of a cluster without a broker that is up no topic can be demanded.
+            recovery=msgspec.structs.replace(scenario.recovery, scope="all"),
+        )
 
     def failover_us(self, settings: dict[str, str]) -> int:
         """A fetch timeout until the leader is missed, and about two elections."""

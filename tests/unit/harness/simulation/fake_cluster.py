@@ -7,6 +7,8 @@ seen in the history; what it breaks on demand is chosen by the scenario's ``bugs
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from contracts.committed import CommittedLog
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
@@ -112,6 +114,7 @@ class FakeCluster:
         self.nodes = tuple(
             NodeName(f"n{number + 1}") for number in range(scenario.nodes + scenario.observers)
         )
+        self.observers: tuple[NodeName, ...] = ()
         self._voters = self.nodes[: scenario.nodes]
         self._up: dict[NodeName, bool] = dict.fromkeys(self.nodes, False)
         self._paused: dict[NodeName, bool] = dict.fromkeys(self.nodes, False)
@@ -292,6 +295,10 @@ class FakeSystem:
 
     def draw_settings(self, stream: RandomSource, round_trip_us: int) -> dict[str, str]:
         return {"patience": str(int(stream.random() * 10) + round_trip_us)}
+
+    def dressed(self, scenario: Scenario, state_machine: str, stream: RandomSource) -> Scenario:
+        settings = {"above": state_machine, "drawn": str(int(stream.random() * 10))}
+        return msgspec.structs.replace(scenario, settings=scenario.settings | settings)
 
     def failover_us(self, settings: dict[str, str]) -> int:
         return 100_000

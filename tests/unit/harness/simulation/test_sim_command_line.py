@@ -30,5 +30,23 @@ def test_a_failing_sweep_leaves_folders_that_replay_to_the_same_failure(
         assert f"same trace ({hashes[folder[-1]]})" in again
 
 
+def test_seeds_stand_for_other_worlds_with_another_state_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sim", "--seeds", "2:3", "--trace-hash", "--runs-folder", str(tmp_path)]
+    hashes: list[str] = []
+    for more in ([], ["--state-machine", "registers"], ["--state-machine", "metadata"]):
+        assert cli.run([*words, *more]) == 0
+        said = capsys.readouterr().out
+        hashes.append(said.splitlines()[-1].split()[1])
+        assert ("seeds 2 to 2, metadata, 1 process" in said) == ("metadata" in more)
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_a_state_machine_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["sim", "--seeds", "2:3", "--state-machine", "abacus"]) == 64
+    assert "no state machine 'abacus'" in capsys.readouterr().err
+
+
 def test_a_range_is_half_open() -> None:
     assert list(seed_range("3:6")) == [3, 4, 5]

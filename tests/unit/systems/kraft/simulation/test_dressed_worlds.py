@@ -1,0 +1,70 @@
+"""Drawn worlds of controllers and brokers: what they add to a world, and that they are sound."""
+
+import random
+from collections import Counter
+
+import msgspec
+import pytest
+
+from harness.simulation.judging import judged
+from harness.simulation.trial import Trial, draw, run
+from systems.kraft.simulation.system import KraftSimulation
+
+TRIAL = Trial(system="kraft", state_machine="metadata")
+
+
+def test_the_usual_state_machine_leaves_a_world_as_it_was() -> None:
+    for seed in range(20):
+        named = draw(seed, Trial(system="kraft", state_machine="registers"))
+        assert named == draw(seed, Trial(system="kraft"))
+
+
+def test_a_world_with_metadata_is_the_same_world_but_for_what_that_needs() -> None:
+    for seed in range(20):
+        plain, dressed = draw(seed, Trial(system="kraft")), draw(seed, TRIAL)
+        assert 1 <= dressed.observers <= 3
+        assert dressed.load.workload == "topics"
+        assert plain.settings.items() <= dressed.settings.items()
+        back = msgspec.structs.replace(
+            dressed,
+            state_machine=plain.state_machine,
+            observers=plain.observers,
+            settings=plain.settings,
+            load=plain.load,
+            recovery=plain.recovery,
+        )
+        assert back == plain
+        load = msgspec.structs.replace(
+            dressed.load,
+            workload=plain.load.workload,
+            workload_options=plain.load.workload_options,
+        )
+        assert load == plain.load
+
+
+def test_a_session_is_several_heartbeats_long() -> None:
+    simulation, stream = KraftSimulation(), random.Random(1)
+    brokers: Counter[int] = Counter()
+    for seed in range(60):
+        world = simulation.dressed(draw(seed, Trial(system="kraft")), "metadata", stream)
+        brokers[world.observers] += 1
+        session_ms = int(world.settings["broker_session_timeout_ms"])
+        assert session_ms // int(world.settings["heartbeat_interval_ms"]) >= 3
+    assert set(brokers) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_drawn_world_with_metadata_raises_no_alarm_and_does_work(seed: int) -> None:
+    seen = judged(run(draw(seed, TRIAL)))
+    assert seen.failed_by == ()
+    assert seen.outcome.violation is None
+    done = Counter(event.f for event in seen.outcome.events if event.type == "ok")
+    assert {"create", "delete", "describe", "view"} <= set(done)
+    assert seen.outcome.figures["commits"] > 50
+    logs = seen.outcome.committed_logs
+    assert all(any(record.f == "create" for record in log.records) for log in logs.values() if log)
+
+
+def test_a_seed_is_run_alike_twice() -> None:
+    scenario = draw(2, TRIAL)
+    assert run(scenario).trace_hash == run(scenario).trace_hash
