@@ -237,13 +237,15 @@ class Leader(Role):
         my_id = context.me.node_id
         # As the quorum knows it: static voters of Kafka have no directories.
         directory_id = context.voters.directory_of(my_id)
+        others = (peer.describe() for peer in self._peers.others.values())
         me = ReplicaProgress(my_id, directory_id, context.log.end_offset, now_ms, now_ms)
         answer = DescribeQuorumAnswer(
             error=ErrorCode.NONE,
             leader_id=my_id,
             epoch=context.durable.epoch,
             high_watermark=self.high_watermark_told,
-            voters=(me, *(peer.describe() for peer in self._peers.others.values())),
+            # In the order of their ids, whoever leads.
+            voters=tuple(sorted((me, *others), key=lambda voter: voter.node_id)),
             observers=tuple(peer.describe() for peer in self._peers.observers),
         )
         self.answer(event, answer)

@@ -13,6 +13,7 @@ from nodes.quorum.effects import (
 )
 from nodes.quorum.errors import InvariantViolation, StorageMismatch
 from nodes.quorum.events import (
+    AnswerReceived,
     Event,
     LogFlushed,
     ProposalId,
@@ -34,10 +35,15 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
+from nodes.quorum.messages import (
+    DescribeQuorumAnswer,
+    DescribeQuorumRequest,
+    ErrorCode,
+    VoteAnswer,
+)
 from nodes.quorum.persistent import EpochStart, LogShape
 from nodes.quorum.replica import Replica
-from tests.unit.nodes.quorum.replicas import MS, begin, directory, replica_of, step
+from tests.unit.nodes.quorum.replicas import LIFE, MS, begin, directory, replica_of, step
 
 
 def test_a_log_of_a_later_epoch_than_the_quorum_state_is_refused() -> None:
@@ -196,6 +202,29 @@ def test_a_leader_tells_of_voters_the_directories_that_the_quorum_knows_them_by(
     assert isinstance(effect, SendAnswer)
     assert isinstance(effect.answer, DescribeQuorumAnswer)
     assert [voter.directory_id for voter in effect.answer.voters] == [directory_of(1)]
+
+
+def test_a_leader_tells_of_voters_in_the_order_of_their_ids() -> None:
+    replica = replica_of(me=2, voter_count=3)
+    step(replica, Started())
+    effects = step(replica, TimerElapsed(), 400)
+    for at_ms in range(401, 410):
+        if replica.role == "leader":
+            break
+        # Everybody grants what is asked for: a pre-vote, then the vote.
+        asked = next((each for each in effects if isinstance(each, SendRequest)), None)
+        if asked is None:
+            effects = step(replica, QuorumStatePersisted(1), at_ms)
+        else:
+            granted = VoteAnswer(ErrorCode.NONE, None, replica.epoch, granted=True)
+            answer = AnswerReceived(asked.peer, asked.correlation, LIFE, granted)
+            effects = step(replica, answer, at_ms)
+    assert replica.role == "leader"
+    request = RequestReceived(ConnectionId(1), CorrelationId(1), DescribeQuorumRequest())
+    step(replica, QuorumStatePersisted(2), 411)
+    (effect,) = [each for each in step(replica, request, 412) if isinstance(each, SendAnswer)]
+    assert isinstance(effect.answer, DescribeQuorumAnswer)
+    assert [voter.node_id for voter in effect.answer.voters] == [1, 2, 3]
 
 
 def test_a_leader_without_its_vote_or_its_first_record_is_a_violation() -> None:
