@@ -25,6 +25,8 @@ from nodes.wire.errors import ApiError
 #: Makes the answer to a request of one API, in its version, that is refused as a whole.
 Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]
 
+#: What controllers are told, who know by themselves who is active.
+_WRONG_CONTROLLER: Final = "This is not the correct controller for this cluster."
 #: For a host too, that has to say NOT_CONTROLLER.
 BROKER_REFUSALS: Final[Mapping[ApiKey, Refuse]] = MappingProxyType(
     {
@@ -35,7 +37,9 @@ BROKER_REFUSALS: Final[Mapping[ApiKey, Refuse]] = MappingProxyType(
         ApiKey.ASSIGN_REPLICAS_TO_DIRS: lambda _, __, code, ___: answered_assignment(code),
         ApiKey.ALTER_PARTITION: lambda _, __, code, ___: answered_alteration(code),
         ApiKey.ELECT_LEADERS: refused_elections,
-        ApiKey.CONTROLLER_REGISTRATION: lambda _, __, code, text: answered_controller(code, text),
+        ApiKey.CONTROLLER_REGISTRATION: lambda _, __, code, text: answered_controller(
+            code, _WRONG_CONTROLLER if code is ApiError.NOT_CONTROLLER else text
+        ),
     }
 )
 

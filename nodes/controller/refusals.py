@@ -129,10 +129,29 @@ def _features(
 
 
 def _reassignment(
-    _: Any, __: int, code: ApiError, message: str | None
+    request: partitions.AlterPartitionReassignmentsRequest,
+    _: int,
+    code: ApiError,
+    message: str | None,
 ) -> partitions.AlterPartitionReassignmentsResponse:
     return partitions.AlterPartitionReassignmentsResponse(
-        throttle_time_ms=0, error_code=code, error_message=message, responses=()
+        throttle_time_ms=0,
+        error_code=code,
+        error_message=message,
+        responses=tuple(
+            partitions.ReassignedTopic(
+                name=topic.name,
+                partitions=tuple(
+                    partitions.ReassignedPartition(
+                        partition_index=each.partition_index,
+                        error_code=code,
+                        error_message=message,
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
     )
 
 

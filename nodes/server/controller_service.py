@@ -28,6 +28,7 @@ from nodes.server.incarnation import drawn_incarnation_id
 from nodes.server.layer import Layer, ServiceNeeds
 from nodes.server.leading import Fate, Leading
 from nodes.server.own_registration import own_registration
+from nodes.server.standby_calls import answer_as_standby, refuse_as_standby
 from nodes.server.topic_requests import TopicRequests
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 from nodes.wire.api_versions import ApiVersionsAnswer, served_versions
@@ -60,6 +61,7 @@ class ControllerService:
         """A controller that is not active and has heard nothing."""
         self._needs = needs
         self._machine = machine
+        self._identity = identity
         self._registrar = ControllerRegistrar(
             own_registration(needs.identity, drawn_incarnation_id(identity.random)),
             machine,
@@ -113,7 +115,7 @@ class ControllerService:
             call.reply(self._described(call.message, call.version))
         elif self._stopping or self._leading.active is None:
             # Known without a turn: whoever asks shall look for the active controller soon.
-            call.refuse(ApiError.NOT_CONTROLLER)
+            answer_as_standby(call, self._identity, self._machine.image, self._needs.replica)
         else:
             self._leading.submit(lambda: self._decide(call))
 
@@ -190,7 +192,7 @@ class ControllerService:
 
     def _decide(self, call: Call) -> None:
         if self._leading.active is None:
-            call.refuse(ApiError.NOT_CONTROLLER)
+            answer_as_standby(call, self._identity, self._machine.image, self._needs.replica)
             return
         decision = self._leading.decide(call.api_key, call.message, call.version)
         answer = decision.answer
@@ -200,7 +202,7 @@ class ControllerService:
             if leads:
                 call.reply(answer)
             else:
-                call.refuse(ApiError.NOT_CONTROLLER)
+                refuse_as_standby(call, self._needs.replica)
 
         def done(fate: Fate) -> None:
             if fate == "committed" and call.api_key in _PROVEN and not decision.records:
@@ -208,7 +210,7 @@ class ControllerService:
             elif fate == "committed":
                 call.reply(answer)
             elif fate == "lost":
-                call.refuse(ApiError.NOT_CONTROLLER)
+                refuse_as_standby(call, self._needs.replica)
             else:
                 call.refuse(ApiError.UNKNOWN_SERVER_ERROR)
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from contracts.names import NodeName
+from nodes.controller.standby import wrong_controller
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.machine import MetadataMachine
 from nodes.quorum.identifiers import NodeId
@@ -15,6 +16,7 @@ from nodes.server import exit_codes
 from nodes.transport.control_links import ControlLinks
 from nodes.wire.errors import ApiError
 from nodes.wire.families.cluster import DescribeClusterRequest
+from nodes.wire.families.partitions import ListPartitionReassignmentsRequest
 from nodes.wire.families.topics import CreatableTopic, CreateTopicsRequest
 from tests.unit.nodes.server.nodes_in_one_loop import PATIENCE_S, Nodes, run
 
@@ -103,6 +105,7 @@ def test_who_is_not_active_says_so(tmp_path: Path) -> None:
             name="t", num_partitions=1, replication_factor=1, assignments=(), configs=()
         )
         request = CreateTopicsRequest(topics=(topic,), timeout_ms=1_000)
+        known = (None, NodeId(1), NodeId(2), NodeId(3))
         for node in nodes.nodes():
             answer = await ask(nodes, node, request)
             (created,) = answer.topics
@@ -111,5 +114,8 @@ def test_who_is_not_active_says_so(tmp_path: Path) -> None:
                 assert created.error_code == ApiError.INVALID_REPLICATION_FACTOR
             else:
                 assert created.error_code == ApiError.NOT_CONTROLLER
+                assert created.error_message in {wrong_controller(each) for each in known}
+                moves = await ask(nodes, node, ListPartitionReassignmentsRequest(topics=None))
+                assert (moves.error_code, moves.topics) == (ApiError.NONE, ())
 
     run(tmp_path, body, "metadata")

@@ -1,0 +1,24 @@
+"""What becomes of a request to a controller that is not active. Must never append."""
+
+from nodes.controller.active import Identity
+from nodes.controller.standby import read, wrong_controller
+from nodes.metadata.image import MetadataImage
+from nodes.quorum.replica import Replica
+from nodes.server.controller_calls import Call
+from nodes.wire.errors import ApiError
+
+
+def answer_as_standby(
+    call: Call, identity: Identity, image: MetadataImage, replica: Replica
+) -> None:
+    """The answer from what is committed, where that is enough; else whom to ask."""
+    answer = read(identity, image, call.api_key, call.message, call.version)
+    if answer is None:
+        refuse_as_standby(call, replica)
+    else:
+        call.reply(answer)
+
+
+def refuse_as_standby(call: Call, replica: Replica) -> None:
+    """Nobody here can decide that, or say what became of it."""
+    call.refuse(ApiError.NOT_CONTROLLER, wrong_controller(replica.leader_id))
