@@ -16,11 +16,14 @@ _RECOVERED = 0
 
 
 def usable_brokers(image: MetadataImage) -> list[UsableBroker]:
-    """Brokers that new replicas may go to: not those on their way out, nor all cordoned off."""
+    """Brokers that new replicas may go to: not those on their way out, nor all cordoned off.
+
+    Who is fenced is on no way any more, whatever its registration says of a shutdown.
+    """
     return [
         UsableBroker(broker_id, broker.rack, broker.fenced)
         for broker_id, broker in sorted(image.brokers.items())
-        if not broker.in_controlled_shutdown
+        if (broker.fenced or not broker.in_controlled_shutdown)
         and not (
             broker.log_dirs
             and broker.cordoned_log_dirs is not None

@@ -52,9 +52,9 @@ def register_controller(
 def answered_controller(
     code: ApiError, message: str | None = None
 ) -> ControllerRegistrationResponse:
-    """The response."""
+    """The response; a real one that says nothing says it with an empty string."""
     return ControllerRegistrationResponse(
-        throttle_time_ms=0, error_code=code, error_message=message
+        throttle_time_ms=0, error_code=code, error_message=message or ""
     )
 
 
@@ -95,6 +95,13 @@ def describe_cluster(
 
 def _foreign(request: DescribeClusterRequest, version: int) -> DescribeClusterResponse:
     asked = request.endpoint_type
+    if asked == _BROKERS:
+        problem = (
+            "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of "
+            "type BROKER"
+        )
+    else:
+        problem = f"Unsupported endpoint type {asked}"
     if version == 0:
         # It cannot ask for controllers, and has no code that says so.
         code = ApiError.INVALID_REQUEST
@@ -105,7 +112,7 @@ def _foreign(request: DescribeClusterRequest, version: int) -> DescribeClusterRe
     return DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=code,
-        error_message=f"this is a controller's endpoint, and type {asked} was asked for",
+        error_message=problem,
         cluster_id="",
         brokers=(),
     )

@@ -7,6 +7,7 @@ node of Kafka tells only its own. Documentation is never told.
 Source: Kafka 4.3.1's ``ConfigHelper``; KIP-226 (synonyms), KIP-569 (types).
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -29,7 +30,7 @@ from nodes.controller.effective_configs import (
     effective_config,
     static_configs,
 )
-from nodes.controller.group_configs import GROUP_CONFIGS
+from nodes.controller.group_configs import GROUP_CONFIGS, GROUP_SYNONYMS
 from nodes.controller.topic_configs import SYNONYMS, TOPIC_CONFIGS
 from nodes.controller.topic_names import check_topic_name
 from nodes.metadata.image import ConfigResource
@@ -48,6 +49,12 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _WITHOUT_BROKER_DEFAULT: Final = frozenset(
     {"segment.ms", "segment.jitter.ms", "flush.ms", "retention.ms"}
 )
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+#: What Kafka says of any request that it cannot make sense of.
+_NO_SUCH_TYPE: Final = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
 #: Types whose values nobody is told; what is not known might be a password.
 _SENSITIVE: Final = frozenset({ConfigType.PASSWORD, ConfigType.UNKNOWN})
 
@@ -55,18 +62,15 @@ _SENSITIVE: Final = frozenset({ConfigType.PASSWORD, ConfigType.UNKNOWN})
 def describe_configs(view: View, request: DescribeConfigsRequest, version: int) -> Decision:
     """Decide about DescribeConfigs; it never writes."""
     del version
-    unknown = [
-        each for each in request.resources if each.resource_type not in frozenset(ResourceType)
-    ]
+    has_unknown = any(
+        each.resource_type not in frozenset(ResourceType) for each in request.resources
+    )
     results = tuple(
         _refused(
             each,
-            Refusal(
-                ApiError.INVALID_REQUEST,
-                f"Unexpected resource type UNKNOWN for resource {unknown[0].resource_name}",
-            ),
+            Refusal(ApiError.INVALID_REQUEST, _NO_SUCH_TYPE),
         )
-        if unknown
+        if has_unknown
         else _described(view, each, with_synonyms=request.include_synonyms)
         for each in request.resources
     )
@@ -84,7 +88,7 @@ def _described(view: View, asked: ResourceToDescribe, *, with_synonyms: bool) ->
         return _refused(asked, refusal)
     return DescribedResource(
         error_code=ApiError.NONE,
-        error_message=None,
+        error_message="",
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,
         configs=tuple(configs if with_synonyms else map(_without_synonyms, configs)),
@@ -107,19 +111,19 @@ def _configs(view: View, asked: ResourceToDescribe) -> Iterator[DescribedConfig]
                 raise Refusal(ApiError.UNKNOWN_TOPIC_OR_PARTITION)
             return _topic_configs(view, own)
         case ResourceType.BROKER:
-            if name:
-                raise _malformed(
-                    f"Unexpected broker id, expected an empty string, but received {name}"
-                )
-            return _cluster_configs(own)
+            if not name:
+                return _cluster_configs(own)
+            if _INTEGER.fullmatch(name) is None:
+                raise _malformed(f"Broker id must be an integer, but it is: {name}")
+            raise _malformed(f"Unexpected broker id, expected empty string, but received {name}")
         case ResourceType.CLIENT_METRICS:
             if not name:
                 raise _malformed("Client metrics subscription name must not be empty")
-            return _own_configs(CLIENT_METRICS_CONFIGS, own, ConfigSource.CLIENT_METRICS)
+            return _metrics_configs(own)
         case ResourceType.GROUP:
             if not name:
                 raise _malformed("Group name must not be empty")
-            return _own_configs(GROUP_CONFIGS, own, ConfigSource.GROUP)
+            return _group_configs(view, own)
         case _:
             raise _malformed("Levels of loggers are not told here")
 
@@ -157,16 +161,35 @@ def _topic_synonyms(
         )
 
 
-def _own_configs(
-    definitions: Mapping[str, ConfigDefinition], own: Mapping[str, str], source: ConfigSource
-) -> Iterator[DescribedConfig]:
-    for name, definition in sorted(definitions.items()):
+def _metrics_configs(own: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    """Brokers have no defaults for them."""
+    for name, definition in sorted(CLIENT_METRICS_CONFIGS.items()):
         value = _normal(definition, own.get(name, definition.default))
-        if name in own:
-            synonym = ConfigSynonym(name=name, value=value, source=source)
-            yield _config(definition, value, source, (synonym,))
-        else:
-            yield _config(definition, value, ConfigSource.DEFAULT, ())
+        source = ConfigSource.CLIENT_METRICS
+        synonyms = (ConfigSynonym(name=name, value=value, source=source),) if name in own else ()
+        yield _config(definition, value, source if synonyms else ConfigSource.DEFAULT, synonyms)
+
+
+def _group_configs(view: View, own: Mapping[str, str]) -> Iterator[DescribedConfig]:
+    for name, definition in sorted(GROUP_CONFIGS.items()):
+        value = _normal(definition, own.get(name, definition.default))
+        synonyms = tuple(_group_synonyms(view, definition, value if name in own else None))
+        yield _config(definition, value, ConfigSource(synonyms[0].source), synonyms)
+
+
+def _group_synonyms(
+    view: View, definition: ConfigDefinition, own: str | None
+) -> Iterator[ConfigSynonym]:
+    """Where the value could come from, the nearest first."""
+    name = definition.name
+    if own is not None:
+        yield ConfigSynonym(name=name, value=own, source=ConfigSource.GROUP)
+    default = GROUP_SYNONYMS.get(name, name)
+    said = cluster_configs(view.image)
+    if default in said:
+        yield ConfigSynonym(name=default, value=said[default], source=ConfigSource.ALL_BROKERS)
+    value = _normal(definition, definition.default)
+    yield ConfigSynonym(name=default, value=value, source=ConfigSource.DEFAULT)
 
 
 def _cluster_configs(own: Mapping[str, str]) -> Iterator[DescribedConfig]:
@@ -227,7 +250,7 @@ def _malformed(problem: str) -> Refusal:
 def _refused(asked: ResourceToDescribe, refusal: Refusal) -> DescribedResource:
     return DescribedResource(
         error_code=refusal.code,
-        error_message=refusal.message,
+        error_message=refusal.message or "",
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,
         configs=(),

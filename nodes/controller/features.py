@@ -73,8 +73,8 @@ def update_features(view: View, request: UpdateFeaturesRequest, version: int) ->
         error_code=ApiError.NONE,
         error_message=None,
         results=tuple(
-            UpdatedFeature(feature=name, error_code=ApiError.NONE, error_message="NONE")
-            for name in updates
+            UpdatedFeature(feature=update.feature, error_code=ApiError.NONE, error_message="NONE")
+            for update in request.feature_updates
             if version <= _RESULTS_UNTIL
         ),
     )

@@ -5,6 +5,7 @@ Source: Kafka 4.3.1's ``GroupConfig``, with the bounds that a broker's configura
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -68,6 +69,16 @@ GROUP_CONFIGS: Final = config_table(
         ConfigDefinition("streams.initial.rebalance.delay.ms", ConfigType.INT, "3000", AtLeast(0)),
         ConfigDefinition("streams.assignment.interval.ms", ConfigType.INT, "1000", AtLeast(0)),
     )
+)
+
+
+#: Those that brokers have no default of their own for.
+_OF_GROUPS_ALONE: Final = frozenset(
+    {"share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"}
+)
+#: What brokers call them, as the default of all groups.
+GROUP_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
+    {name: f"group.{name}" for name in GROUP_CONFIGS if name not in _OF_GROUPS_ALONE}
 )
 
 

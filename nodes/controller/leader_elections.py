@@ -33,6 +33,7 @@ from nodes.wire.families.partitions import (
 ELECTIONS_PER_EVENT_MAX: Final = 1_000
 #: First version with an error for the whole request.
 _WHOLE_SINCE: Final = 1
+_NOT_NEEDED: Final = "Leader election not needed for topic partition."
 _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 _TYPES: Final = {_PREFERRED: Election.PREFERRED, _UNCLEAN: Election.UNCLEAN}
@@ -51,9 +52,7 @@ def elect_leaders(view: View, request: ElectLeadersRequest, _version: int) -> De
         return Decision(answered_elections(ApiError.NONE))
     election = _TYPES.get(request.election_type)
     if election is None:
-        raise Refusal(
-            ApiError.INVALID_REQUEST, f"there is no election of type {request.election_type}"
-        )
+        raise Refusal(ApiError.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     records: list[MetadataRecord] = []
     topics: list[ElectedTopic] = []
     if asked is None:
@@ -152,20 +151,26 @@ def _elected(
     records: list[MetadataRecord],
 ) -> ElectedPartition:
     topic = image.topics.named(name)
-    state = None if topic is None else image.topics.partition(topic.topic_id, number)
-    if topic is None or state is None:
-        return _outcome(number, ApiError.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {name}-{number}")
+    if topic is None:
+        return _outcome(number, ApiError.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    state = image.topics.partition(topic.topic_id, number)
+    if state is None:
+        return _outcome(
+            number, ApiError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{number}"
+        )
     if election is Election.PREFERRED:
         is_needed = state.leader != state.replicas[0]
         failure = ApiError.PREFERRED_LEADER_NOT_AVAILABLE
+        reason = "The preferred leader was not available."
     else:
         is_needed = state.leader == NO_LEADER
         failure = ApiError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        reason = "Eligible topic partition leaders are not available."
     if not is_needed:
-        return _outcome(number, ApiError.ELECTION_NOT_NEEDED, "the right leader leads")
+        return _outcome(number, ApiError.ELECTION_NOT_NEEDED, _NOT_NEEDED)
     record = partition_change(image, PartitionAt(topic, number, state), Target(election=election))
     if record is None:
-        return _outcome(number, failure, "no replica that may lead is alive")
+        return _outcome(number, failure, reason)
     records.append(record)
     return _outcome(number, ApiError.NONE, None)
 

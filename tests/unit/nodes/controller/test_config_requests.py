@@ -200,6 +200,12 @@ def described(
     return result
 
 
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+
+
 def config(
     name: str, value: str | None, source: int, kind: int, *synonyms: tuple[str, str | None, int]
 ) -> DescribedConfig:
@@ -220,7 +226,7 @@ def config(
 @pytest.mark.parametrize("version", range(1, 5))
 def test_a_topic_is_told_with_defaults(version: int) -> None:
     found = described(2, "t", version=version)
-    assert (found.error_code, found.error_message) == (0, None)
+    assert (found.error_code, found.error_message) == (0, "")
     assert len(found.configs) == 33
     told = {each.name: each for each in found.configs}
     assert told["retention.ms"] == config("retention.ms", "5", 1, 5)
@@ -270,26 +276,39 @@ def test_subscriptions_and_groups_are_told_with_defaults() -> None:
     assert told["share.session.timeout.ms"] == config("share.session.timeout.ms", "45000", 5, 3)
 
 
+def test_groups_are_told_with_what_brokers_call_their_defaults() -> None:
+    names = ("share.isolation.level", "share.session.timeout.ms")
+    isolation, timeout = described(32, "g", *names, synonyms=True).configs
+    assert isolation == config(
+        *("share.isolation.level", "read_committed", 8, 2),
+        ("share.isolation.level", "read_committed", 8),
+        ("share.isolation.level", "read_uncommitted", 5),
+    )
+    assert timeout == config(
+        *("share.session.timeout.ms", "45000", 5, 3),
+        ("group.share.session.timeout.ms", "45000", 5),
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "code", "message"),
     [
-        (2, "x", ApiError.UNKNOWN_TOPIC_OR_PARTITION, None),
+        (2, "x", ApiError.UNKNOWN_TOPIC_OR_PARTITION, ""),
         (
             *(2, "", ApiError.INVALID_TOPIC_EXCEPTION),
             "Topic name is invalid: the empty string is not allowed",
         ),
         (
             *(4, "1", ApiError.INVALID_REQUEST),
-            "Unexpected broker id, expected an empty string, but received 1",
+            "Unexpected broker id, expected empty string, but received 1",
         ),
+        (4, "x", ApiError.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
         (8, "1", ApiError.INVALID_REQUEST, "Levels of loggers are not told here"),
         (16, "", ApiError.INVALID_REQUEST, "Client metrics subscription name must not be empty"),
         (32, "", ApiError.INVALID_REQUEST, "Group name must not be empty"),
-        (3, "y", ApiError.INVALID_REQUEST, "Unexpected resource type UNKNOWN for resource y"),
+        (3, "y", ApiError.INVALID_REQUEST, MALFORMED),
     ],
 )
-def test_what_cannot_be_told_is_refused(
-    kind: int, name: str, code: ApiError, message: str | None
-) -> None:
+def test_what_cannot_be_told_is_refused(kind: int, name: str, code: ApiError, message: str) -> None:
     found = described(kind, name)
     assert (found.error_code, found.error_message, found.configs) == (code, message, ())

@@ -54,7 +54,7 @@ def test_a_controller_says_where_it_is_as_often_as_it_likes() -> None:
     cluster = Cluster()
     for _ in range(2):
         told = register(cluster, 3)
-        assert (told.error_code, told.error_message) == (ApiError.NONE, None)
+        assert (told.error_code, told.error_message) == (ApiError.NONE, "")
         assert cluster.log[-1] == RegisterControllerRecord(
             3,
             incarnation(3),
@@ -108,7 +108,13 @@ def test_everybody_may_do_everything() -> None:
     ],
 )
 def test_brokers_are_not_told_here(version: int, endpoint_type: int, code: ApiError) -> None:
+    problems = {
+        1: "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of "
+        "type BROKER",
+        3: "Unsupported endpoint type 3",
+        0: "Unsupported endpoint type 0",
+    }
     told = described(Cluster(), version, endpoint_type=endpoint_type)
     assert told.error_code == code
-    assert told.error_message
+    assert told.error_message == problems[endpoint_type]
     assert told.brokers == ()

@@ -369,3 +369,16 @@ def test_topic_ids_differ_within_a_request_and_from_those_that_are_there() -> No
 def test_every_version_can_say_the_answer(version: int) -> None:
     decision, _ = decided(wanted("a", retention_ms="5"), wanted("a b"))
     kind_of(CreateTopicsResponse, flexible=version >= 5).write(decision.answer, version, [])
+
+
+def test_who_is_fenced_is_on_no_way_out_any_more_and_may_hold_replicas() -> None:
+    image = image_with(
+        [
+            broker(1),
+            broker(2, fenced=True, shutting_down=True),
+            broker(3, shutting_down=True),
+        ]
+    )
+    decision, _ = decided(wanted("t", 1, 2), image=image)
+    (placed,) = [each for each in decision.records if isinstance(each, records.PartitionRecord)]
+    assert (placed.replicas, placed.isr) == ((1, 2), (1,))

@@ -152,12 +152,13 @@ def test_a_registered_controller_has_a_say() -> None:
 
 
 def test_older_versions_are_answered_feature_by_feature() -> None:
-    request = UpdateFeaturesRequest(feature_updates=(update("transaction.version", 2),))
+    asked = update("transaction.version", 2)
+    request = UpdateFeaturesRequest(feature_updates=(asked, asked))
     answer = update_features(view_of(IMAGE), request, 1).answer
     assert isinstance(answer, UpdateFeaturesResponse)
-    assert answer.results == (
-        UpdatedFeature(feature="transaction.version", error_code=0, error_message="NONE"),
-    )
+    # As often as it was named.
+    told = UpdatedFeature(feature="transaction.version", error_code=0, error_message="NONE")
+    assert answer.results == (told, told)
 
 
 MOVING = image_with(

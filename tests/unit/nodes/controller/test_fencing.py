@@ -105,7 +105,7 @@ def test_an_unregistered_broker_leaves_its_partitions_and_is_forgotten() -> None
     epoch = cluster.epoch(1)
     decision = unregistered(cluster, 1)
     assert decision.answer.error_code == ApiError.NONE
-    assert decision.answer.error_message is None
+    assert decision.answer.error_message == ""
     assert decision.records == [
         PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=(2,), leader=2),
         PartitionChangeRecord(partition_id=1, topic_id=TOPIC_ID, leader=-1),

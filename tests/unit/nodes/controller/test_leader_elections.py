@@ -75,6 +75,29 @@ def test_an_election_is_held_if_it_is_needed_and_can_be(
     assert [each.leader for each in decision.records] == ([] if leader is None else [leader])
 
 
+@pytest.mark.parametrize(
+    ("asked", "alive", "said", "election", "words"),
+    [
+        (("u", 0), (1, 2), {}, PREFERRED, "No such topic as u"),
+        (("t", 1), (1, 2), {}, PREFERRED, "No such partition as t-1"),
+        (("t", 0), (1, 2), {}, UNCLEAN, "Leader election not needed for topic partition."),
+        (("t", 0), (2,), {"leader": 2}, PREFERRED, "The preferred leader was not available."),
+        (
+            *(("t", 0), (), {"leader": -1}, UNCLEAN),
+            "Eligible topic partition leaders are not available.",
+        ),
+        (("t", 0), (1, 2), {}, 2, "Unknown election type 2"),
+    ],
+)
+def test_why_there_was_no_election_is_said_in_a_real_controllers_words(
+    asked: tuple[str, int], alive: tuple[int, ...], said: dict[str, Any], election: int, words: str
+) -> None:
+    name, number = asked
+    decision = decided(cluster_of(*alive, **said), [(name, (number,))], election)
+    (topic,) = decision.answer.replica_election_results
+    assert [each.error_message for each in topic.partition_result] == [words]
+
+
 def test_what_is_not_there_is_said() -> None:
     decision = decided(cluster_of(1, 2), [("u", (0,)), ("t", (1, 0))])
     assert codes(decision) == [
