@@ -12,17 +12,16 @@ from contracts.names import NodeName, RunId
 from contracts.runtime import Mount, NodeSpec, Placement
 from contracts.system import PEER_PORT, Place, SystemOptions
 from history.run_folder import RunFolder
-from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.identifiers import NO_DIRECTORY, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server.configuration import encode_configuration, read_configuration
+from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES
 from systems.kraft import deployment as kraft
 from tests.referee.kafka_image import IMAGE
 from tests.referee.properties import controller_properties, format_options
 
 COUNT: Final = 3
 PROPERTIES: Final = "server.properties"
-#: Static voters have none that counts.
-_NO_DIRECTORY: Final = DirectoryId("0" * 32)
 _HEAP_MIB: Final = "128"
 
 
@@ -91,7 +90,7 @@ class KafkaControllers:
         names = [kraft.node_name(node_id) for node_id in range(1, COUNT + 1)]
         placed = {name: place(name, RunFolder(run_folder).node(name), port) for name in names}
         voters = tuple(
-            Voter(NodeId(node_id), _NO_DIRECTORY, placement.peer_host, placement.ports[PEER_PORT])
+            Voter(NodeId(node_id), NO_DIRECTORY, placement.peer_host, placement.ports[PEER_PORT])
             for node_id, placement in enumerate(placed.values(), start=1)
         )
         nodes: list[NodeSpec] = []
@@ -107,20 +106,30 @@ class KafkaControllers:
 
 @dataclass(frozen=True)
 class OwnControllers:
-    """Ours; their listener for peers is what brokers call CONTROLLER."""
+    """Ours, with static voters too; their listener for peers is what brokers call CONTROLLER."""
 
     settings: dict[str, str] = field(default_factory=dict[str, str])
     images: tuple[ImageSource, ...] = (kraft.IMAGE,)
 
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
-        options = SystemOptions(nodes=COUNT, settings=self.settings)
+        of_quorum = {
+            name: value
+            for name, value in self.settings.items()
+            if name not in CONTROLLER_SETTING_NAMES
+        }
+        options = SystemOptions(nodes=COUNT, settings=of_quorum)
         spec = kraft.deployment(run_id, run_folder, options, place)
         voters: tuple[Voter, ...] = ()
         for node in spec.nodes:
             path = configuration_folder(run_folder, node.name) / kraft.CONFIGURATION_FILE
             written = read_configuration(path)
-            # The adapter deploys registers.
-            as_controller = msgspec.structs.replace(written, state_machine="metadata")
+            voters = tuple(
+                msgspec.structs.replace(voter, directory_id=NO_DIRECTORY)
+                for voter in written.voters
+            )
+            # The adapter deploys registers, whose voters are their disks as well.
+            as_controller = msgspec.structs.replace(
+                written, state_machine="metadata", voters=voters, settings=self.settings
+            )
             path.write_bytes(encode_configuration(as_controller))
-            voters = written.voters
         return Quorum(spec.nodes, voters)

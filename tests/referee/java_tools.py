@@ -4,9 +4,12 @@ from typing import Final
 
 from tests.referee.cluster import Cluster
 
-_QUORUM: Final = "org.apache.kafka.tools.MetadataQuorumCommand"
-_CLUSTER: Final = "org.apache.kafka.tools.ClusterTool"
-_TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
+QUORUM: Final = "org.apache.kafka.tools.MetadataQuorumCommand"
+CLUSTER: Final = "org.apache.kafka.tools.ClusterTool"
+TOPICS: Final = "org.apache.kafka.tools.TopicCommand"
+CONFIGS: Final = "kafka.admin.ConfigCommand"
+FEATURES: Final = "org.apache.kafka.tools.FeatureCommand"
+ELECTIONS: Final = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
 def quorum_status(cluster: Cluster) -> dict[str, str]:
@@ -14,7 +17,7 @@ def quorum_status(cluster: Cluster) -> dict[str, str]:
     return fields(
         _answer(
             cluster,
-            _QUORUM,
+            QUORUM,
             *("--bootstrap-controller", cluster.inner_controllers),
             *("describe", "--status"),
         )
@@ -25,7 +28,7 @@ def replicas(cluster: Cluster) -> dict[int, str]:
     """Who replicates the metadata log, and as what, by ``describe --replication``."""
     answer = _answer(
         cluster,
-        _QUORUM,
+        QUORUM,
         *("--bootstrap-controller", cluster.inner_controllers),
         *("describe", "--replication"),
     )
@@ -36,7 +39,7 @@ def replicas(cluster: Cluster) -> dict[int, str]:
 def cluster_id(cluster: Cluster) -> str:
     """What ``kafka-cluster cluster-id`` says, asking the controllers."""
     answer = _answer(
-        cluster, _CLUSTER, "cluster-id", "--bootstrap-controller", cluster.inner_controllers
+        cluster, CLUSTER, "cluster-id", "--bootstrap-controller", cluster.inner_controllers
     )
     return fields(answer)["Cluster ID"]
 
@@ -45,7 +48,7 @@ def topics(cluster: Cluster) -> list[str]:
     """What ``kafka-topics --list`` says of the users' topics, asking the brokers."""
     answer = _answer(
         cluster,
-        _TOPICS,
+        TOPICS,
         *("--bootstrap-server", cluster.inner_bootstrap),
         *("--list", "--exclude-internal"),
     )
