@@ -86,7 +86,11 @@ class Cluster:
     @property
     def inner_bootstrap(self) -> str:
         """Where tools find the brokers."""
-        return ",".join(f"{broker_name(broker)}:{INTERNAL_PORT}" for broker in self.brokers)
+        return ",".join(self.inner_address(broker) for broker in self.brokers)
+
+    def inner_address(self, broker: int) -> str:
+        """Where tools find one broker."""
+        return f"{broker_name(broker)}:{INTERNAL_PORT}"
 
     @property
     def inner_controllers(self) -> str:

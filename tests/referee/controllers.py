@@ -129,7 +129,10 @@ class OwnControllers:
             )
             # The adapter deploys registers, whose voters are their disks as well.
             as_controller = msgspec.structs.replace(
-                written, state_machine="metadata", voters=voters, settings=self.settings
+                written,
+                state_machine="metadata",
+                voters=voters,
+                settings={**written.settings, **self.settings},
             )
             path.write_bytes(encode_configuration(as_controller))
         return Quorum(spec.nodes, voters)

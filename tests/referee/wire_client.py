@@ -1,0 +1,169 @@
+"""Asks controllers over the wire, with our own codec, and follows their metadata log.
+
+Shares no code with what it asks but the codec, which ``kio`` judges. Must never ask twice: an
+answer that does not come fails the test.
+"""
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+import msgspec
+
+from nodes.metadata.image import MetadataImage
+from nodes.metadata.machine import MetadataMachine
+from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.messages import (
+    DescribeQuorumAnswer,
+    DescribeQuorumRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+)
+from nodes.wire.apis import ApiKey
+from nodes.wire.batches import decode_batch, peek_batch
+from nodes.wire.control_plane import api_key_of_call, decode_reply, encode_call
+from nodes.wire.envelopes import envelope_of
+from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from nodes.wire.framing import FrameReader
+from nodes.wire.messages import api_key_of, decode_answer, encode_request
+from nodes.wire.principals import ANONYMOUS
+
+_TIMEOUT_S: Final = 30.0
+_READ_BYTES: Final = 1 << 16
+_CLIENT_ID: Final = "referee"
+_CLIENT_ADDRESS: Final = bytes((127, 0, 0, 1))
+_SIZE_BYTES: Final = 4
+#: Who follows the log; no voter's id and no broker's.
+_OBSERVER: Final = NodeId(1_000)
+_OBSERVER_DIRECTORY: Final = DirectoryId(f"{0xD15C0:032x}")
+_FETCH_BYTES: Final = 1 << 20
+
+
+class DeposedError(Exception):
+    """The controller that was active is so no more."""
+
+
+class Connection:
+    """One connection to one controller: a question, then its answer.
+
+    Raises:
+        OSError: it cannot be made, or the controller closes it.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), _TIMEOUT_S)
+        self._frames = FrameReader()
+        self._asked = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, request: msgspec.Struct, version: int) -> msgspec.Struct:
+        """The answer to a request of the control plane."""
+        self._asked += 1
+        payload = self._exchange(encode_call(request, version, self._asked, _CLIENT_ID))
+        reply = decode_reply(payload, api_key_of_call(request), version)
+        assert reply.correlation_id == self._asked
+        return reply.message
+
+    def ask_forwarded(self, request: msgspec.Struct, version: int) -> msgspec.Struct:
+        """The answer to a request that comes in an envelope; the envelope's, if that is refused."""
+        inner = encode_call(request, version, self._asked, _CLIENT_ID)[_SIZE_BYTES:]
+        answer = self.ask(envelope_of(inner, ANONYMOUS, _CLIENT_ADDRESS), 0)
+        return opened(answer, request, version)
+
+    def describe_quorum(self) -> DescribeQuorumAnswer:
+        """The quorum as this controller knows it."""
+        answer = self._ask_quorum(DescribeQuorumRequest())
+        assert isinstance(answer, DescribeQuorumAnswer)
+        return answer
+
+    def fetch(self, request: FetchRequest) -> FetchAnswer:
+        """What of the log follows."""
+        answer = self._ask_quorum(request)
+        assert isinstance(answer, FetchAnswer)
+        return answer
+
+    def _ask_quorum(self, request: DescribeQuorumRequest | FetchRequest) -> msgspec.Struct:
+        self._asked += 1
+        api_key = api_key_of(request)
+        version = _QUORUM_VERSIONS[api_key]
+        frame = encode_request(request, self._asked, _CLIENT_ID, version=version)
+        return decode_answer(self._exchange(frame), api_key, version).message
+
+    def _exchange(self, frame: bytes) -> bytes:
+        self._socket.sendall(frame)
+        while True:
+            received = self._socket.recv(_READ_BYTES)
+            if not received:
+                raise ConnectionError("the controller closed the connection")
+            frames = self._frames.feed(received)
+            if frames:
+                (payload,) = frames
+                return payload
+
+
+_QUORUM_VERSIONS: Final[Mapping[ApiKey, int]] = {ApiKey.DESCRIBE_QUORUM: 2, ApiKey.FETCH: 17}
+
+
+def opened(answer: msgspec.Struct, request: msgspec.Struct, version: int) -> msgspec.Struct:
+    """What an envelope's answer has in it; the answer itself if it has nothing."""
+    assert isinstance(answer, EnvelopeResponse)
+    if answer.response_data is None:
+        return answer
+    assert not isinstance(request, EnvelopeRequest)
+    return decode_reply(answer.response_data, api_key_of_call(request), version).message
+
+
+@dataclass
+class Follower:
+    """Has what is committed, as an observer of the quorum learns it."""
+
+    connection: Connection
+    cluster_id: str
+    epoch: Epoch
+
+    def __post_init__(self) -> None:
+        self._machine = MetadataMachine()
+        # Kafka takes none below 0, not even before the first record.
+        self._last_epoch = Epoch(0)
+
+    def image(self) -> MetadataImage:
+        """The metadata with all in it that was committed when this was asked."""
+        while True:
+            answer = self.connection.fetch(self._request())
+            if answer.error is not ErrorCode.NONE:
+                raise DeposedError(f"{answer.error.name}: node {answer.leader_id} leads")
+            assert answer.diverging is None, answer
+            assert answer.snapshot_id is None, answer
+            self._take(answer.records, answer.high_watermark)
+            if self._machine.end_offset >= answer.high_watermark:
+                return self._machine.image
+
+    def _request(self) -> FetchRequest:
+        return FetchRequest(
+            cluster_id=self.cluster_id,
+            replica_id=_OBSERVER,
+            replica_directory_id=_OBSERVER_DIRECTORY,
+            epoch=self.epoch,
+            fetch_offset=Offset(self._machine.end_offset),
+            last_fetched_epoch=self._last_epoch,
+            high_watermark=Offset(self._machine.end_offset),
+            max_wait_ms=0,
+            max_bytes=_FETCH_BYTES,
+        )
+
+    def _take(self, content: bytes, high_watermark: Offset) -> None:
+        position = 0
+        while position < len(content):
+            batch = decode_batch(content, position)
+            if batch.last_offset >= high_watermark:
+                return
+            self._machine.apply_batch(batch, lambda *_: None)
+            self._last_epoch = Epoch(batch.epoch)
+            position += peek_batch(content, position)[2]
