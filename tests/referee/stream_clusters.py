@@ -11,7 +11,7 @@ from nodes.quorum.messages import ErrorCode
 from nodes.wire.controller_apis import PINNED_LEVELS
 from nodes.wire.declared import NO_UUID
 from nodes.wire.families import brokers, configs, controllers, topics
-from tests.referee.admin_streams import Side
+from tests.referee.admin_streams import Side, codes
 from tests.referee.broker_requests import controller_registration, registration, well
 from tests.referee.controllers import COUNT, KafkaControllers, OwnControllers
 from tests.referee.known import BROKER_IDS
@@ -133,7 +133,5 @@ def _removals(image: MetadataImage) -> Sequence[tuple[msgspec.Struct, int]]:
 
 
 def _expect(side: Side, request: msgspec.Struct, version: int) -> None:
-    from tests.referee.admin_streams import codes
-
     answer = side.active.ask(request, version)
     assert set(codes(msgspec.to_builtins(answer))) <= {0}, (request, answer)
