@@ -19,7 +19,7 @@ from nodes.metadata.image import MetadataImage
 from nodes.wire.apis import METADATA_TOPIC, ApiKey
 from nodes.wire.control_plane import TABLES, api_key_of_call, encode_call
 from nodes.wire.envelopes import FORWARDABLE
-from nodes.wire.families import configs, topics
+from nodes.wire.families import configs, partitions, topics
 from tests.referee import broker_requests, config_requests, topic_requests
 from tests.referee.alike import Alike
 from tests.referee.known import Known
@@ -106,11 +106,14 @@ def _is_for_active(request: msgspec.Struct) -> bool:
     """Whether a real standby passes the whole request on to its controller, which is not active.
 
     It refuses some items itself before: topics that are not there, what is asked twice, or of a
-    kind that there is not. Ours refuses the whole request at once.
+    kind that there is not; and it grants what asks for nothing. Ours refuses the whole request at
+    once.
     """
     match request:
         case topics.DeleteTopicsRequest():
             return False
+        case partitions.AlterPartitionRequest():
+            return bool(request.topics)
         case topics.CreateTopicsRequest() | topics.CreatePartitionsRequest():
             names = [topic.name for topic in request.topics]
             return len(set(names)) == len(names) and METADATA_TOPIC not in names
