@@ -126,10 +126,7 @@ def _next_state(
             return BrokerState.SHUTDOWN_NOW
         if request.want_fence:
             return present
-        ready = (
-            _has_own_registration(view, request, broker) or view.settings.bugs.unfenced_too_early
-        )
-        return BrokerState.UNFENCED if ready else present
+        return BrokerState.UNFENCED if _has_own_registration(view, request, broker) else present
     leads = request.want_shut_down or present is BrokerState.CONTROLLED_SHUTDOWN
     leads = leads and view.leaderships.count(view.image, broker.broker_id) > 0
     if present is BrokerState.CONTROLLED_SHUTDOWN:
@@ -154,6 +151,8 @@ def _may_go(view: View, broker: RegisterBrokerRecord) -> bool:
 def _has_own_registration(
     view: View, request: BrokerHeartbeatRequest, broker: RegisterBrokerRecord
 ) -> bool:
+    if view.settings.bugs.unfenced_too_early:
+        return True  # Brokers wait for this to be said before they ask to be unfenced.
     own = view.contacts.registration_offset(broker.broker_id, broker.broker_epoch)
     return request.current_metadata_offset >= own
 

@@ -47,13 +47,21 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
 }
 
 
+#: The same of controllers, in worlds with the state machine metadata.
+FOUND_IN_METADATA_BY: dict[str, tuple[str, ...]] = {
+    "fenced-broker-stays-leader": ("INV-46",),
+    "broker-epoch-not-renewed": ("INV-45",),
+}
+
+
 #: The source text of an object, which no sentence for people has.
 SOURCE_TEXT = re.compile(r"\b[A-Z]\w*\(\w+=|\bb'|<\w+ object|\d us\b")
 
 
-def found(bug: str | None) -> tuple[int, str, str] | None:
+def found(bug: str | None, state_machine: str | None = None) -> tuple[int, str, str] | None:
     """The first seed that finds something, what finds it, and how it says so."""
-    trial = Trial(system=DEFAULT_SYSTEM, bugs=() if bug is None else (bug,))
+    bugs = () if bug is None else (bug,)
+    trial = Trial(system=DEFAULT_SYSTEM, bugs=bugs, state_machine=state_machine)
     for seed in range(SEEDS_MAX):
         outcome = judged(run(draw(seed, trial)))
         if outcome.failed_by:
@@ -68,6 +76,15 @@ def test_a_planted_bug_is_found_within_a_few_seeds(bug: str) -> None:
     assert finding is not None
     assert finding[1] in FOUND_BY[bug]
     assert finding[2]
+    assert SOURCE_TEXT.search(finding[2]) is None
+
+
+@pytest.mark.parametrize("bug", FOUND_IN_METADATA_BY)
+def test_a_planted_bug_of_controllers_is_found_within_a_few_seeds(bug: str) -> None:
+    assert bug in REGISTRY
+    finding = found(bug, "metadata")
+    assert finding is not None
+    assert finding[1] in FOUND_IN_METADATA_BY[bug]
     assert SOURCE_TEXT.search(finding[2]) is None
 
 

@@ -7,7 +7,7 @@ In worlds of registers there is nothing to look at. Must never ask a controller,
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nodes.metadata.image import MetadataImage, TopicImage
 from nodes.metadata.partitions import PartitionState
@@ -15,17 +15,20 @@ from nodes.metadata.records import (
     NO_LEADER,
     AbortTransactionRecord,
     BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
     EndTransactionRecord,
     MetadataRecord,
     RegisterBrokerRecord,
 )
 from nodes.metadata.serde import decode_record
-from nodes.quorum.effects import AdvanceHighWatermark
+from nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, ReplaceLog
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.metadata_ledger import MetadataLedger
 
+#: ``fenced`` of a record that unfences.
+_UNFENCED = -1
 _CHANGES = ("create-topic", "delete-topic")
 
 
@@ -48,7 +51,7 @@ class CommittedBatches(Invariant):
         super().__init__(ghost)
         self._looked_at = 0
 
-    def after(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
+    def after(self, machine: Machine, effect: Any) -> None:
         del effect
         ledger, first = self.ghost.ledger, self._looked_at
         end = self._looked_at = len(self.ghost.committed)
@@ -80,7 +83,8 @@ class RecordsMakeMetadata(CommittedBatches):
 
     id = "INV-43"
 
-    def after(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
+    def after(self, machine: Machine, effect: Any) -> None:
+        del effect
         ledger = self.ghost.ledger
         if isinstance(ledger, MetadataLedger) and ledger.problem is not None:
             raise self.violated(f"the committed metadata contradicts itself: {ledger.problem}")
@@ -206,6 +210,50 @@ class FencedHoldNothing(CommittedBatches):
                     " and is fenced",
                     machine,
                 )
+
+
+class UnfencedOnceCaughtUp(Invariant):
+    """A broker is unfenced once its node has applied its own registration, and not before.
+
+    Looked at when the controller writes it down: until that is committed the broker may catch up.
+    """
+
+    id = "INV-49"
+    after_effects = (AdvanceHighWatermark, ReplaceLog, AppendRecords)
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: By node: one past the last offset that it ever had applied.
+        self._applied: dict[int, int] = {}
+
+    def started(self, machine: Machine) -> None:
+        self._note(machine, machine.host.node.parts.applier.machine.end_offset)
+
+    def after(self, machine: Machine, effect: Any) -> None:
+        match effect:
+            case AppendRecords():
+                if isinstance(self.ghost.ledger, MetadataLedger):
+                    self._check(machine, effect)
+            case ReplaceLog():
+                self._note(machine, effect.snapshot_id.end_offset)
+            case _:
+                self._note(machine, effect.offset)
+
+    def _check(self, machine: Machine, effect: AppendRecords) -> None:
+        for record in map(decode_record, effect.payloads):
+            if not isinstance(record, BrokerRegistrationChangeRecord) or record.fenced != _UNFENCED:
+                continue
+            applied = self._applied.get(record.broker_id, 0)
+            if applied <= record.broker_epoch:
+                raise self.violated(
+                    f"n{machine.host.node_id} unfences broker {record.broker_id}, which has applied"
+                    f" what is below {applied}, and its registration lies at {record.broker_epoch}",
+                    machine,
+                )
+
+    def _note(self, machine: Machine, end_offset: int) -> None:
+        node_id = int(machine.host.node_id)
+        self._applied[node_id] = max(self._applied.get(node_id, 0), end_offset)
 
 
 class OneAnswerPerRequest(Invariant):

@@ -65,6 +65,7 @@ from systems.kraft.simulation.invariants_metadata import (
     OneAnswerPerRequest,
     RecordsMakeMetadata,
     TransactionsEndWithTheirLeader,
+    UnfencedOnceCaughtUp,
     ViewsNeverGoBack,
 )
 from systems.kraft.simulation.invariants_snapshots import SnapshotsTellTheLog
@@ -102,6 +103,7 @@ INVARIANTS: Final[tuple[type[Invariant], ...]] = (
     FencedHoldNothing,
     OneAnswerPerRequest,
     ViewsNeverGoBack,
+    UnfencedOnceCaughtUp,
 )
 
 _Check = Callable[[Machine, Any], None]

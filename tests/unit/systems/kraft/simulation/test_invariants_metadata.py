@@ -15,7 +15,9 @@ from nodes.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from nodes.quorum.identifiers import NodeId
+from nodes.metadata.serde import encode_record
+from nodes.quorum.effects import AppendRecords
+from nodes.quorum.identifiers import NodeId, Offset
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from systems.kraft.simulation.oracle import INVARIANTS
 from tests.unit.systems.kraft.simulation.small_controllers import Controllers
@@ -147,6 +149,15 @@ def view_that_goes_back(controllers: Controllers) -> None:
         controllers.cluster.oracle.replied(broker.host, request("describe-topic", "t"), said, 0)
 
 
+def broker_unfenced_that_lags_behind(controllers: Controllers) -> None:
+    """Broker 7 is no node of the world, and has applied nothing."""
+    leader = controllers.leader
+    payload = encode_record(fencing(7, 9, UNFENCED))
+    replica = leader.host.node.replica
+    written = AppendRecords(0, Offset(replica.log_end_offset), replica.epoch, (payload,))
+    controllers.cluster.oracle.after(leader.host, written)
+
+
 CASES: list[tuple[str, Callable[[Controllers], None]]] = [
     ("INV-43", topic_removed_that_never_was),
     ("INV-44", transaction_kept_open_at_failover),
@@ -161,6 +172,7 @@ CASES: list[tuple[str, Callable[[Controllers], None]]] = [
     ("INV-47", topic_told_to_be_there_that_never_was),
     ("INV-47", topic_told_to_be_gone_that_always_was),
     ("INV-48", view_that_goes_back),
+    ("INV-49", broker_unfenced_that_lags_behind),
 ]
 
 
