@@ -38,6 +38,7 @@ from nodes.storage.layout import (
     segment_base_offset,
     segment_name,
 )
+from nodes.storage.recovery import scan_log
 
 _VERSION: Final = "1"
 #: Of the voter set's file; the first without a checksum, and the present one.
@@ -102,6 +103,32 @@ def format_storage(filesystem: FileSystem, folder: Path, identity: StorageIdenti
     filesystem.sync_folder(folder.parent)
 
 
+def adopt_storage(filesystem: FileSystem, folder: Path, voters: tuple[Voter, ...]) -> None:
+    """Make the data folder of a stopped controller of Kafka one of a node of ours.
+
+    What Kafka keeps elsewhere is added: the voters, and a durable-length mark that vouches for
+    nothing, since nobody knows what was flushed. The voters come last: a folder with them is
+    wholly adopted, whenever a crash came. Kafka itself passes over what was added.
+
+    Raises:
+        AlreadyFormattedError: it is one already.
+        NotFormattedError: it is nobody's, or has no log.
+        CorruptStorageError: a file of it cannot be read.
+        OSError: the disk refused.
+    """
+    if filesystem.exists(folder / VOTERS):
+        raise AlreadyFormattedError(folder)
+    identity = _identity(_properties_of(filesystem, folder), folder / META_PROPERTIES, voters)
+    log = log_folder(folder)
+    if not filesystem.exists(log):
+        raise NotFormattedError(folder, f"has no {log.name}")
+    mark = DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0)
+    write_new_mark(filesystem, log / DURABLE_LENGTH, mark)
+    filesystem.sync_folder(log)
+    scan_log(filesystem, folder).close()
+    replace_file(filesystem, folder / VOTERS, _voters_text(identity))
+
+
 def load_identity(
     filesystem: FileSystem,
     folder: Path,
@@ -117,11 +144,7 @@ def load_identity(
         CorruptStorageError: a file of it cannot be read.
     """
     path = folder / META_PROPERTIES
-    if not filesystem.exists(folder):
-        raise NotFormattedError(folder, "does not exist")
-    if not filesystem.exists(path):
-        raise NotFormattedError(folder, f"has no {META_PROPERTIES}")
-    properties = _read_properties(filesystem, path)
+    properties = _properties_of(filesystem, folder)
     found_cluster = properties["cluster.id"]
     found_node = properties["node.id"]
     if cluster_id is not None and found_cluster != cluster_id:
@@ -129,13 +152,9 @@ def load_identity(
     if node_id is not None and found_node != str(node_id):
         raise ForeignStorageError(path, "node", found_node, str(node_id))
     stored = _read_voters(filesystem, folder / VOTERS)
+    voters = tuple(_voter_of(voter) for voter in stored.voters)
+    identity = _identity(properties, path, voters)
     try:
-        identity = StorageIdentity(
-            cluster_id=found_cluster,
-            node_id=NodeId(int(found_node)),
-            directory_id=from_kafka_text(properties["directory.id"]),
-            voters=tuple(_voter_of(voter) for voter in stored.voters),
-        )
         is_whole = stored.version == _VOTERS_VERSION_BARE or stored.checksum == _checksum(identity)
     except ValueError as error:
         raise CorruptStorageError(path, str(error)) from error
@@ -143,6 +162,27 @@ def load_identity(
         problem = f"its checksum does not fit what it and {META_PROPERTIES} say"
         raise CorruptStorageError(folder / VOTERS, problem)
     return identity
+
+
+def _properties_of(filesystem: FileSystem, folder: Path) -> dict[str, str]:
+    path = folder / META_PROPERTIES
+    if not filesystem.exists(folder):
+        raise NotFormattedError(folder, "does not exist")
+    if not filesystem.exists(path):
+        raise NotFormattedError(folder, f"has no {META_PROPERTIES}")
+    return _read_properties(filesystem, path)
+
+
+def _identity(properties: dict[str, str], path: Path, voters: tuple[Voter, ...]) -> StorageIdentity:
+    try:
+        return StorageIdentity(
+            cluster_id=properties["cluster.id"],
+            node_id=NodeId(int(properties["node.id"])),
+            directory_id=from_kafka_text(properties["directory.id"]),
+            voters=voters,
+        )
+    except ValueError as error:
+        raise CorruptStorageError(path, str(error)) from error
 
 
 def _holds_log(filesystem: FileSystem, folder: Path) -> bool:
