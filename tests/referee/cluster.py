@@ -18,6 +18,7 @@ from contracts.names import NodeName, RunId
 from contracts.runtime import Address, DeploymentSpec, NodeSpec
 from history.run_folder import RunFolder
 from nodes.quorum.persistent import Voter
+from runtimes.docker.archives import DATA
 from runtimes.docker.engine import connect
 from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
 from runtimes.docker.runtime import DockerRuntime
@@ -67,6 +68,10 @@ class Cluster:
     @property
     def run_folder(self) -> Path:
         return self._spec.run_folder
+
+    @property
+    def run_id(self) -> RunId:
+        return self._spec.run_id
 
     @property
     def cluster_id(self) -> str:
@@ -216,6 +221,14 @@ class Cluster:
         for name in self._runtime.nodes():
             self._runtime.collect(name, RunFolder(self.run_folder).node(name), with_data=False)
 
+    def collect_data(self, node_id: int) -> Path:
+        """Copy a stopped node's data into the run folder; the copy."""
+        name = self.name_of(node_id)
+        assert self._runtime.status(name) == "exited", f"{name} still writes"
+        folder = RunFolder(self.run_folder).node(name)
+        self._runtime.collect(name, folder, with_data=True)
+        return folder / DATA
+
     def tell_ports(self, settings: Mapping[str, str], data_paths: Mapping[int, str]) -> None:
         """Give the brokers their properties, now that their ports are known; they start."""
         for broker in self.brokers:
@@ -241,6 +254,7 @@ def deployed(
     brokers: int,
     settings: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
+    run_id: RunId | None = None,
 ) -> Generator[Cluster]:
     """A cluster in a new run folder; removed at the end, its logs kept.
 
@@ -250,13 +264,14 @@ def deployed(
         brokers: how many.
         settings: further properties of brokers.
         environment: of brokers.
+        run_id: of a cluster that is no more, to have its cluster id.
     """
     run_folder.mkdir(parents=True)
     with RunFolder(run_folder).lock.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         runtime = DockerRuntime()
         runtime.prepare(list(dict.fromkeys([*controllers.images, IMAGE])))
-        run_id = RunId(f"referee-{uuid.uuid4().hex[:8]}")
+        run_id = run_id or RunId(f"referee-{uuid.uuid4().hex[:8]}")
         quorum = controllers.quorum(run_id, run_folder, runtime.place)
         ids = tuple(range(_FIRST_BROKER, _FIRST_BROKER + brokers))
         placed = [

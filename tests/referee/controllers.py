@@ -23,6 +23,13 @@ from tests.referee.properties import controller_properties, format_options
 COUNT: Final = 3
 PROPERTIES: Final = "server.properties"
 _HEAP_MIB: Final = "128"
+#: Folders of a node's data below its data path.
+KAFKA_DATA: Final = "log"
+OWN_DATA: Final = "own"
+#: Where a node finds the folder that its data begin as.
+_SEED_PATH: Final = "/seed"
+#: Node ids to folders that their data begin as.
+Seeds = Mapping[int, Path]
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,19 @@ def kafka_node(
     )
 
 
+def seeded(node: NodeSpec, folder: Path | None, target: str) -> NodeSpec:
+    """The node, whose folder ``target`` is a copy of this one in its first life; None: as it is."""
+    if folder is None:
+        return node
+    copied = f"[ -e {target} ] || {{ mkdir -p {target}.new && cp -r {_SEED_PATH}/. {target}.new"
+    begin = f'{copied} && mv {target}.new {target}; }} && exec "$@"'
+    return msgspec.structs.replace(
+        node,
+        command=("sh", "-c", begin, "sh", *node.command),
+        mounts=(*node.mounts, Mount(folder, _SEED_PATH, read_only=True)),
+    )
+
+
 def configuration_folder(run_folder: Path, name: NodeName) -> Path:
     """The folder that a node finds its properties in."""
     return RunFolder(run_folder).node(name) / kraft.CONFIGURATION_FOLDER
@@ -83,6 +103,7 @@ class KafkaControllers:
 
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    seeds: Seeds = field(default_factory=dict[int, Path])
     images: tuple[ImageSource, ...] = (IMAGE,)
 
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
@@ -100,7 +121,8 @@ class KafkaControllers:
             )
             text = controller_properties(voter, voters, placement.data_path, self.settings)
             (configuration_folder(run_folder, name) / PROPERTIES).write_text(text)
-            nodes.append(node)
+            seed = self.seeds.get(voter.node_id)
+            nodes.append(seeded(node, seed, f"{placement.data_path}/{KAFKA_DATA}"))
         return Quorum(tuple(nodes), voters)
 
 
@@ -109,6 +131,7 @@ class OwnControllers:
     """Ours, with static voters too; their listener for peers is what brokers call CONTROLLER."""
 
     settings: dict[str, str] = field(default_factory=dict[str, str])
+    seeds: Seeds = field(default_factory=dict[int, Path])
     images: tuple[ImageSource, ...] = (kraft.IMAGE,)
 
     def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
@@ -120,6 +143,7 @@ class OwnControllers:
         options = SystemOptions(nodes=COUNT, settings=of_quorum)
         spec = kraft.deployment(run_id, run_folder, options, place)
         voters: tuple[Voter, ...] = ()
+        nodes: list[NodeSpec] = []
         for node in spec.nodes:
             path = configuration_folder(run_folder, node.name) / kraft.CONFIGURATION_FILE
             written = read_configuration(path)
@@ -132,7 +156,31 @@ class OwnControllers:
                 written,
                 state_machine="metadata",
                 voters=voters,
+                data_folder=f"{written.data_folder}/{OWN_DATA}",
                 settings={**written.settings, **self.settings},
             )
             path.write_bytes(encode_configuration(as_controller))
-        return Quorum(spec.nodes, voters)
+            seed = self.seeds.get(NodeId(written.node_id))
+            nodes.append(seeded(node, seed, as_controller.data_folder))
+        return Quorum(tuple(nodes), voters)
+
+
+@dataclass(frozen=True)
+class MixedControllers:
+    """Two of Kafka's and one of ours in one quorum."""
+
+    kafka: KafkaControllers
+    own: OwnControllers
+    own_id: int = COUNT
+
+    @property
+    def images(self) -> tuple[ImageSource, ...]:
+        return (*self.kafka.images, *self.own.images)
+
+    def quorum(self, run_id: RunId, run_folder: Path, place: Place) -> Quorum:
+        kafka = self.kafka.quorum(run_id, run_folder, place)
+        own = self.own.quorum(run_id, run_folder, place)
+        assert kafka.voters == own.voters
+        nodes = list(kafka.nodes)
+        nodes[self.own_id - 1] = own.nodes[self.own_id - 1]
+        return Quorum(tuple(nodes), kafka.voters)

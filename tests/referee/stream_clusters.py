@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from contracts.system import PEER_PORT
 from nodes.metadata.image import MetadataImage
 from nodes.quorum.messages import ErrorCode
 from nodes.wire.controller_apis import PINNED_LEVELS
@@ -13,9 +14,10 @@ from nodes.wire.declared import NO_UUID
 from nodes.wire.families import brokers, configs, controllers, topics
 from tests.referee.admin_streams import Side, codes
 from tests.referee.broker_requests import controller_registration, registration, well
+from tests.referee.cluster import Cluster
 from tests.referee.controllers import COUNT, KafkaControllers, OwnControllers
 from tests.referee.known import BROKER_IDS
-from tests.referee.wire_client import Connection, Follower
+from tests.referee.wire_client import Connection, DeposedError, Follower
 
 _HOUR_MS: Final = "3600000"
 _NEVER: Final = {
@@ -61,6 +63,21 @@ def connected(cluster_id: str, addresses: Addresses) -> Generator[Side | None]:
         follower = Follower(active, cluster_id, epoch)
         side = Side(cluster_id, active_id, active, found[False][1], follower)
         yield side if len(side.image.controllers) >= COUNT else None
+
+
+def is_whole(cluster: Cluster) -> bool:
+    """Whether one of its controllers is active and all are registered."""
+    try:
+        with connected(cluster.cluster_id, addresses(cluster)) as side:
+            return side is not None
+    except (OSError, DeposedError):
+        return False
+
+
+def addresses(cluster: Cluster) -> Addresses:
+    """Where its controllers are."""
+    found = {node_id: cluster.address(node_id, PEER_PORT) for node_id in range(1, COUNT + 1)}
+    return {node_id: (address.host, address.port) for node_id, address in found.items()}
 
 
 def tidy(side: Side) -> None:

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from contracts.system import PEER_PORT
 from nodes.wire.apis import ApiKey
 from tests.referee.admin_coverage import MET
 from tests.referee.admin_streams import Comparison, Side, compare
-from tests.referee.cluster import Cluster, deployed
-from tests.referee.controllers import COUNT, Controllers
-from tests.referee.stream_clusters import KAFKA, OWN, connected, tidy
-from tests.referee.wire_client import DeposedError
+from tests.referee.cluster import deployed
+from tests.referee.controllers import Controllers
+from tests.referee.stream_clusters import KAFKA, OWN, addresses, connected, is_whole, tidy
 
 pytestmark = [pytest.mark.containers, pytest.mark.slow]
 
@@ -66,20 +64,7 @@ def _sides(folder: Path) -> Generator[tuple[Side, Side]]:
 @contextmanager
 def _side(stack: ExitStack, run_folder: Path, controllers: Controllers) -> Generator[Side]:
     cluster = stack.enter_context(deployed(run_folder, controllers, brokers=0))
-    cluster.await_true("all controllers are registered", lambda: _is_whole(cluster), _PATIENCE_S)
-    with connected(cluster.cluster_id, _addresses(cluster)) as side:
+    cluster.await_true("all controllers are registered", lambda: is_whole(cluster), _PATIENCE_S)
+    with connected(cluster.cluster_id, addresses(cluster)) as side:
         assert side is not None, "the active controller has gone"
         yield side
-
-
-def _is_whole(cluster: Cluster) -> bool:
-    try:
-        with connected(cluster.cluster_id, _addresses(cluster)) as side:
-            return side is not None
-    except (OSError, DeposedError):
-        return False
-
-
-def _addresses(cluster: Cluster) -> dict[int, tuple[str, int]]:
-    found = {node_id: cluster.address(node_id, PEER_PORT) for node_id in range(1, COUNT + 1)}
-    return {node_id: (address.host, address.port) for node_id, address in found.items()}

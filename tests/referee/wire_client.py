@@ -5,7 +5,7 @@ answer that does not come fails the test.
 """
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -20,15 +20,19 @@ from nodes.quorum.messages import (
     ErrorCode,
     FetchAnswer,
     FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
 )
+from nodes.quorum.persistent import SnapshotId
 from nodes.wire.apis import ApiKey
-from nodes.wire.batches import decode_batch, peek_batch
+from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
 from nodes.wire.control_plane import api_key_of_call, decode_reply, encode_call
 from nodes.wire.envelopes import envelope_of
 from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
 from nodes.wire.framing import FrameReader
 from nodes.wire.messages import api_key_of, decode_answer, encode_request
 from nodes.wire.principals import ANONYMOUS
+from nodes.wire.snapshots import SnapshotReader
 
 _TIMEOUT_S: Final = 30.0
 _READ_BYTES: Final = 1 << 16
@@ -71,6 +75,11 @@ class Connection:
         assert reply.correlation_id == self._asked
         return reply.message
 
+    def tell(self, request: msgspec.Struct, version: int) -> None:
+        """Ask, and wait for no answer; nothing may be asked afterwards."""
+        self._asked += 1
+        self._socket.sendall(encode_call(request, version, self._asked, _CLIENT_ID))
+
     def ask_forwarded(self, request: msgspec.Struct, version: int) -> msgspec.Struct:
         """The answer to a request that comes in an envelope; the envelope's, if that is refused."""
         inner = encode_call(request, version, self._asked, _CLIENT_ID)[_SIZE_BYTES:]
@@ -89,7 +98,15 @@ class Connection:
         assert isinstance(answer, FetchAnswer)
         return answer
 
-    def _ask_quorum(self, request: DescribeQuorumRequest | FetchRequest) -> msgspec.Struct:
+    def fetch_snapshot(self, request: FetchSnapshotRequest) -> FetchSnapshotAnswer:
+        """What of a snapshot follows."""
+        answer = self._ask_quorum(request)
+        assert isinstance(answer, FetchSnapshotAnswer)
+        return answer
+
+    def _ask_quorum(
+        self, request: DescribeQuorumRequest | FetchRequest | FetchSnapshotRequest
+    ) -> msgspec.Struct:
         self._asked += 1
         api_key = api_key_of(request)
         version = _QUORUM_VERSIONS[api_key]
@@ -108,7 +125,11 @@ class Connection:
                 return payload
 
 
-_QUORUM_VERSIONS: Final[Mapping[ApiKey, int]] = {ApiKey.DESCRIBE_QUORUM: 2, ApiKey.FETCH: 17}
+_QUORUM_VERSIONS: Final[Mapping[ApiKey, int]] = {
+    ApiKey.DESCRIBE_QUORUM: 2,
+    ApiKey.FETCH: 17,
+    ApiKey.FETCH_SNAPSHOT: 1,
+}
 
 
 def opened(answer: msgspec.Struct, request: msgspec.Struct, version: int) -> msgspec.Struct:
@@ -136,34 +157,79 @@ class Follower:
     def image(self) -> MetadataImage:
         """The metadata with all in it that was committed when this was asked."""
         while True:
-            answer = self.connection.fetch(self._request())
+            answer = self.connection.fetch(self._next_request())
             if answer.error is not ErrorCode.NONE:
                 raise DeposedError(f"{answer.error.name}: node {answer.leader_id} leads")
             assert answer.diverging is None, answer
-            assert answer.snapshot_id is None, answer
+            if answer.snapshot_id is not None:
+                self._load(answer.snapshot_id)
+                continue
             self._take(answer.records, answer.high_watermark)
             if self._machine.end_offset >= answer.high_watermark:
                 return self._machine.image
 
-    def _request(self) -> FetchRequest:
+    def ahead(self) -> bytes:
+        """Batches that the leader has after what this has, committed or not."""
+        return self.connection.fetch(self._next_request()).records
+
+    def _next_request(self) -> FetchRequest:
+        return self._request(Offset(self._machine.end_offset), self._last_epoch)
+
+    def is_too_late(self, end_offset: Offset, epoch: Epoch) -> bool:
+        """Whether a follower that has the log so far is sent a snapshot, and no records."""
+        answer = self.connection.fetch(self._request(end_offset, epoch))
+        return answer.snapshot_id is not None
+
+    def _request(self, offset: Offset, last_epoch: Epoch) -> FetchRequest:
         return FetchRequest(
             cluster_id=self.cluster_id,
             replica_id=_OBSERVER,
             replica_directory_id=_OBSERVER_DIRECTORY,
             epoch=self.epoch,
-            fetch_offset=Offset(self._machine.end_offset),
-            last_fetched_epoch=self._last_epoch,
-            high_watermark=Offset(self._machine.end_offset),
+            fetch_offset=offset,
+            last_fetched_epoch=last_epoch,
+            high_watermark=offset,
             max_wait_ms=0,
             max_bytes=_FETCH_BYTES,
         )
 
+    def _load(self, snapshot_id: SnapshotId) -> None:
+        """Have what the snapshot tells, in place of what was there."""
+        content, size_bytes = b"", 1
+        while len(content) < size_bytes:
+            answer = self.connection.fetch_snapshot(
+                FetchSnapshotRequest(
+                    cluster_id=self.cluster_id,
+                    replica_id=_OBSERVER,
+                    replica_directory_id=_OBSERVER_DIRECTORY,
+                    epoch=self.epoch,
+                    snapshot_id=snapshot_id,
+                    position=len(content),
+                    max_bytes=_FETCH_BYTES,
+                )
+            )
+            assert answer.error is ErrorCode.NONE, answer.error
+            assert answer.data, f"no bytes of {snapshot_id} at {len(content)} of {size_bytes}"
+            content += answer.data
+            size_bytes = answer.size_bytes
+        reader = SnapshotReader(snapshot_id, batches_in(content))
+        loading = self._machine.begin_loading()
+        for record in reader.records():
+            loading.add(record.value or b"")
+        loading.install(snapshot_id.end_offset)
+        self._last_epoch = snapshot_id.epoch
+
     def _take(self, content: bytes, high_watermark: Offset) -> None:
-        position = 0
-        while position < len(content):
-            batch = decode_batch(content, position)
+        for batch in batches_in(content):
             if batch.last_offset >= high_watermark:
                 return
             self._machine.apply_batch(batch, lambda *_: None)
             self._last_epoch = Epoch(batch.epoch)
-            position += peek_batch(content, position)[2]
+
+
+def batches_in(content: bytes) -> Iterator[RecordBatch]:
+    """Each batch of concatenated ones."""
+    position = 0
+    while position < len(content):
+        yield decode_batch(content, position)
+        position += peek_batch(content, position)[2]
