@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, DirectoryId, Epoch, NodeId, Offset
 from nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
@@ -126,7 +126,7 @@ def _vote_to_fields(request: VoteRequest, version: int) -> Fields:
         "replica_id": request.candidate_id,
         "replica_directory_id": request.candidate_directory_id,
         "voter_directory_id": request.voter_directory_id,
-        "last_offset_epoch": request.last_epoch,
+        "last_offset_epoch": _told_epoch(request.last_epoch),
         "last_offset": request.end_offset,
         "pre_vote": request.pre_vote,
     }
@@ -135,6 +135,16 @@ def _vote_to_fields(request: VoteRequest, version: int) -> Fields:
         "voter_id": request.voter_id,
         "topics": named_topics(partition),
     }
+
+
+def _told_epoch(epoch: Epoch) -> int:
+    """Kafka's nodes refuse one below 0 as malformed: an empty log's is 0, as their own is."""
+    return max(epoch, 0)
+
+
+def _last_epoch(told: int, end_offset: int) -> Epoch:
+    """The epoch of the last record before an offset, which is none of an empty log."""
+    return NO_EPOCH if told == end_offset == 0 else Epoch(told)
 
 
 def _vote_from_fields(fields: Fields) -> VoteRequest:
@@ -146,7 +156,7 @@ def _vote_from_fields(fields: Fields) -> VoteRequest:
         epoch=Epoch(partition["replica_epoch"]),
         candidate_id=NodeId(partition["replica_id"]),
         candidate_directory_id=DirectoryId(partition["replica_directory_id"]),
-        last_epoch=Epoch(partition["last_offset_epoch"]),
+        last_epoch=_last_epoch(partition["last_offset_epoch"], partition["last_offset"]),
         end_offset=Offset(partition["last_offset"]),
         pre_vote=partition["pre_vote"],
     )
@@ -213,7 +223,7 @@ def _fetch_to_fields(request: FetchRequest) -> Fields:
         "partition": METADATA_PARTITION,
         "current_leader_epoch": request.epoch,
         "fetch_offset": request.fetch_offset,
-        "last_fetched_epoch": request.last_fetched_epoch,
+        "last_fetched_epoch": _told_epoch(request.last_fetched_epoch),
         "partition_max_bytes": request.max_bytes,
         "replica_directory_id": request.replica_directory_id,
         "high_watermark": request.high_watermark,
@@ -238,7 +248,7 @@ def _fetch_from_fields(fields: Fields) -> FetchRequest:
         replica_directory_id=DirectoryId(partition["replica_directory_id"]),
         epoch=Epoch(partition["current_leader_epoch"]),
         fetch_offset=Offset(partition["fetch_offset"]),
-        last_fetched_epoch=Epoch(partition["last_fetched_epoch"]),
+        last_fetched_epoch=_last_epoch(partition["last_fetched_epoch"], partition["fetch_offset"]),
         high_watermark=Offset(high_watermark),
         max_wait_ms=fields["max_wait_ms"],
         max_bytes=fields["max_bytes"],

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from nodes.quorum.identifiers import (
     NO_DIRECTORY,
+    NO_EPOCH,
     UNKNOWN_OFFSET,
     DirectoryId,
     Epoch,
@@ -184,6 +185,8 @@ def versions_of(api_key: ApiKey) -> list[int]:
 def request_as_carried(request: Request, version: int) -> Request:
     """What a version of the API can say of a request."""
     if isinstance(request, VoteRequest):
+        last_epoch = _carried_epoch(request.last_epoch, request.end_offset)
+        request = msgspec.structs.replace(request, last_epoch=last_epoch)
         if version < 2:
             request = msgspec.structs.replace(request, pre_vote=False)
         if version < 1:
@@ -195,9 +198,18 @@ def request_as_carried(request: Request, version: int) -> Request:
             )
     if isinstance(request, FetchSnapshotRequest) and version < 1:
         request = msgspec.structs.replace(request, replica_directory_id=NO_DIRECTORY)
+    if isinstance(request, FetchRequest):
+        last_epoch = _carried_epoch(request.last_fetched_epoch, request.fetch_offset)
+        request = msgspec.structs.replace(request, last_fetched_epoch=last_epoch)
     if isinstance(request, FetchRequest) and version < 18:
         request = msgspec.structs.replace(request, high_watermark=UNKNOWN_OFFSET)
     return request
+
+
+def _carried_epoch(epoch: Epoch, end_offset: Offset) -> Epoch:
+    """None where nothing comes before, and else never below 0."""
+    told = max(epoch, 0)
+    return NO_EPOCH if told == end_offset == 0 else Epoch(told)
 
 
 def answer_as_carried(answer: Answer, version: int) -> Answer:

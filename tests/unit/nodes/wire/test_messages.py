@@ -53,6 +53,7 @@ from nodes.wire.messages import (
     encode_request,
     read_correlation_id,
 )
+from nodes.wire.requests import request_to_fields, sole_partition
 from nodes.wire.schemas import SCHEMAS
 from tests.unit.nodes.wire.mutations import mutate
 from tests.unit.nodes.wire.quorum_messages import (
@@ -269,6 +270,23 @@ def test_pre_vote_is_never_sent_as_a_vote() -> None:
     )
     with pytest.raises(ValueError, match="no pre-vote"):
         encode_request(request, 1, None, version=1)
+
+
+def test_an_empty_logs_epoch_is_told_as_0_since_kafkas_nodes_take_none_below() -> None:
+    candidate, follower = NodeId(1), NodeId(1)
+    vote = VoteRequest(
+        None, NodeId(2), NO_DIRECTORY, Epoch(3), candidate, NO_DIRECTORY, NO_EPOCH, Offset(0),
+        pre_vote=False,
+    )  # fmt: skip
+    fetch = FetchRequest(
+        None, follower, NO_DIRECTORY, Epoch(3), Offset(0), NO_EPOCH, UNKNOWN_OFFSET, 500, 1024
+    )
+    for request, field in ((vote, "last_offset_epoch"), (fetch, "last_fetched_epoch")):
+        fields = request_to_fields(request, 1, None)
+        assert sole_partition(fields)[field] == 0
+        version = 1 if request is vote else 17
+        framed = encode_request(request, 1, None, version=version)
+        assert decode_request(payload_of(framed)).message == request
 
 
 @pytest.mark.parametrize("version", range(5))
