@@ -14,6 +14,7 @@ from typing import Any, Final
 from docker import DockerClient
 from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
+from contracts.fault import Link
 from contracts.names import NodeName, RunId
 from contracts.runtime import Address, DeploymentSpec, NodeSpec
 from history.run_folder import RunFolder
@@ -64,6 +65,7 @@ class Cluster:
         self.brokers = brokers
         self._killed: set[NodeName] = set()
         self._frozen: set[NodeName] = set()
+        self._cut: set[Link] = set()
 
     @property
     def run_folder(self) -> Path:
@@ -143,8 +145,22 @@ class Cluster:
         self._runtime.resume(self.name_of(node_id))
         self._frozen.discard(self.name_of(node_id))
 
+    def isolate(self, node_id: int) -> None:
+        """Cut it off from all other nodes, not from this machine."""
+        name = self.name_of(node_id)
+        others = [other for other in self._members() if other != name]
+        links = {link for other in others for link in (Link(name, other), Link(other, name))}
+        self._cut |= links
+        self._runtime.cut(links)
+
+    def heal(self) -> None:
+        """Undo every isolation."""
+        self._runtime.restore(self._cut)
+        self._cut.clear()
+
     def restore(self) -> None:
-        """Start what was killed, let go on what was frozen."""
+        """Start what was killed, let go on what was frozen, heal what was cut."""
+        self.heal()
         for name in sorted(self._frozen):
             self._runtime.resume(name)
         for name in sorted(self._killed):
