@@ -38,7 +38,7 @@ from harness.simulation.recovery import LIVENESS
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw, simulated_system
 from systems.kraft.planted_bugs import REGISTRY
-from systems.kraft.simulation.oracle import INVARIANTS
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.registry import DEFAULT_SYSTEM
 
 #: Everything that watches, but for what cannot be muted: a world that spins, or a defect.

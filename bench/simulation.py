@@ -35,7 +35,7 @@ from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.recovery import LIVENESS
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw
-from systems.kraft.simulation.oracle import INVARIANTS
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.system import KraftSimulation
 from systems.registry import DEFAULT_SYSTEM
 

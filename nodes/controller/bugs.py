@@ -29,6 +29,10 @@ class ControllerBugs(msgspec.Struct, frozen=True):
     live_broker_displaced: bool = False
     #: A new incarnation of a broker gets the epoch of the one before.
     broker_epoch_not_renewed: bool = False
+    #: A new leader registers itself before it has said what the cluster can have.
+    activation_not_first: bool = False
+    #: Who asks in Kafka's protocol is answered once the records are appended.
+    answered_before_commit: bool = False
 
 
 NO_BUGS: Final = ControllerBugs()

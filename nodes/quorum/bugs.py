@@ -98,6 +98,10 @@ class PlantedBugs(msgspec.Struct, frozen=True):
     log_cut_before_snapshot: bool = False
     #: What is committed first after a snapshot was loaded counts as a part of it.
     delta_lost_at_snapshot_load: bool = False
+    #: Where older snapshots are removed, the one that the log begins with goes with them.
+    newest_snapshot_removed: bool = False
+    #: Of the batches that are applied at once the last one comes before the one before it.
+    applied_out_of_order: bool = False
 
     #: A prospective follows the leader that a granted pre-vote names, dead or not.
     follows_granted_pre_vote: bool = False

@@ -4,6 +4,7 @@ Knows what of the log the machine's state stands for, which is the name of its s
 apply a record above the high watermark, nor one twice.
 """
 
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
@@ -68,10 +69,19 @@ class Applier(Generic[Machine]):
             # Planted: takes what is committed behind a snapshot for a part of it.
             machine.skip(offset)
         self._was_loaded = False
-        for batch in self._disk.batches(Offset(machine.end_offset), offset):
+        batches = self._disk.batches(Offset(machine.end_offset), offset)
+        if self._bugs.applied_out_of_order:
+            batches = _last_two_exchanged(batches)
+        for batch in batches:
             machine.apply_batch(batch, listener)
             self._epoch, self._timestamp_ms = batch.epoch, batch.max_timestamp_ms
             self.new_bytes += _size_bytes(batch)
+
+
+def _last_two_exchanged(batches: Iterable[RecordBatch]) -> Iterable[RecordBatch]:
+    """Planted: the last batch overtakes the one before it."""
+    ordered = list(batches)
+    return [*ordered[:-2], *reversed(ordered[-2:])]
 
 
 def _size_bytes(batch: RecordBatch) -> int:

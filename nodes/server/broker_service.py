@@ -61,7 +61,8 @@ from nodes.wire.families.brokers import (
     BrokerRegistrationResponse,
 )
 
-#: How long the planted bug ``older_image_shown`` shows it.
+#: After how long the planted bug ``older_image_shown`` shows it, and for how long.
+_BACK_US: Final = 20_000
 _OLDER_US: Final = 500_000
 
 
@@ -230,9 +231,9 @@ class BrokerService:
             return
         self._tell(ImageAdvanced(self._machine.image))
         if self._materials.settings.bugs.older_image_shown:
-            self._timers.call_soon(lambda: self._tell(ImageAdvanced(before)))
+            self._timers.call_later(_BACK_US, lambda: self._tell(ImageAdvanced(before)))
             self._timers.call_later(
-                _OLDER_US, lambda: self._tell(ImageAdvanced(self._machine.image))
+                _BACK_US + _OLDER_US, lambda: self._tell(ImageAdvanced(self._machine.image))
             )
 
     def _look_at_leader(self) -> None:

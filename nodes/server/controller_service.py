@@ -5,7 +5,8 @@ is the active controller; the others keep their image hot and answer NOT_CONTROL
 ask about topics alone (``nodes.server.topic_requests``).
 
 Must never answer a request before its records are committed, but for those that change nothing, and
-these not before what they saw is. Source: KIP-631.
+these not before what they saw is; but for the planted bug ``answered_before_commit``. Source:
+KIP-631.
 """
 
 from collections.abc import Callable, Mapping
@@ -214,7 +215,11 @@ class ControllerService:
             else:
                 call.refuse(ApiError.UNKNOWN_SERVER_ERROR)
 
-        self._leading.carry_out(decision, call.api_key, done)
+        if self._identity.settings.bugs.answered_before_commit:
+            self._leading.carry_out(decision, call.api_key, _nobody_waits)
+            call.reply(answer)
+        else:
+            self._leading.carry_out(decision, call.api_key, done)
 
     # What it says of itself.
 
@@ -227,6 +232,10 @@ class ControllerService:
             listener=QUORUM_LISTENER,
             leader_id=self._needs.replica.leader_id,
         )
+
+
+def _nobody_waits(_: Fate) -> None:
+    """Who asked is answered already."""
 
 
 def metadata_layer(identity: Identity, bugs: PlantedBugs = NO_BUGS) -> Layer:

@@ -163,7 +163,9 @@ class Leading:
         if active is None:
             return
         records = active.activation(self._machine.transaction_opened_at)
-        self._append(records, self._activated)
+        is_first = not self._identity.settings.bugs.activation_not_first
+        if is_first:
+            self._append(records, self._activated)
         registration = active.decide(
             ApiKey.CONTROLLER_REGISTRATION,
             self._registrar.request,
@@ -173,6 +175,8 @@ class Leading:
         )
         if not self._registrar.is_registered:
             self._append(registration.records, _nobody_waits)
+        if not is_first:
+            self._append(records, self._activated)
 
     def _activated(self, fate: Fate) -> None:
         if fate == "committed":

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import Epoch, Offset
+from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from nodes.quorum.leader_epochs import starts_from
 from nodes.quorum.messages import BatchHeader
 from nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
@@ -319,11 +319,14 @@ class LogStore:
             len(self._segments) - 1,
         )
         dropped, self._segments = self._segments[:kept], self._segments[kept:]
+        first_kept = snapshot_id
+        if self._bugs.newest_snapshot_removed:
+            first_kept = SnapshotId(Offset(offset + 1), NO_EPOCH)
 
         def free() -> None:
             self._latch.check()
             try:
-                remove_snapshots(self._filesystem, self._data_folder, snapshot_id)
+                remove_snapshots(self._filesystem, self._data_folder, first_kept)
                 self._flusher.write_epochs(epochs)
                 for segment in dropped:
                     segment.close()

@@ -330,6 +330,22 @@ _BUGS: Final = (
         unseen_because="no run in containers writes the 20 MiB after which a snapshot comes",
     ),
     PlantedBug(
+        "newest-snapshot-removed",
+        "Where older snapshots are removed, the one that the log begins with goes with them.",
+        "splitbrain",
+        "restart of a node after its log lost its beginning",
+        "invariant",
+        unseen_because="no run in containers writes the 20 MiB after which a snapshot comes",
+    ),
+    PlantedBug(
+        "applied-out-of-order",
+        "Of the committed batches that are applied at once the last one is applied first.",
+        "splitbrain",
+        "several batches that are committed at once",
+        "invariant",
+        unseen_because="not measured in containers yet; the simulation's invariants look for it",
+    ),
+    PlantedBug(
         "follows-granted-pre-vote",
         "A voter follows the leader that a granted pre-vote names, dead or not.",
         "splitbrain; apache/kafka#18240 tests the rule that forbids it",

@@ -4,7 +4,8 @@ from typing import Final
 
 from systems.kraft.planted_bug import PlantedBug
 
-_NO_BROKERS: Final = "no plan of containers runs brokers on the metadata state machine"
+#: Containers do run brokers, with these bugs as well; nobody has measured yet what that shows.
+_NOT_MEASURED: Final = "not measured in containers yet; the simulation's invariants look for it"
 #: In the order in which the nodes declare them.
 METADATA_BUGS: Final = (
     PlantedBug(
@@ -13,7 +14,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "restart of a broker while requests of its last life are on their way",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -22,7 +23,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "start of a broker that lags behind",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -31,7 +32,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "change of a partition while its leader proposes",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -40,7 +41,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "fencing or restart of a broker while a leader proposes to take it in",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -49,7 +50,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "a broker that is silent for longer than its session",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -58,7 +59,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "controlled shutdown of a broker while another one lags behind",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -67,7 +68,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "two brokers, or two controllers one after the other, that need ids",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -76,7 +77,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "two processes with one broker id",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -85,7 +86,25 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "restart of a broker",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
+        state_machine="metadata",
+    ),
+    PlantedBug(
+        "activation-not-first",
+        "A new leader registers itself before it has said what the cluster can have.",
+        "splitbrain",
+        "election of the first leader of all",
+        "invariant",
+        unseen_because=_NOT_MEASURED,
+        state_machine="metadata",
+    ),
+    PlantedBug(
+        "answered-before-commit",
+        "Brokers are answered once the records of a decision are in the leader's log.",
+        "splitbrain",
+        "loss of the active controller between the append and the commit",
+        "invariant",
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -94,7 +113,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "a broker that is cut off from the controllers, or has just started",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -103,7 +122,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "start of a broker whose log arrives late",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -112,7 +131,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "topics that are described at a broker while they are created and deleted",
         "outcome",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -121,7 +140,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "clean stop of a broker, then a crash of its next life",
         "invariant",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
     PlantedBug(
@@ -130,7 +149,7 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "loss of the active controller while brokers hand on changes",
         "outcome",
-        unseen_because=_NO_BROKERS,
+        unseen_because=_NOT_MEASURED,
         state_machine="metadata",
     ),
 )

@@ -67,11 +67,30 @@ class SimulatedCalls:
     """``CallPeer`` of ``nodes.server.surroundings``, of one life."""
 
     def __init__(
-        self, world: World, me: NodeId, peers: Mapping[NodeId, str], enter: Enter, timers: Timers
+        self,
+        world: World,
+        me: NodeId,
+        peers: Mapping[NodeId, str],
+        enter: Enter,
+        timers: Timers,
+        *,
+        place: str | None = None,
+        called: Callable[[NodeId, msgspec.Struct], None] | None = None,
     ) -> None:
-        """Links without a connection; ``peers``: where the voters live."""
+        """Links without a connection.
+
+        Args:
+            world: where they are.
+            me: whose calls these are.
+            peers: where the voters live.
+            enter: runs an action as the caller.
+            timers: its clock.
+            place: where the calls come from; None: the node's own.
+            called: told of each call before it is sent.
+        """
+        self._place = place or f"n{me}"
+        self._called = called
         self._world = world
-        self._me = me
         self._peers = peers
         self._enter = enter
         self._timers = timers
@@ -83,6 +102,8 @@ class SimulatedCalls:
         """Ask a voter; ``called`` is told in a later turn. No call waits for another."""
         if self._is_closed:
             return
+        if self._called is not None:
+            self._called(peer, message)
         lines = self._lines[peer]
         line = next((line for line in lines if line.is_free), None)
         if line is None:
@@ -100,7 +121,7 @@ class SimulatedCalls:
     def _line_to(self, peer: NodeId) -> _Line:
         link = SimulatedPeerLink(
             self._world,
-            f"n{self._me}",
+            self._place,
             self._peers[peer],
             peer,
             self._codec,

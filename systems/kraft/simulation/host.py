@@ -31,6 +31,7 @@ from nodes.storage.errors import StorageError
 from nodes.storage.identity import StorageIdentity
 from nodes.storage.memory import MemoryFileSystem
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.control_plane import ReceivedCall
 from systems.kraft.simulation.disk_jobs import DiskSpeed
 from systems.kraft.simulation.drawn_stream import DrawnStream
 from systems.kraft.simulation.formatted_disk import format_where_empty
@@ -38,6 +39,7 @@ from systems.kraft.simulation.happenings import NAMES
 from systems.kraft.simulation.layers import LayerMaker
 from systems.kraft.simulation.life import Life, make_life
 from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
+from systems.kraft.simulation.strays import Strays
 from systems.kraft.simulation.timers import NodeClock
 from systems.kraft.simulation.voice import LogLines, StateEvents
 from systems.kraft.simulation.watcher import Watcher
@@ -95,6 +97,9 @@ class Host:
         #: Whether the present life was asked to end.
         self._is_asked = False
         self._is_running = 0
+        is_broker = layer is not None and all(key.node_id != each.node_id for each in voters)
+        places = {voter.node_id: f"n{voter.node_id}" for voter in voters}
+        self._strays = Strays(world, key.node_id, places) if is_broker else None
         #: What waits for a frozen node.
         self._backlog: list[Callable[[], None]] = []
         self.disk.make_folder(self.folder)
@@ -252,6 +257,22 @@ class Host:
             name = naming(done, self.node.replica)
             if name is not None:
                 self.world.happened(self.name, name)
+
+    # What its node and controllers say to each other; implements ``peers.CallWatch``.
+
+    def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
+        """The node is about to call a controller."""
+        self.watcher.calls(self, message)
+        if self._strays is not None:
+            self._strays.sent(peer, message)
+
+    def called(self, call: ReceivedCall) -> object:
+        """A call reached the node; what is returned comes back with its answer."""
+        return self.watcher.called(self, call)
+
+    def told(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+        """The node answered it."""
+        self.watcher.told(self, call, answer, token)
 
     # How a life goes.
 

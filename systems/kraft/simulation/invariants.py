@@ -2,15 +2,26 @@
 
 One small class per invariant, with its id in ``docs/invariants.md``: of elections in
 ``invariants_elections``, of logs in ``invariants_logs``, of what clients are told in
-``invariants_clients``, of disks in ``invariants_storage``. None looks at a role's private parts, so
-that each is true of any correct implementation. Must never change anything but its own notes.
+``invariants_clients``, of disks in ``invariants_storage``, of metadata in ``invariants_metadata``,
+of brokers in ``invariants_brokers`` and ``invariants_sessions``. None looks at a role's private
+parts, so that each is true of any correct implementation. Must never change anything but its own
+notes.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from contracts.scenario import ViolationError
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from systems.kraft.simulation.ghost import Ghost, Machine
+
+
+class Asked(NamedTuple):
+    """When a call reached a controller."""
+
+    #: By the controller's own clock, microseconds.
+    time_us: int
+    #: One past the last offset that the controller had applied.
+    applied: int
 
 
 class Invariant:
@@ -53,6 +64,15 @@ class Invariant:
         self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
     ) -> None:
         """A client was answered; a read must reflect its key as of ``floor``."""
+
+    def calls(self, machine: Machine, message: Any) -> None:
+        """A broker or a controller is about to ask a controller something."""
+
+    def called(self, machine: Machine, message: Any) -> None:
+        """A controller is asked something by a broker."""
+
+    def told(self, machine: Machine, message: Any, answer: Any, asked: "Asked") -> None:
+        """It was answered."""
 
     def finished(self) -> None:
         """The run is over."""

@@ -80,8 +80,10 @@ def make_life(
         voter.node_id: f"n{voter.node_id}" for voter in host.voters if voter.node_id != host.node_id
     }
     timers = LifeTimers(world, host.clock, enter)
-    calls = None if is_alone else SimulatedCalls(world, host.node_id, places, enter, timers)
-    peers = SimulatedPeers(world, host.name, places, codec, enter)
+    calls = None
+    if not is_alone:
+        calls = SimulatedCalls(world, host.node_id, places, enter, timers, called=host.calls)
+    peers = SimulatedPeers(world, host.name, places, codec, enter, host)
     jobs = SimulatedDiskJobs(world, host.disk, host.disk_speed, enter, host.name)
     surroundings = Surroundings(
         timers=timers,

@@ -6,7 +6,9 @@ or a random stream: a run with all invariants muted is the same run.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
+
+import msgspec
 
 from contracts.simulation import World
 from nodes.quorum.effects import (
@@ -28,83 +30,16 @@ from nodes.quorum.messages import FetchRequest, VoteRequest
 from nodes.quorum.settings import QuorumSettings
 from nodes.storage.layout import QUORUM_STATE
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.control_plane import ReceivedCall
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.disk_snapshots import newest_whole
 from systems.kraft.simulation.ghost import Ghost, Machine
 from systems.kraft.simulation.host import Host
-from systems.kraft.simulation.invariants import Invariant
-from systems.kraft.simulation.invariants_clients import (
-    READS,
-    AcknowledgedStays,
-    AnswersFollowTheLog,
-    EqualStates,
-    LinearizableReads,
-    RefusedNeverHappens,
-)
-from systems.kraft.simulation.invariants_elections import (
-    DurableBeforeSaid,
-    ElectionSafety,
-    LeaderCompleteness,
-    MajorityElects,
-    OneVote,
-    VotesForCompleteLogs,
-    cast_vote,
-)
-from systems.kraft.simulation.invariants_logs import (
-    CommitsOwnEpoch,
-    CommittedIsDurable,
-    CommittedNeverChanges,
-    CommittedStays,
-    HighWatermarkRises,
-    LogMatching,
-    NobodyHalts,
-    OnlyCommittedIsTold,
-)
-from systems.kraft.simulation.invariants_metadata import (
-    BrokerEpochsAreNew,
-    FencedHoldNothing,
-    OneAnswerPerRequest,
-    RecordsMakeMetadata,
-    TransactionsEndWithTheirLeader,
-    UnfencedOnceCaughtUp,
-    ViewsNeverGoBack,
-)
-from systems.kraft.simulation.invariants_snapshots import SnapshotsTellTheLog
-from systems.kraft.simulation.invariants_storage import EqualBytes, PromisedIsKept
+from systems.kraft.simulation.invariants import Asked, Invariant
+from systems.kraft.simulation.invariants_clients import READS
+from systems.kraft.simulation.invariants_elections import cast_vote
 from systems.kraft.simulation.promise import may_forget
 from systems.kraft.simulation.shadow import Entry
-
-#: Checked in this order; the first violation ends the run.
-INVARIANTS: Final[tuple[type[Invariant], ...]] = (
-    ElectionSafety,
-    LeaderCompleteness,
-    MajorityElects,
-    VotesForCompleteLogs,
-    LogMatching,
-    OneVote,
-    DurableBeforeSaid,
-    HighWatermarkRises,
-    CommittedIsDurable,
-    CommittedStays,
-    CommitsOwnEpoch,
-    LinearizableReads,
-    CommittedNeverChanges,
-    AcknowledgedStays,
-    NobodyHalts,
-    PromisedIsKept,
-    OnlyCommittedIsTold,
-    AnswersFollowTheLog,
-    EqualStates,
-    EqualBytes,
-    RefusedNeverHappens,
-    SnapshotsTellTheLog,
-    RecordsMakeMetadata,
-    TransactionsEndWithTheirLeader,
-    BrokerEpochsAreNew,
-    FencedHoldNothing,
-    OneAnswerPerRequest,
-    ViewsNeverGoBack,
-    UnfencedOnceCaughtUp,
-)
 
 _Check = Callable[[Machine, Any], None]
 
@@ -264,6 +199,26 @@ class Oracle:
                 ghost.raise_floor(request.key, answer.offset + 1)
                 ghost.acknowledged_offset = max(ghost.acknowledged_offset, answer.offset)
 
+    def called(self, host: Host, call: ReceivedCall) -> object:
+        """Another node's call reached the node; how far the node was then, and when it was."""
+        machine = self.ghost.machines[host.node_id]
+        for invariant in self._called:
+            invariant(machine, call.message)
+        return Asked(host.clock.now(), host.node.parts.applier.machine.end_offset)
+
+    def told(self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+        """The node answered it."""
+        assert isinstance(token, Asked)
+        machine = self.ghost.machines[host.node_id]
+        for told in self._told:
+            told(machine, call.message, answer, token)
+
+    def calls(self, host: Host, message: msgspec.Struct) -> None:
+        """The node is about to call a controller."""
+        machine = self.ghost.machines[host.node_id]
+        for calls in self._calls:
+            calls(machine, message)
+
     # How the ghost state is kept.
 
     def _note_high_watermark(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
@@ -353,6 +308,9 @@ class Oracle:
         self._replied = [
             one.replied for one in self._watching if type(one).replied is not Invariant.replied
         ]
+        self._called = _kept([one.called for one in self._watching], Invariant.called)
+        self._told = _kept([one.told for one in self._watching], Invariant.told)
+        self._calls = _kept([one.calls for one in self._watching], Invariant.calls)
         # Invariants see the ghost state as of the same moment as the machine.
         self._took: dict[type, list[_Check]] = {}
         self._before: dict[type, list[_Check]] = {}
@@ -366,3 +324,8 @@ class Oracle:
                 self._after.setdefault(kind, []).append(invariant.after)
         for kind, note in self._notes_before.items():
             self._before.setdefault(kind, []).append(note)
+
+
+def _kept(moments: Sequence[Any], nothing: object) -> list[Any]:
+    """Those that an invariant says something at."""
+    return [moment for moment in moments if moment.__func__ is not nothing]

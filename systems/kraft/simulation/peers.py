@@ -21,9 +21,8 @@ from nodes.server.node import Node
 from nodes.server.surroundings import TimerHandle, Timers
 from nodes.transport.back_off import back_off_us
 from nodes.transport.kafka_codec import Inbound, KafkaCodec
-from nodes.wire.apis import RequestHeader
 from nodes.wire.batches import split_batches
-from nodes.wire.control_plane import encode_reply
+from nodes.wire.control_plane import ReceivedCall, encode_reply
 from nodes.wire.errors import WireError
 from systems.kraft.simulation.call_frames import read_call
 from systems.kraft.simulation.messages import PeerAnswer, PeerCall, PeerRequest
@@ -47,6 +46,18 @@ class Told(Protocol):
         self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
     ) -> None:
         """It will not."""
+        ...
+
+
+class CallWatch(Protocol):
+    """Sees the calls that a node answers."""
+
+    def called(self, call: ReceivedCall) -> object:
+        """A call reached the node; what is returned comes back with its answer."""
+        ...
+
+    def told(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+        """The node answered it."""
         ...
 
 
@@ -265,8 +276,10 @@ class SimulatedPeers:
         peers: dict[NodeId, str],
         codec: KafkaCodec | None,
         enter: Enter,
+        watch: CallWatch | None = None,
     ) -> None:
         """``peers``: where the other voters live; ``codec``: set where messages are frames."""
+        self._watch = watch
         self._world = world
         self._me = me
         self._codec = codec
@@ -277,7 +290,7 @@ class SimulatedPeers:
         #: What is needed to answer in frames, by connection.
         self._inbound: dict[ConnectionId, Inbound] = {}
         #: The same of calls.
-        self._calls: dict[ConnectionId, RequestHeader] = {}
+        self._calls: dict[ConnectionId, tuple[ReceivedCall, object]] = {}
 
     def attach(self, node: Node) -> None:
         """Say who is told what came of requests."""
@@ -310,7 +323,8 @@ class SimulatedPeers:
             node.requested(connection, message.correlation, self.read(connection, message))
             return
         call = read_call(message)
-        self._calls[connection] = call.header
+        token = None if self._watch is None else self._watch.called(call)
+        self._calls[connection] = call, token
         node.called(connection, message.correlation, call.header, call.message)
 
     def read(self, connection: ConnectionId, message: PeerRequest) -> Request:
@@ -345,10 +359,12 @@ class SimulatedPeers:
         Only clients of Kafka's are answered with a frame, or by closing, and none lives here.
         """
         assert isinstance(reply, msgspec.Struct)
-        header = self._calls.pop(connection, None)
-        if header is None:
+        call, token = self._calls.pop(connection, (None, None))
+        if call is None:
             return
-        frame = None if self._codec is None else encode_reply(reply, header)
+        if self._watch is not None:
+            self._watch.told(call, reply, token)
+        frame = None if self._codec is None else encode_reply(reply, call.header)
         self._world.network.answer(self._me, int(connection), PeerAnswer(correlation, reply, frame))
 
     def forget(self, connection: ConnectionId) -> None:

@@ -6,12 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from contracts.random_source import RandomSource
-from contracts.scenario import Scenario
+from contracts.scenario import Moment, Scenario, SimulatedFault
 from contracts.simulation import World
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.cluster import KraftCluster
 from systems.kraft.simulation.happenings import HAPPENINGS
 from systems.kraft.simulation.messages import describe
-from systems.kraft.simulation.oracle import INVARIANTS
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
 _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)
@@ -35,6 +35,14 @@ _BEATS: Final = (3, 4, 6)
 #: How often an idle leader writes, milliseconds; 0: never.
 _IDLE_MS: Final = (0, 0, 2_000)
 _BROKERS_MAX: Final = 3
+#: What else happens to brokers than to any node, and up to how often; it heals after so many parts
+#: of a session, doubled up to so many times.
+_BROKER_FAULTS: Final = ("stop", "stop", "stop", "kill", "kill", "pause")
+_BROKER_FAULTS_MAX: Final = 5
+_SESSION_PARTS: Final = 8
+_PARTS_DOUBLINGS: Final = 5
+_DRAW_LIMIT: Final = 1 << 31
+_US_PER_MS: Final = 1_000
 #: A broker that finds no controller for long gives up; here it must wait as long as faults last.
 _FOR_EVER_MS: Final = 3_600_000
 
@@ -48,6 +56,25 @@ def _snapshot_settings(stream: RandomSource) -> dict[str, str]:
         "snapshots_retained_count": 1 + int(stream.random() * 2),
     }
     return {name: str(value) for name, value in settings.items()}
+
+
+def _broker_faults(
+    scenario: Scenario, brokers: int, session_ms: int, stream: RandomSource
+) -> tuple[SimulatedFault, ...]:
+    """Brokers that end in order, are killed or freeze: what is drawn for any node meets few."""
+    part_us = max(1, session_ms * _US_PER_MS // _SESSION_PARTS)
+    first = len(scenario.faults)
+    return tuple(
+        SimulatedFault(
+            index=index,
+            kind=_BROKER_FAULTS[int(stream.random() * len(_BROKER_FAULTS))],
+            target=f"n{scenario.nodes + 1 + int(stream.random() * brokers)}",
+            when=Moment(at_us=int(stream.random() * (scenario.load_us * 9 // 10))),
+            duration_us=part_us << int(stream.random() * _PARTS_DOUBLINGS),
+            draw=int(stream.random() * _DRAW_LIMIT),
+        )
+        for index in range(first, first + int(stream.random() * (_BROKER_FAULTS_MAX + 1)))
+    )
 
 
 class KraftSimulation:
@@ -100,10 +127,12 @@ class KraftSimulation:
             "max_idle_interval_ms": idle_ms,
             "leader_imbalance_check_interval_s": int(stream.random() * 3),
         }
+        brokers = 1 + int(stream.random() * _BROKERS_MAX)
         return msgspec.structs.replace(
             scenario,
             state_machine=state_machine,
-            observers=1 + int(stream.random() * _BROKERS_MAX),
+            observers=brokers,
+            faults=scenario.faults + _broker_faults(scenario, brokers, session_ms, stream),
             settings=scenario.settings | {name: str(value) for name, value in settings.items()},
             load=msgspec.structs.replace(scenario.load, workload="topics", workload_options={}),
             # Of a cluster without a broker that is up no topic can be demanded.

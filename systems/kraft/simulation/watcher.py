@@ -5,9 +5,12 @@ Must never change what the node does.
 
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from nodes.quorum.effects import Effect
 from nodes.quorum.events import Event
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.control_plane import ReceivedCall
 
 if TYPE_CHECKING:
     from systems.kraft.simulation.host import Host
@@ -44,4 +47,16 @@ class Watcher(Protocol):
         self, host: "Host", request: ClientRequest, answer: ClientAnswer, token: object
     ) -> None:
         """The node answered it."""
+        ...
+
+    def called(self, host: "Host", call: ReceivedCall) -> object:
+        """Another node's call reached the node; what is returned comes back with its answer."""
+        ...
+
+    def told(self, host: "Host", call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+        """The node answered it."""
+        ...
+
+    def calls(self, host: "Host", message: msgspec.Struct) -> None:
+        """The node is about to call a controller."""
         ...

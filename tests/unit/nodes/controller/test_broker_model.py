@@ -79,8 +79,12 @@ BUGS = {
 }
 
 
+#: Of when records are written and answers are given: a decision has no part in that.
+ELSEWHERE = {"activation_not_first", "answered_before_commit"}
+
+
 def test_every_planted_bug_is_known_here() -> None:
-    assert set(BUGS) == set(ControllerBugs.__struct_fields__)
+    assert set(BUGS) | ELSEWHERE == set(ControllerBugs.__struct_fields__)
 
 
 @pytest.mark.parametrize(("bug", "invariant"), BUGS.items())

@@ -5,9 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from nodes.controller.bugs import ControllerBugs
 from nodes.controller.decisions import Decision, View
 from nodes.metadata.machine import MetadataMachine
-from nodes.metadata.records import RemoveTopicRecord
+from nodes.metadata.records import (
+    BeginTransactionRecord,
+    RegisterControllerRecord,
+    RemoveTopicRecord,
+)
+from nodes.metadata.serde import decode_record
+from nodes.quorum.identifiers import Offset
 from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
 from nodes.server.controller_service import SERVED
 from nodes.transport.client_protocol import ClientRequest, NodeState
@@ -78,6 +85,27 @@ def test_an_answer_waits_until_its_records_are_committed(controller: Controller)
     assert controller.image.topics.named("t") is None
     controller.world.until(lambda: number in controller.world.replies)
     assert controller.image.topics.named("t") is not None
+
+
+def test_answered_before_commit_answers_at_the_append() -> None:
+    controller = Controller(bugs=ControllerBugs(answered_before_commit=True))
+    controller.lead()
+    controller.beat(controller.register().broker_epoch)
+    number = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
+    controller.world.until(lambda: number in controller.world.replies)
+    assert controller.image.topics.named("t") is None
+    controller.world.until(lambda: controller.image.topics.named("t") is not None)
+
+
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_the_first_record_of_all_begins_to_say_what_the_cluster_can_have(
+    *, is_planted: bool
+) -> None:
+    controller = Controller(bugs=ControllerBugs(activation_not_first=is_planted))
+    controller.lead()
+    batches = controller.node.parts.disk.batches(Offset(1), controller.node.replica.high_watermark)
+    first = decode_record(next(iter(batches)).records[0].value or b"")
+    assert isinstance(first, RegisterControllerRecord if is_planted else BeginTransactionRecord)
 
 
 def test_an_answer_that_changes_nothing_waits_for_what_it_saw(controller: Controller) -> None:

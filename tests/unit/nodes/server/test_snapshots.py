@@ -2,7 +2,10 @@
 
 import pytest
 
+from nodes.quorum.bugs import PlantedBugs
 from nodes.quorum.settings import QuorumSettings
+from nodes.registers.machine import RegisterMachine
+from nodes.server.applier import Applier
 from nodes.server.node import Node
 from nodes.storage.errors import CorruptStorageError
 from nodes.storage.layout import log_folder
@@ -63,6 +66,35 @@ def test_the_log_loses_what_snapshots_stand_for_and_the_next_life_has_it_all() -
     assert (node.state().applied_offset, node.state().digest) == (end + 1, digest)
     read = world.ask(node, ClientRequest(9, "read-set", "s"))
     assert read.result == list(range(40))
+
+
+def test_the_next_life_cannot_begin_once_the_newest_snapshot_is_removed() -> None:
+    world = World()
+    bugs = PlantedBugs(newest_snapshot_removed=True)
+    once = QuorumSettings(snapshot_max_new_record_bytes=400, snapshots_retained_count=1, bugs=bugs)
+    node = started(world, once)
+    work(world, node, 0)
+    rest(world)
+    assert node.replica.log_start_offset > 0
+    assert not list_snapshots(world.filesystem, FOLDER)
+    world.crash()
+    with pytest.raises(CorruptStorageError):
+        world.assemble(segment_bytes=300, settings=once)
+
+
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_what_is_committed_is_applied_in_order(*, is_planted: bool) -> None:
+    world = World()
+    node = started(world, QuorumSettings())
+    work(world, node, 0, count=3)
+    end = node.replica.high_watermark
+    applier = Applier(
+        node.parts.disk, RegisterMachine(), PlantedBugs(applied_out_of_order=is_planted)
+    )
+    applied: list[int] = []
+    applier.apply_up_to(end, lambda offset, *_: applied.append(offset))
+    # The one that was overtaken counts as applied already.
+    assert (applied == list(range(end))) is not is_planted
 
 
 def test_lives_follow_lives_behind_ever_newer_snapshots() -> None:

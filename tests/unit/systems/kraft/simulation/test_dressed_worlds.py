@@ -29,6 +29,7 @@ def test_a_world_with_metadata_is_the_same_world_but_for_what_that_needs() -> No
             dressed,
             state_machine=plain.state_machine,
             observers=plain.observers,
+            faults=dressed.faults[: len(plain.faults)],
             settings=plain.settings,
             load=plain.load,
             recovery=plain.recovery,
@@ -51,6 +52,18 @@ def test_a_session_is_several_heartbeats_long() -> None:
         session_ms = int(world.settings["broker_session_timeout_ms"])
         assert session_ms // int(world.settings["heartbeat_interval_ms"]) >= 3
     assert set(brokers) == {1, 2, 3}
+
+
+def test_brokers_end_in_order_and_crash_besides_what_befalls_any_node() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(40):
+        plain, dressed = draw(seed, Trial(system="kraft")), draw(seed, TRIAL)
+        added = dressed.faults[len(plain.faults) :]
+        brokers = {f"n{dressed.nodes + 1 + place}" for place in range(dressed.observers)}
+        assert {fault.target for fault in added} <= brokers
+        assert len({fault.index for fault in dressed.faults}) == len(dressed.faults)
+        kinds.update(fault.kind for fault in added)
+    assert set(kinds) == {"stop", "kill", "pause"}
 
 
 @pytest.mark.parametrize("seed", [2, 3])

@@ -36,11 +36,11 @@ from nodes.storage.snapshots import write_snapshot
 from nodes.transport.client_protocol import ClientRequest
 from nodes.wire.batches import encode_payloads
 from nodes.wire.snapshots import encode_snapshot
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.cluster import directory_of
 from systems.kraft.simulation.ghost import Machine
 from systems.kraft.simulation.invariants import Invariant
 from systems.kraft.simulation.ledger import Ledger
-from systems.kraft.simulation.oracle import INVARIANTS
 from systems.kraft.simulation.shadow import Entry
 from tests.transcripts import message_defaults
 from tests.unit.systems.kraft.simulation.small_quorum import Quorum

@@ -19,7 +19,7 @@ from nodes.metadata.serde import encode_record
 from nodes.quorum.effects import AppendRecords
 from nodes.quorum.identifiers import NodeId, Offset
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from systems.kraft.simulation.oracle import INVARIANTS
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from tests.unit.systems.kraft.simulation.small_controllers import Controllers
 
 TOPIC, OTHER = "a" * 32, "b" * 32

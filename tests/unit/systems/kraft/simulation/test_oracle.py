@@ -6,7 +6,7 @@ from contracts.scenario import Scenario, ViolationError
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw
 from nodes.storage.layout import log_folder, segment_name
-from systems.kraft.simulation.oracle import INVARIANTS
+from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.system import KraftSimulation
 from tests.unit.systems.kraft.simulation.small_quorum import Quorum
 

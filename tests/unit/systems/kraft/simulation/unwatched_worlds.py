@@ -15,6 +15,7 @@ from nodes.quorum.persistent import Voter
 from nodes.quorum.settings import QuorumSettings
 from nodes.quorum.voters import ReplicaKey
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.control_plane import ReceivedCall
 from runtimes.simulated.world import SimulatedWorld
 from systems.kraft.simulation.host import Host
 from systems.kraft.simulation.messages import Greeting, Knock, describe
@@ -61,6 +62,16 @@ class Notes:
     ) -> None:
         assert token == request.id
         self.lines.append((host.name, "replies", answer))
+
+    def called(self, host: Host, call: ReceivedCall) -> object:
+        return call
+
+    def told(self, host: Host, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
+        assert token is call
+        self.lines.append((host.name, "answers", answer))
+
+    def calls(self, host: Host, message: msgspec.Struct) -> None:
+        self.lines.append((host.name, "calls", message))
 
     def of(self, node: str, what: str) -> list[object]:
         return [thing for name, kind, thing in self.lines if (name, kind) == (node, what)]
