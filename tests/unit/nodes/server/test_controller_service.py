@@ -91,10 +91,11 @@ def test_answered_before_commit_answers_at_the_append() -> None:
     controller = Controller(bugs=ControllerBugs(answered_before_commit=True))
     controller.lead()
     controller.beat(controller.register().broker_epoch)
+    end = controller.node.replica.log_end_offset
     number = controller.call(ApiKey.CREATE_TOPICS, creation("t"), 7)
-    controller.world.until(lambda: number in controller.world.replies)
-    assert controller.image.topics.named("t") is None
-    controller.world.until(lambda: controller.image.topics.named("t") is not None)
+    controller.world.until(lambda: controller.node.replica.log_end_offset > end)
+    assert controller.node.replica.high_watermark == end
+    assert number in controller.world.replies
 
 
 @pytest.mark.parametrize("is_planted", [False, True])

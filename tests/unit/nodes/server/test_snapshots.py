@@ -70,16 +70,17 @@ def test_the_log_loses_what_snapshots_stand_for_and_the_next_life_has_it_all() -
 
 def test_the_next_life_cannot_begin_once_the_newest_snapshot_is_removed() -> None:
     world = World()
-    bugs = PlantedBugs(newest_snapshot_removed=True)
-    once = QuorumSettings(snapshot_max_new_record_bytes=400, snapshots_retained_count=1, bugs=bugs)
-    node = started(world, once)
+    bugs = ("newest-snapshot-removed",)
+    once = QuorumSettings(snapshot_max_new_record_bytes=400, snapshots_retained_count=1)
+    node = world.assemble(bugs=bugs, segment_bytes=300, settings=once)
+    lead(world, node)
     work(world, node, 0)
     rest(world)
     assert node.replica.log_start_offset > 0
     assert not list_snapshots(world.filesystem, FOLDER)
     world.crash()
     with pytest.raises(CorruptStorageError):
-        world.assemble(segment_bytes=300, settings=once)
+        world.assemble(bugs=bugs, segment_bytes=300, settings=once)
 
 
 @pytest.mark.parametrize("is_planted", [False, True])
