@@ -20,7 +20,13 @@ from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import is_simulated
-from harness.simulation.planned import PATIENCE_US, moment_of, options_of, simulated_fault
+from harness.simulation.planned import (
+    PATIENCE_US,
+    as_chosen,
+    moment_of,
+    options_of,
+    simulated_fault,
+)
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from history.plan import Plan
 from nemesis.awaiting import AT_LEADER, Tale
@@ -212,7 +218,7 @@ def _world(
 ) -> Scenario:
     """A quiet world of the run's plan, as large as the shape, with these faults."""
     plan = likeness.plan
-    return Scenario(
+    scenario = Scenario(
         system=plan.system,
         seed=seed,
         nodes=shape.nodes,
@@ -231,6 +237,7 @@ def _world(
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
         unwatched=True,
     )
+    return as_chosen(scenario, plan.state_machine, len(plan.observers))
 
 
 def _moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Moment:

@@ -57,7 +57,7 @@ STORY_OPERATIONS_MAX = 50_000
 def scenario_of(test: PlannedTest) -> Scenario:
     """The world in which a plan runs; every fault strikes at the time that the plan says."""
     options = test.options
-    return Scenario(
+    scenario = Scenario(
         system=test.system.name,
         seed=options.seed,
         nodes=options.nodes,
@@ -75,6 +75,20 @@ def scenario_of(test: PlannedTest) -> Scenario:
         load_us=round(options.time_limit_s * _US_PER_S),
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
     )
+    return as_chosen(scenario, test.system_options.state_machine, len(test.observers))
+
+
+def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> Scenario:
+    """The world with the state machine of a plan, and with those that follow it.
+
+    Args:
+        scenario: the world.
+        state_machine: None where the system has no choice.
+        observers: how many nodes there are besides those that vote.
+    """
+    if state_machine is None:
+        return scenario
+    return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
 
 
 def simulated_fault(fault: ScheduledFault) -> SimulatedFault:
@@ -148,13 +162,6 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     system = check_simulated(test.system)
     refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
     _refuse_what_is_not_simulated(test.schedule, {*system.happenings})
-    if test.observers:
-        raise CapabilityError(
-            "simulate the nodes",
-            f"--state-machine {test.system_options.state_machine}",
-            "no simulated world has nodes besides those that vote for it yet",
-            "Choose --runtime docker or local.",
-        )
     options = test.options
     if options.concurrency > CLIENTS_MAX:
         raise CapabilityError(

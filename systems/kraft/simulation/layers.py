@@ -23,6 +23,7 @@ from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controlle
 from nodes.server.layer import Layer
 from nodes.server.planted import Bugs, StateMachineName
 from nodes.storage.filesystem import FileSystem
+from systems.kraft.state_machines import BROKERS
 
 STATE_MACHINES: Final[tuple[StateMachineName, ...]] = ("registers", "metadata")
 _CLIENT_PORT: Final = 9092
@@ -48,7 +49,8 @@ def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
     """The settings of a scenario that are the quorum's, or nobody's."""
     if state_machine_of(scenario) == "registers":
         return scenario.settings
-    others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES
+    # How many brokers a world has is the scenario's to say.
+    others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES | {BROKERS}
     return {name: text for name, text in scenario.settings.items() if name not in others}
 
 

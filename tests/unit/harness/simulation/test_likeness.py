@@ -65,6 +65,17 @@ def test_a_world_has_everything_that_the_run_says(likeness: Likeness) -> None:
     assert made.unwatched
 
 
+def test_a_world_has_the_state_machine_of_the_run_and_those_that_follow_it(
+    likeness: Likeness,
+) -> None:
+    observers = (NodeName("n4"), NodeName("n5"))
+    plan = msgspec.structs.replace(
+        likeness.plan, state_machine="metadata", workload="topics", observers=observers
+    )
+    made = like_scenario(msgspec.structs.replace(likeness, plan=plan), 0)
+    assert (made.state_machine, made.observers) == ("metadata", 2)
+
+
 def test_a_world_ends_soon_after_the_last_fault_of_the_run(likeness: Likeness) -> None:
     longer = msgspec.structs.replace(likeness.plan, time_limit_s=60.0)
     made = like_scenario(msgspec.structs.replace(likeness, plan=longer), 0)

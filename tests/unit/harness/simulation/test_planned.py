@@ -16,6 +16,7 @@ from harness.options import PlannedTest, TestOptions, plan_test
 from harness.phases import read_phases
 from harness.record_health import judge_record
 from harness.report.message_timeline_section import why_no_timeline
+from harness.simulation.judging import judged
 from harness.simulation.planned import (
     check_plan,
     lines_of,
@@ -25,6 +26,7 @@ from harness.simulation.planned import (
 )
 from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import read_scenario
+from harness.simulation.simulate import simulate
 from history.pairing import pair
 from history.plan import reproduce_command, sub_seeds
 from systems.registry import system
@@ -86,6 +88,42 @@ def test_a_plan_keeps_everything_that_it_says() -> None:
     (struck,) = made.faults
     assert (struck.when.at_us, struck.duration_us, struck.draw) == (1_500_000, 600_000, 5)
     assert struck.target == "leader"
+
+
+def test_a_plan_keeps_its_state_machine_and_those_that_follow_it() -> None:
+    made = scenario_of(planned(state_machine="metadata", settings={"brokers": "1"}))
+    assert (made.state_machine, made.nodes, made.observers) == ("metadata", 3, 1)
+    assert made.load.workload == "topics"
+    usual = scenario_of(planned())
+    assert (usual.state_machine, usual.observers) == ("registers", 0)
+
+
+@pytest.mark.parametrize(
+    ("bugs", "nemesis", "failed_by"),
+    [((), "kill", ()), (("ack-before-commit",), "isolate-leader", ("INV-12",))],
+)
+def test_a_plan_of_another_state_machine_is_judged_like_any_other(
+    bugs: tuple[str, ...], nemesis: str, failed_by: tuple[str, ...]
+) -> None:
+    test = planned(state_machine="metadata", bugs=bugs, nemesis=nemesis, time_limit_s=8.0, seed=5)
+    outcome = judged(simulate(scenario_of(test), check_plan(test)))
+    assert outcome.failed_by == failed_by
+
+
+def test_a_run_of_another_state_machine_leaves_what_all_its_nodes_have_committed(
+    tmp_path: Path,
+) -> None:
+    test = planned(state_machine="metadata", time_limit_s=8.0, seed=5, runs_folder=tmp_path)
+    record = load_run(run_planned(test, Console(file=StringIO(), width=120)).folder.root)
+    assert record.problems == ()
+    assert record.plan is not None
+    assert (record.plan.state_machine, record.plan.observers) == ("metadata", ("n4", "n5"))
+    assert set(record.committed_logs) == {"n1", "n2", "n3", "n4", "n5"}
+    for log in record.committed_logs.values():
+        kinds = {one.f for one in log.records}
+        assert {"create", "delete"} <= kinds
+    assert {event.node for event in record.events if event.f == "view"} >= {"n4", "n5"}
+    assert "--state-machine metadata" in reproduce_command(record.plan)
 
 
 @pytest.mark.parametrize("nemesis", ["partition,kill,pause,power", "isolate-leader", "leader-kill"])

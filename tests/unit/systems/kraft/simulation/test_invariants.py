@@ -44,6 +44,7 @@ from systems.kraft.simulation.ledger import Ledger
 from systems.kraft.simulation.shadow import Entry
 from tests.transcripts import message_defaults
 from tests.unit.systems.kraft.simulation.small_quorum import Quorum
+from tests.unit.systems.kraft.simulation.test_invariants_brokers import CASES as BROKER_CASES
 from tests.unit.systems.kraft.simulation.test_invariants_metadata import CASES as METADATA_CASES
 
 X, Y = b"x", b"y"
@@ -437,7 +438,7 @@ def test_a_muted_invariant_does_not_watch(
 def test_every_invariant_has_an_id_of_its_own_a_sentence_and_a_case() -> None:
     ids = [invariant.id for invariant in INVARIANTS]
     assert len(ids) == len(set(ids))
-    assert set(ids) == {case[0] for case in (*CASES, *METADATA_CASES)}
+    assert set(ids) == {case[0] for case in (*CASES, *METADATA_CASES, *BROKER_CASES)}
     for invariant in INVARIANTS:
         assert issubclass(invariant, Invariant)
         assert invariant.__doc__
