@@ -280,6 +280,9 @@ def test_every_bug_of_the_core_has_a_script_or_a_transcript() -> None:
         "snapshot-id-off-by-one",
         "log-cut-before-snapshot",
         "delta-lost-at-snapshot-load",
+        # tests/unit/nodes/server/test_snapshots.py
+        "newest-snapshot-removed",
+        "applied-out-of-order",
     }
     known = {field.replace("_", "-") for field in PlantedBugs.__struct_fields__}
     assert {script.bug for script in SCRIPTS} | elsewhere == known

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from nodes.quorum.identifiers import (
+    NO_EPOCH,
     ConnectionId,
     CorrelationId,
     DirectoryId,
@@ -36,7 +37,7 @@ from nodes.wire.messages import encode_request, read_correlation_id
 HOST = "127.0.0.1"
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)
-VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, Epoch(0), Offset(0), True)
+VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, NO_EPOCH, Offset(0), True)
 GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)
 BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
 PATIENCE_S = 5.0

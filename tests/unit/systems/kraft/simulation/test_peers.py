@@ -10,6 +10,7 @@ from contracts.names import NodeName
 from contracts.scenario import NetworkOptions
 from nodes.quorum.identifiers import (
     NO_DIRECTORY,
+    NO_EPOCH,
     ConnectionId,
     CorrelationId,
     DirectoryId,
@@ -39,7 +40,7 @@ def request(epoch: int = 3) -> VoteRequest:
         epoch=Epoch(epoch),
         candidate_id=ME,
         candidate_directory_id=NO_DIRECTORY,
-        last_epoch=Epoch(0),
+        last_epoch=NO_EPOCH,
         end_offset=Offset(0),
         pre_vote=False,
     )
