@@ -63,6 +63,8 @@ def left_over(search: Path) -> str:
     return found
 
 
+# Three minutes; the same search over simulated runs gates each change.
+@pytest.mark.nightly
 def test_one_cut_is_left_of_two_faults(failed: Path) -> None:
     command = splitbrain("shrink", str(failed), "--tries", "2", "--at-least", "1", "--runs", "8")
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -87,6 +87,8 @@ def test_a_cluster_gives_the_results_of_a_local_spark(
     assert {(app["cores"], app["state"]) for app in applications} == {(WORKERS, "FINISHED")}
 
 
+# A minute and a half; the jobs over one run gate each change.
+@pytest.mark.nightly
 def test_a_cluster_says_of_all_runs_what_a_local_spark_says(
     cluster: Cluster, shared: Path, tmp_path: Path
 ) -> None:
