@@ -281,12 +281,16 @@ def test_calls_that_wait_when_the_host_dies_are_told(
 # --- processes ------------------------------------------------------------------------------------
 
 
+#: Of this process alone: the same tests may run in another one, and sweeps see the whole machine.
+LOCK = Path(f"/nowhere/lock-{os.getpid()}")
+
+
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     # Its owner lives: other runs on this machine sweep too.
     marks = {
         sweep.RUN_VARIABLE: "run-7",
-        sweep.LOCK_VARIABLE: "/nowhere/lock",
+        sweep.LOCK_VARIABLE: str(LOCK),
         sweep.OWNER_VARIABLE: this_process().word(),
     }
     program = "import subprocess; subprocess.run(['sleep', '60'])"
@@ -311,16 +315,15 @@ def test_a_process_its_children_and_its_state_are_seen(sleeper: subprocess.Popen
 
 
 def test_a_sweep_ends_the_processes_of_one_run_alone(sleeper: subprocess.Popen[bytes]) -> None:
-    lock = Path("/nowhere/lock")
-    assert sweep.end_run(RunId("run-8"), lock) == 0
+    assert sweep.end_run(RunId("run-8"), LOCK) == 0
     assert sweep.end_run(RunId("run-7"), Path("/elsewhere/lock")) == 0
     assert sleeper.poll() is None
-    assert sweep.end_run(RunId("run-7"), lock) == 2
+    assert sweep.end_run(RunId("run-7"), LOCK) == 2
     assert sleeper.wait(5) == -signal.SIGKILL
 
 
 def test_a_sweep_spares_a_run_whose_owner_lives(sleeper: subprocess.Popen[bytes]) -> None:
-    assert sweep.sweep_machine(Path("/nowhere/lock")) == []
+    assert sweep.sweep_machine(LOCK) == []
     assert sleeper.poll() is None
 
 
@@ -329,6 +332,6 @@ def test_a_sweep_of_dead_runs_reports_what_it_ended(
 ) -> None:
     monkeypatch.setattr(sweep, "is_living", lambda *_: False)
     monkeypatch.setattr(sweep, "claimed", lambda *_: contextlib.nullcontext(True))
-    (swept,) = sweep.sweep_machine(Path("/nowhere/lock"))
+    (swept,) = sweep.sweep_machine(LOCK)
     assert (swept.run_id, dict(swept.removed)) == ("run-7", {"processes": 2})
     assert sleeper.wait(5) == -signal.SIGKILL
