@@ -9,6 +9,7 @@ from typing import Final
 
 from nodes.broker.bugs import NO_BUGS, BrokerBugs
 from nodes.broker.settings import BrokerSettings
+from nodes.server.whole_settings import whole_settings
 
 _KAFKA: Final = {
     "broker.heartbeat.interval.ms": "heartbeat_interval_ms",
@@ -24,16 +25,5 @@ def broker_settings(settings: Mapping[str, str], bugs: BrokerBugs = NO_BUGS) -> 
     Raises:
         ValueError: names a setting that is no whole number, too small, or given twice.
     """
-    chosen: dict[str, int] = {}
-    for name, text in settings.items():
-        if name not in BROKER_SETTING_NAMES:
-            continue
-        field = _KAFKA.get(name, name)
-        if field in chosen:
-            raise ValueError(f"setting {name!r} is given twice, by Kafka's name and by ours")
-        if not text.strip().isdecimal():
-            raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
-        chosen[field] = int(text)
-        if not chosen[field]:
-            raise ValueError(f"setting {name!r} is 0; choose 1 or more")
+    chosen = whole_settings(settings, BROKER_SETTING_NAMES, _KAFKA)
     return BrokerSettings(**chosen, bugs=bugs)

@@ -69,17 +69,10 @@ def _settings(configuration: NodeConfiguration) -> QuorumSettings:
         bugs = bugs_named(configuration.bugs, configuration.state_machine).quorum
         settings = configuration.settings
         if configuration.state_machine == "metadata":
-            from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
-            from nodes.server.controller_settings import (
-                CONTROLLER_SETTING_NAMES,
-                controller_settings,
-            )
+            from nodes.server.metadata_settings import quorums_part
 
             # Refused before anything is opened, by whatever node of the cluster.
-            controller_settings(settings)
-            broker_settings(settings)
-            others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES
-            settings = {name: text for name, text in settings.items() if name not in others}
+            settings = quorums_part(settings)
         return quorum_settings(settings, bugs)
     except ValueError as error:
         raise ConfigurationError(f"the configuration cannot be used: {error}.") from error

@@ -5,11 +5,12 @@ with defaults. Must never write.
 """
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from nodes.quorum.persistent import Voter
+from nodes.server.state_machine import StateMachineName
 
 
 class ConfigurationError(Exception):
@@ -50,7 +51,7 @@ class NodeConfiguration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     settings: dict[str, str] = {}
     #: What stands above the log. A node with metadata is a controller if it is a voter, by its
     #: node id, and a broker otherwise.
-    state_machine: Literal["registers", "metadata"] = "registers"
+    state_machine: StateMachineName = "registers"
     #: Planted bugs to switch on, kebab-case: of the quorum, and of the state machine.
     bugs: tuple[str, ...] = ()
 

@@ -10,6 +10,7 @@ import msgspec
 
 from nodes.controller.bugs import NO_BUGS, ControllerBugs
 from nodes.controller.settings import ControllerSettings
+from nodes.server.whole_settings import whole_settings
 
 _KAFKA: Final = {
     "broker.session.timeout.ms": "broker_session_timeout_ms",
@@ -33,16 +34,5 @@ def controller_settings(
     Raises:
         ValueError: names a setting that is no whole number, too small, or given twice.
     """
-    chosen: dict[str, int] = {}
-    for name, text in settings.items():
-        if name not in CONTROLLER_SETTING_NAMES:
-            continue
-        field = _KAFKA.get(name, name)
-        if field in chosen:
-            raise ValueError(f"setting {name!r} is given twice, by Kafka's name and by ours")
-        if not text.strip().isdecimal():
-            raise ValueError(f"setting {name!r} is {text!r}, not a whole number")
-        chosen[field] = int(text)
-        if not chosen[field] and field not in _MAY_BE_ZERO:
-            raise ValueError(f"setting {name!r} is 0; choose 1 or more")
+    chosen = whole_settings(settings, CONTROLLER_SETTING_NAMES, _KAFKA, _MAY_BE_ZERO)
     return msgspec.structs.replace(ControllerSettings(), **chosen, bugs=bugs)

@@ -5,13 +5,12 @@ Must never take a name for granted: a typing error would run a test of the corre
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from nodes.broker.bugs import BrokerBugs
 from nodes.controller.bugs import ControllerBugs
 from nodes.quorum.bugs import PlantedBugs
-
-StateMachineName = Literal["registers", "metadata"]
+from nodes.server.state_machine import StateMachineName
 
 
 class Bugs(NamedTuple):

@@ -7,11 +7,13 @@ machines, and equal snapshots.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from nodes.quorum.persistent import SnapshotId
 from nodes.wire.batches import RecordBatch
 
+#: What may stand above the log.
+StateMachineName = Literal["registers", "metadata"]
 #: Told of each record: its offset, its epoch, what it did (None for a record of raft's own).
 Listener = Callable[[int, int, Any], None]
 #: Begins to tell a state that changes no more, record by record; called on the disk's thread.

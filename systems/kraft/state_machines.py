@@ -5,20 +5,18 @@ numbers behind theirs, as many as the setting ``brokers`` says.
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 from contracts.errors import UsageError
 from contracts.names import NodeName
 from contracts.system import SystemOptions
-from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
-from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controller_settings
+from nodes.server.metadata_settings import quorums_part
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
-
-StateMachine = Literal["registers", "metadata"]
+from nodes.server.state_machine import StateMachineName
 
 #: Each with the workloads that it serves; the usual ones first.
-WORKLOADS: Final[Mapping[StateMachine, tuple[str, ...]]] = {
+WORKLOADS: Final[Mapping[StateMachineName, tuple[str, ...]]] = {
     "registers": ("register", "set"),
     "metadata": ("topics",),
 }
@@ -34,7 +32,7 @@ def node_name(node_id: int) -> NodeName:
     return NodeName(f"n{node_id}")
 
 
-def state_machine_of(options: SystemOptions) -> StateMachine:
+def state_machine_of(options: SystemOptions) -> StateMachineName:
     """The state machine chosen, or the usual one."""
     return "metadata" if options.state_machine == "metadata" else "registers"
 
@@ -81,10 +79,7 @@ def check_options(options: SystemOptions) -> None:
     try:
         bugs = bugs_named(options.bugs, machine)
         if machine == "metadata":
-            controller_settings(settings)
-            broker_settings(settings)
-            others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES
-            settings = {name: text for name, text in settings.items() if name not in others}
+            settings = quorums_part(settings)
         quorum_settings(settings, bugs.quorum)
     except ValueError as error:
         raise UsageError(str(error), "Correct the bug or the setting") from error

@@ -16,16 +16,18 @@ from nodes.controller.active import Identity
 from nodes.quorum.identifiers import NodeId
 from nodes.server.broker_materials import BrokerMaterials
 from nodes.server.broker_service import broker_layer
-from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
+from nodes.server.broker_settings import broker_settings
 from nodes.server.clean_stop import CleanStop
 from nodes.server.controller_service import metadata_layer
-from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controller_settings
+from nodes.server.controller_settings import controller_settings
 from nodes.server.layer import Layer
-from nodes.server.planted import Bugs, StateMachineName
+from nodes.server.metadata_settings import quorums_part
+from nodes.server.planted import Bugs
+from nodes.server.state_machine import StateMachineName
 from nodes.storage.filesystem import FileSystem
-from systems.kraft.state_machines import BROKERS
+from systems.kraft.state_machines import BROKERS, WORKLOADS
 
-STATE_MACHINES: Final[tuple[StateMachineName, ...]] = ("registers", "metadata")
+STATE_MACHINES: Final = tuple(WORKLOADS)
 _CLIENT_PORT: Final = 9092
 #: Makes the layer of one life on a machine's disk, in its data folder.
 LayerMaker = Callable[[FileSystem, Path], Layer]
@@ -46,12 +48,16 @@ def state_machine_of(scenario: Scenario) -> StateMachineName:
 
 
 def quorum_s_part(scenario: Scenario) -> Mapping[str, str]:
-    """The settings of a scenario that are the quorum's, or nobody's."""
+    """The settings of a scenario that are the quorum's, or nobody's.
+
+    Raises:
+        ValueError: a setting of controllers or brokers is none.
+    """
     if state_machine_of(scenario) == "registers":
         return scenario.settings
     # How many brokers a world has is the scenario's to say.
-    others = CONTROLLER_SETTING_NAMES | BROKER_SETTING_NAMES | {BROKERS}
-    return {name: text for name, text in scenario.settings.items() if name not in others}
+    nodes_own = {name: text for name, text in scenario.settings.items() if name != BROKERS}
+    return quorums_part(nodes_own)
 
 
 def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> LayerMaker | None:

@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import uvloop
@@ -20,6 +20,7 @@ from nodes.server.assembly import Server
 from nodes.server.configuration import Listener, NodeConfiguration, read_configuration
 from nodes.server.data_folder import format_data_folder_if_empty
 from nodes.server.quorum_settings import quorum_settings
+from nodes.server.state_machine import StateMachineName
 from runtimes.local.runtime import LocalRuntime
 from systems.kraft.adapter import KraftSystem
 
@@ -33,11 +34,9 @@ ANY = Route("leader", NodeName("n1"))
 class Nodes:
     """The nodes of one test, and how clients reach them."""
 
-    def __init__(
-        self, folder: Path, state_machine: Literal["registers", "metadata"] = "registers"
-    ) -> None:
+    def __init__(self, folder: Path, state_machine: StateMachineName = "registers") -> None:
         self.folder = folder
-        self._state_machine: Literal["registers", "metadata"] = state_machine
+        self._state_machine: StateMachineName = state_machine
         self.system = KraftSystem()
         # It gives each node an address of its own, and starts nothing here.
         runtime = LocalRuntime("processes")
@@ -152,7 +151,7 @@ def on_uvloop(main: Coroutine[Any, Any, Result]) -> Result:
 def run(
     tmp_path: Path,
     body: Callable[[Nodes], Awaitable[None]],
-    state_machine: Literal["registers", "metadata"] = "registers",
+    state_machine: StateMachineName = "registers",
 ) -> Nodes:
     nodes = Nodes(tmp_path, state_machine)
 
