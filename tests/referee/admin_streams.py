@@ -67,17 +67,17 @@ _BUILDERS: Final[tuple[tuple[Build, int], ...]] = (
     (config_requests.alter_incrementally, 12),
     (config_requests.alter, 5),
     (config_requests.describe, 5),
-    (broker_requests.register, 8),
+    (broker_requests.register, 12),
     (broker_requests.heartbeat, 22),
-    (broker_requests.unregister, 2),
+    (broker_requests.unregister, 4),
     (broker_requests.allocate_producer_ids, 3),
     (broker_requests.alter_partition, 20),
     (broker_requests.alter_partition_without_epochs, 3),
     (broker_requests.assign_replicas, 6),
     (broker_requests.update_features, 5),
     (broker_requests.describe_cluster, 2),
-    (broker_requests.register_controller, 1),
-    (broker_requests.malformed_envelope, 1),
+    (broker_requests.register_controller, 4),
+    (broker_requests.malformed_envelope, 4),
 )
 #: Of resources whose configs controllers hold.
 _KINDS: Final = frozenset(ResourceType) - {ResourceType.BROKER_LOGGER}
