@@ -10,8 +10,9 @@ Three controllers and two brokers in containers, one make after the other, each 
 - *create-topic*: latency of one after the other at the active controller, and how many a second
   come through sixteen connections;
 - *failover*: the longest time without an acknowledgement around a SIGKILL of the active controller,
-  or around its freezing, of changes asked of the controllers themselves, and of topics created
-  through a broker that was there before. What the broker takes longer is its own time-outs.
+  around its freezing, or around its being cut off from all other nodes (not from who asks here), of
+  changes asked of the controllers themselves, and of topics created through a broker that was there
+  before. What the broker takes longer is its own time-outs.
 
 Two profiles: ``equal`` has Kafka's default time-outs of the quorum on both sides, and brokers that
 look for another controller after 2 s; ``defaults`` has each make's own, and brokers as they come.
@@ -67,7 +68,7 @@ _BROKER_DEFAULTS: Final[Mapping[str, str]] = {
 }
 PROFILES: Final = ("equal", "defaults")
 MAKES: Final = ("kafka", "own")
-FAULTS: Final = ("kill", "pause")
+FAULTS: Final = ("kill", "pause", "partition")
 
 
 class Measured(msgspec.Struct):
@@ -148,6 +149,7 @@ async def _measure_failover(cluster: Cluster, measured: Measured, fault: str, nu
     inflict, undo = {
         "kill": (cluster.kill, cluster.start),
         "pause": (cluster.pause, cluster.resume),
+        "partition": (cluster.isolate, lambda _: cluster.heal()),
     }[fault]
     active = (await asyncio.to_thread(quorum_view, cluster.bootstrap)).leader
     addresses = _controller_addresses(cluster)

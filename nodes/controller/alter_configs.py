@@ -32,7 +32,8 @@ from nodes.wire.families.configs import (
 )
 
 _Asked = TypeVar("_Asked", ResourceToChange, ResourceToSet)
-_ALTERABLE: Final = frozenset(ResourceType) - {ResourceType.BROKER_LOGGER}
+_TYPES: Final = frozenset(ResourceType)
+_ALTERABLE: Final = _TYPES - {ResourceType.BROKER_LOGGER}
 _OPERATIONS: Final = frozenset(ConfigOperation)
 
 
@@ -72,32 +73,38 @@ def alter_configs(view: View, request: AlterConfigsRequest, version: int) -> Dec
 def _altered(
     view: View, resources: Sequence[_Asked], written: Callable[[_Asked], Iterable[ConfigRecord]]
 ) -> tuple[tuple[AlteredResource, ...], tuple[ConfigRecord, ...]]:
-    """Answers and records; too many records refuse all resources."""
+    """Answers and records; too many records refuse all resources.
+
+    What is of no known type is refused each time that it is asked, anything else once.
+    """
     asked = Counter((each.resource_type, each.resource_name) for each in resources)
     batch = RecordBatch(view)
     records: list[ConfigRecord] = []
-    answers: dict[tuple[int, str], AlteredResource] = {}
+    answers: list[AlteredResource] = []
+    answered: set[tuple[int, str]] = set()
     for each in resources:
         resource = (each.resource_type, each.resource_name)
-        if resource in answers:
+        if resource in answered:
             continue
+        if each.resource_type in _TYPES:
+            answered.add(resource)
         try:
             _check_resource(each.resource_type, is_twice=asked[resource] > 1)
             some = tuple(written(each))
         except Refusal as refusal:
-            answers[resource] = _answer(each, refusal)
+            answers.append(_answer(each, refusal))
             continue
         try:
             batch.add(some)
         except Refusal as refusal:
             return tuple(_answer(one, refusal) for one in resources), ()
         records += some
-        answers[resource] = _answer(each)
-    return tuple(answers.values()), tuple(records)
+        answers.append(_answer(each))
+    return tuple(answers), tuple(records)
 
 
 def _check_resource(kind: int, *, is_twice: bool) -> None:
-    if kind not in frozenset(ResourceType):
+    if kind not in _TYPES:
         raise Refusal(ApiError.UNSUPPORTED_VERSION, f"Unknown resource type {kind}.")
     if is_twice:
         raise _malformed("Duplicate resource.")

@@ -47,6 +47,7 @@ MET: Final[Mapping[ApiKey, frozenset[ApiError]]] = {
         {
             *(_E.NONE, _E.UNKNOWN_TOPIC_OR_PARTITION, _E.INVALID_PARTITIONS),
             *(_E.INVALID_REPLICA_ASSIGNMENT, _E.NOT_CONTROLLER, _E.INVALID_REQUEST),
+            _E.INVALID_REPLICATION_FACTOR,
         }
     ),
     ApiKey.ELECT_LEADERS: frozenset(

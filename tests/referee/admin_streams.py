@@ -79,6 +79,15 @@ _BUILDERS: Final[tuple[tuple[Build, int], ...]] = (
     (broker_requests.register_controller, 4),
     (broker_requests.malformed_envelope, 4),
 )
+#: Of these nothing depends on which replicas a controller chose.
+_WHILE_CHOSEN: Final[tuple[tuple[Build, int], ...]] = (
+    (topic_requests.delete_chosen_topics, 6),
+    (topic_requests.create_chosen_topic, 1),
+    (topic_requests.enlarge_chosen_topic, 3),
+    (topic_requests.create_topics, 2),
+    (config_requests.alter_incrementally, 2),
+    (config_requests.describe, 1),
+)
 #: Of resources whose configs controllers hold.
 _KINDS: Final = frozenset(ResourceType) - {ResourceType.BROKER_LOGGER}
 _FORWARDED_SHARE: Final = 0.2
@@ -87,11 +96,8 @@ _STANDBY_SHARE: Final = 0.05
 
 def question(random: Random, known: Known) -> Question:
     """The next request for one cluster: of two that are alike, the same draws give the same."""
-    if known.chosen_topics and random.random() < 0.5:
-        build = topic_requests.delete_chosen_topics
-    else:
-        builders, weights = zip(*_BUILDERS, strict=True)
-        build = random.choices(builders, weights)[0]
+    builders, weights = zip(*(_WHILE_CHOSEN if known.chosen_topics else _BUILDERS), strict=True)
+    build = random.choices(builders, weights)[0]
     request = build(random, known)
     chance = random.random()
     way = Way.DIRECT

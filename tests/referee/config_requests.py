@@ -142,9 +142,13 @@ def _changes(random: Random, kind: int, resource: str) -> tuple[configs.ConfigCh
         for name, value in some_settings(random, kind, resource)
     ]
     if changes and random.random() < 0.4:
-        # Never one that there is not: at that a real controller fails and leads no more.
+        # Never one that there is not, and nothing appended or subtracted: at either a real
+        # controller fails and leads no more.
         operation = random.choice(_OPERATIONS)
-        changes[0] = msgspec.structs.replace(changes[0], config_operation=operation)
+        value = changes[0].value
+        if operation in (_APPEND, _SUBTRACT) and value is None:
+            value = "x"
+        changes[0] = msgspec.structs.replace(changes[0], config_operation=operation, value=value)
     return tuple(changes)
 
 

@@ -146,6 +146,14 @@ def test_a_resource_that_is_asked_twice_is_not_changed() -> None:
     assert answers == [(ApiError.INVALID_REQUEST, "Duplicate resource.", 2, "t")]
 
 
+def test_a_type_that_there_is_not_is_refused_each_time() -> None:
+    refused = (ApiError.UNSUPPORTED_VERSION, "Unknown resource type 7.", 7, "t")
+    _, answers = changed(change(7, "t"), change(7, "t"))
+    assert answers == [refused, refused]
+    _, answers = replaced(setting(7, "t"), setting(7, "t"))
+    assert answers == [refused, refused]
+
+
 def test_the_last_change_of_a_config_counts() -> None:
     decision, _ = changed(change(2, "u", ("segment.ms", 0, "1"), ("segment.ms", 0, "2")))
     assert decision.records == (records.ConfigRecord(2, "u", "segment.ms", "2"),)
