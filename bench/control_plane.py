@@ -146,11 +146,7 @@ async def _measure_topics(
 
 
 async def _measure_failover(cluster: Cluster, measured: Measured, fault: str, number: int) -> None:
-    inflict, undo = {
-        "kill": (cluster.kill, cluster.start),
-        "pause": (cluster.pause, cluster.resume),
-        "partition": (cluster.isolate, lambda _: cluster.heal()),
-    }[fault]
+    inflict = {"kill": cluster.kill, "pause": cluster.pause, "partition": cluster.isolate}[fault]
     active = (await asyncio.to_thread(quorum_view, cluster.bootstrap)).leader
     addresses = _controller_addresses(cluster)
     broker = cluster.brokers[0]
@@ -183,7 +179,7 @@ async def _measure_failover(cluster: Cluster, measured: Measured, fault: str, nu
         through.close()
     measured.at_controller_s.setdefault(fault, []).append(probes[0].longest_gap_s())
     measured.through_broker_s.setdefault(fault, []).append(probes[1].longest_gap_s())
-    await asyncio.to_thread(undo, active)
+    await asyncio.to_thread(cluster.restore)
     await asyncio.to_thread(_await_whole, cluster)
 
 

@@ -8,7 +8,7 @@ Source: KIP-630; the order in which a real controller writes its own image.
 
 from collections.abc import Iterator
 
-from nodes.metadata.image import METADATA_VERSION, MetadataImage, QuotaKey
+from nodes.metadata.image import METADATA_VERSION, MetadataImage, QuotaKey, TopicImage
 from nodes.metadata.partitions import partition_record
 from nodes.metadata.records import (
     ConfigRecord,
@@ -23,16 +23,37 @@ _NOBODY = -1
 
 def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     """Records that tell the whole image, one after the other."""
+    yield from records_before_topics(image)
+    for topic in topics_in_order(image):
+        yield from topic_records(topic)
+    yield from records_after_topics(image)
+
+
+def records_before_topics(image: MetadataImage) -> Iterator[MetadataRecord]:
+    """Features and who is registered."""
     for name, level in sorted(image.features.items(), key=lambda item: _feature_order(item[0])):
         yield FeatureLevelRecord(name, level)
     for _, broker in sorted(image.brokers.items()):
         yield broker
     for _, controller in sorted(image.controllers.items()):
         yield controller
-    for name, topic_id in sorted(image.topics.ids_by_name.items()):
-        yield TopicRecord(name, topic_id)
-        for number, state in enumerate(image.topics.by_id[topic_id].partitions):
-            yield partition_record(topic_id, number, state)
+
+
+def topics_in_order(image: MetadataImage) -> Iterator[TopicImage]:
+    """By name."""
+    for _, topic_id in sorted(image.topics.ids_by_name.items()):
+        yield image.topics.by_id[topic_id]
+
+
+def topic_records(topic: TopicImage) -> Iterator[MetadataRecord]:
+    """One topic with its partitions."""
+    yield TopicRecord(topic.name, topic.topic_id)
+    for number, state in enumerate(topic.partitions):
+        yield partition_record(topic.topic_id, number, state)
+
+
+def records_after_topics(image: MetadataImage) -> Iterator[MetadataRecord]:
+    """Configs, quotas, producer ids and what access depends on."""
     for (resource_type, resource), values in sorted(image.configs.items(), key=_key):
         for name, value in sorted(values.items()):
             yield ConfigRecord(resource_type, resource, name, value)

@@ -4,11 +4,11 @@ Must never show an image in which a part of a metadata transaction is, nor chang
 shown.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 
 from nodes.metadata.content import image_records
 from nodes.metadata.delta import MetadataDelta, image_after
+from nodes.metadata.digest import ImageDigests
 from nodes.metadata.errors import MetadataError
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.serde import decode_record, encode_record
@@ -17,8 +17,6 @@ from nodes.quorum.errors import UnreadableRecordError
 from nodes.quorum.identifiers import NO_EPOCH, Offset
 from nodes.wire.batches import RecordBatch
 
-_DIGEST_BYTES = 16
-
 
 class MetadataMachine:
     """The image as of one offset, and what of an open transaction follows it."""
@@ -26,6 +24,8 @@ class MetadataMachine:
     def __init__(self) -> None:
         self._image = MetadataImage()
         self._buffer = TransactionBuffer()
+        self._digests = ImageDigests()
+        #: Of the image as it is; None until somebody asks.
         self._digest: str | None = None
 
     @property
@@ -77,12 +77,9 @@ class MetadataMachine:
         return LoadingImage(self._begin)
 
     def digest(self) -> str:
-        """32 hex digits that are equal for equal images; one pass over the image per change."""
+        """32 hex digits that are equal for equal images."""
         if self._digest is None:
-            content = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-            for record in image_records(self._image):
-                content.update(encode_record(record))
-            self._digest = content.hexdigest()
+            self._digest = self._digests.of(self._image)
         return self._digest
 
     def _begin(self, image: MetadataImage, end_offset: Offset) -> None:

@@ -67,6 +67,9 @@ _FITTING: Final = {
     "log.retention.hours": ("7",),
     "node.id": ("7",),
 }
+#: A real controller takes blanks around this number, and then fails at each change of the topic's
+#: replicas, for it reads them as a part of the number (4.3.1).
+_NEVER_WITH_BLANKS: Final = "min.insync.replicas"
 #: Values that a config of this name may not have, and nearly may.
 _BY_NAME: Final = {
     "interval.ms": ("99", "3600001"),
@@ -102,7 +105,8 @@ def _any_value(random: Random, name: str) -> str | None:
         return None
     fitting = _fitting(random, name)
     if random.random() < 0.4 or fitting is None:
-        return random.choice((*_BY_NAME.get(name, ()), *_TEXTS, *_NUMBERS))
+        value = random.choice((*_BY_NAME.get(name, ()), *_TEXTS, *_NUMBERS))
+        return value.strip() if name == _NEVER_WITH_BLANKS else value
     return fitting
 
 

@@ -7,6 +7,8 @@ theirs is sent to workers by value, as that of a user's own program is.
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import msgspec
@@ -76,3 +78,12 @@ def told_here(program: str, *arguments: str) -> Any:
         stdout=subprocess.PIPE,
     ).stdout
     return msgspec.json.decode(output.splitlines()[-1])
+
+
+def told_both(
+    cluster: Cluster, program: str, there: Sequence[str], here: Sequence[str]
+) -> tuple[Any, Any]:
+    """What the program prints on the cluster and on a local Spark, asked at the same time."""
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        local = beside.submit(told_here, program, *here)
+        return told_there(cluster, program, *there), local.result()

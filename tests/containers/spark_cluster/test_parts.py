@@ -12,7 +12,7 @@ from history.records import PairedOperation
 from history.run_folder import RunFolder
 from spark_analysis.finding_schemas import PART_VERDICTS
 from spark_analysis.schemas import OPERATIONS
-from tests.containers.spark_cluster.drivers import JUDGE_PARTS, JUDGE_RUN, told_here, told_there
+from tests.containers.spark_cluster.drivers import JUDGE_PARTS, JUDGE_RUN, told_both, told_there
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.spark.operation_frames import operation_rows
 from tests.synthetic_runs import SyntheticRun
@@ -78,8 +78,8 @@ def by_key(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def test_parts_that_are_valid_invalid_and_too_hard(cluster: Cluster, shared: Path) -> None:
     operations = [*queue("sound", 0, 1, 2), *queue("turned", 1, 0), *endless("hard")]
     path = stored(shared, "queues", operations)
-    words = (JUDGE_PARTS, str(path), "fifo-queue", "3", "-")
-    there, here = by_key(told_there(cluster, *words)), by_key(told_here(*words))
+    words = (str(path), "fifo-queue", "3", "-")
+    there, here = map(by_key, told_both(cluster, JUDGE_PARTS, words, words))
 
     assert {key: row["verdict"] for key, row in there.items()} == {
         "sound": "valid",
@@ -115,9 +115,10 @@ def test_the_parts_of_a_run_have_the_same_verdicts(
 ) -> None:
     run = SyntheticRun(shared / "stale", flaw="stale-read", operations_per_second=40).write()
     here = shutil.copytree(run, tmp_path / run.name)
-    answer = told_there(cluster, JUDGE_RUN, str(run), "cas-register")
+    model = "cas-register"
+    answer, wanted = told_both(cluster, JUDGE_RUN, (str(run), model), (str(here), model))
     cluster.hand_over()
-    assert answer == told_here(JUDGE_RUN, str(here), "cas-register")
+    assert answer == wanted
     assert {count["verdict"] for count in answer["counts"]} == {"valid", "invalid"}
 
     def verdicts(folder: Path) -> dict[str, dict[str, Any]]:

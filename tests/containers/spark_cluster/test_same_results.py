@@ -4,6 +4,7 @@ import datetime as dt
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from history.run_folder import RunFolder
 from spark_analysis.lake.ingest import ingest_runs
 from spark_analysis.lake.store import LocalStore
 from spark_analysis.session import MASTER_VARIABLE
-from tests.containers.spark_cluster.drivers import LOOK_ACROSS, told_here, told_there
+from tests.containers.spark_cluster.drivers import LOOK_ACROSS, told_both
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.lake_runs import make_run
 from tests.spark.planted_reads import read_set, read_stale
@@ -70,9 +71,10 @@ def test_a_cluster_gives_the_results_of_a_local_spark(
 ) -> None:
     run = a_run_with_everything(shared / "run")
     here = shutil.copytree(run, tmp_path / "run")
-    analysed_here(here)
-
-    code, output = cluster.run_driver(["python3", "-m", "spark_analysis", str(run)])
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        local = beside.submit(analysed_here, here)
+        code, output = cluster.run_driver(["python3", "-m", "spark_analysis", str(run)])
+        local.result()
     assert code == 0, output
     cluster.hand_over()
 
@@ -108,7 +110,8 @@ def test_a_cluster_says_of_all_runs_what_a_local_spark_says(
     ]
     lake = shared / "lake"
     ingest_runs(LocalStore(lake), runs)
-    there, here = told_there(cluster, LOOK_ACROSS, str(lake)), told_here(LOOK_ACROSS, str(lake))
+    words = (str(lake),)
+    there, here = told_both(cluster, LOOK_ACROSS, words, words)
     assert there == here
     assert there["runs"] == NIGHTS
     tables = ("matrix", "failures", "flakes", "coverage", "points", "changes")
