@@ -7,8 +7,8 @@ Source: KIP-631; a real controller's periodic fencing, and its UnregisterBroker 
 """
 
 from nodes.controller import broker_transitions
+from nodes.controller.batch_limit import RecordBatch
 from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.limits import check_size
 from nodes.wire.errors import ApiError
 from nodes.wire.families.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
 
@@ -46,7 +46,7 @@ def unregister_broker(view: View, request: UnregisterBrokerRequest, _version: in
             f"Broker ID {request.broker_id} is not currently registered",
         )
     records = broker_transitions.unregistered(view, broker)
-    check_size(view, len(records))
+    RecordBatch(view).check_room(len(records))
     view.contacts.forget(request.broker_id)
     return Decision(answered_unregistration(ApiError.NONE), records)
 

@@ -10,13 +10,13 @@ Source: KIP-460; a real controller's periodic elections, and their bound per eve
 from collections.abc import Iterator
 from typing import Final
 
+from nodes.controller.batch_limit import RecordBatch
 from nodes.controller.decisions import Decision, Refusal, View
 from nodes.controller.leaderships import (
     PartitionAt,
     partitions_off_balance,
     partitions_without_leader,
 )
-from nodes.controller.limits import check_size
 from nodes.controller.partition_change import Election, Target, partition_change
 from nodes.controller.unclean_elections import is_unclean_election_allowed
 from nodes.metadata.image import MetadataImage
@@ -70,7 +70,7 @@ def elect_leaders(view: View, request: ElectLeadersRequest, _version: int) -> De
                 for each in topic.partitions
             ]
             topics.append(ElectedTopic(topic=topic.topic, partition_result=tuple(outcomes)))
-    check_size(view, len(records))
+    RecordBatch(view).check_room(len(records))
     return Decision(answered_elections(ApiError.NONE, tuple(topics)), records)
 
 
