@@ -22,8 +22,8 @@ Rule = Literal["keeps", "forgets", "lies"]
 #: Of what a node can have but one fault at a time: the heal of one would end them all.
 Exclusive = Literal["disk", "clock", "memory"]
 
-#: Further nodes that are hit along with the target: the target's, all, the draw, the options.
-Joined = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple[NodeName, ...]]
+#: The nodes hit: the target's, and others beside them; of the cluster, the draw, the options.
+Joined = Callable[[tuple[NodeName, ...], ClusterView, int, Any], tuple[NodeName, ...]]
 #: The links hit: the nodes hit, all, the draw, the options.
 LinksOf = Callable[[tuple[NodeName, ...], tuple[NodeName, ...], int, Any], tuple[Link, ...]]
 
@@ -93,7 +93,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
             return None
         options = read_options(self.name, self.options, fault.options)
         if self.joined is not None and PINNED_NODES not in fault.options:
-            hit = self.joined(hit, view.nodes, fault.draw, options)
+            hit = self.joined(hit, view, fault.draw, options)
         links = (
             () if self.links is None else self.links(hit, _around(hit, view), fault.draw, options)
         )

@@ -43,8 +43,10 @@ class NoOptions(msgspec.Struct, frozen=True):
 class GroupOptions(msgspec.Struct, frozen=True):
     """Of kinds that separate a group from the rest."""
 
-    #: Nodes, drawn, that are in the group beside the target's.
+    #: Nodes that vote, drawn, that are in the group beside the target's.
     beside: Annotated[int, Meta(ge=0, le=8)] = 0
+    #: Nodes that do not vote, drawn, that are in the group as well.
+    observers: Annotated[int, Meta(ge=0, le=8)] = 0
 
 
 class FlapOptions(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from nemesis.expectations import (
 )
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
-from nemesis.targets import ALL, FOLLOWER, HALVES, random_target, shuffled
+from nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
 PAGE: Final = "partitions"
 #: A cut must last as long as a probe of it, and so must the time between two cuts.
@@ -90,24 +90,30 @@ def _within(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link
 
 
 def _with_drawn(hit: _Nodes, nodes: _Nodes, draw: int, count: int) -> _Nodes:
+    """The nodes that are hit, and so many others of these."""
     others = [node for node in nodes if node not in hit]
     chosen = (*hit, *shuffled(others, draw)[:count])
-    return tuple(node for node in nodes if node in chosen)
+    named = (node for node in hit if node not in nodes)
+    return (*(node for node in nodes if node in chosen), *named)
 
 
-def _beside(hit: _Nodes, nodes: _Nodes, draw: int, options: GroupOptions) -> _Nodes:
-    """The target's nodes and so many others, one node at least left out."""
-    return _with_drawn(hit, nodes, draw, min(options.beside, len(nodes) - len(hit) - 1))
+def _beside(hit: _Nodes, view: ClusterView, draw: int, options: GroupOptions) -> _Nodes:
+    """The target's nodes and so many others, one node that votes at least left out."""
+    count = min(options.beside, len(view.nodes) - len(hit) - 1)
+    others = tuple(node for node in view.observers if node not in hit)
+    observers = shuffled(others, draw)[: options.observers]
+    return (*_with_drawn(hit, view.nodes, draw, count), *observers)
 
 
-def _third(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> _Nodes:
+def _third(hit: _Nodes, view: ClusterView, draw: int, _options: Any) -> _Nodes:
     """Fewer than a third of the nodes, the target among them; one at least."""
-    return _with_drawn(hit[:1], nodes, draw, max(1, (len(nodes) - 1) // 3) - 1)
+    count = max(1, (len(view.nodes) - 1) // 3) - 1
+    return _with_drawn(hit[:1], view.nodes, draw, count)
 
 
-def _pair(hit: _Nodes, nodes: _Nodes, draw: int, _options: Any) -> _Nodes:
+def _pair(hit: _Nodes, view: ClusterView, draw: int, _options: Any) -> _Nodes:
     """The target and another one."""
-    return _with_drawn(hit[:1], nodes, draw, 1)
+    return _with_drawn(hit[:1], view.nodes, draw, 1)
 
 
 def _cut_off(setting: Setting) -> _Nodes:

@@ -113,6 +113,40 @@ def test_a_partition_cuts_its_target_off_from_those_that_do_not_vote_too() -> No
     assert {link.destination for link in actual.links if link.source == N2} == {N1, N3, BROKER}
 
 
+def cut_off(kind: str, target: str, draw: int = 0, **options: int) -> tuple[NodeName, ...]:
+    """The nodes of one side, and nothing but links between the sides is cut."""
+    view = ClusterView(NODES, leader=N2, observers=(BROKER, NodeName("n5")))
+    fault = ScheduledFault(
+        index=0, kind=kind, target=target, at_ms=0, duration_ms=1, draw=draw, options=options
+    )
+    actual = fault_kind(kind).actual(fault, view)
+    assert actual is not None
+    for link in actual.links:
+        assert (link.source in actual.nodes) != (link.destination in actual.nodes)
+    inside, outside = len(actual.nodes), len(view.everyone) - len(actual.nodes)
+    assert len(actual.links) == 2 * inside * outside
+    return actual.nodes
+
+
+def test_a_node_that_does_not_vote_is_cut_off_by_its_name() -> None:
+    assert cut_off("partition", "n4") == (BROKER,)
+    assert cut_off("minority-third", "n4") == (BROKER,)
+    assert {cut_off("partition", "n4", draw, beside=1) for draw in range(20)} == {
+        (node, BROKER) for node in NODES
+    }
+
+
+def test_nodes_that_do_not_vote_are_beside_the_target_where_that_is_asked_for() -> None:
+    assert {cut_off("partition", "leader", draw, observers=1) for draw in range(20)} == {
+        (N2, BROKER),
+        (N2, NodeName("n5")),
+    }
+    assert cut_off("partition", "n5", observers=2) == (NodeName("n5"), BROKER)
+    assert {
+        cut_off("partition", "leader", draw, observers=8, beside=1)[:2] for draw in range(20)
+    } == {(N1, N2), (N2, N3)}
+
+
 def test_a_ring_of_majorities_is_made_of_those_that_vote() -> None:
     five = tuple(NodeName(f"n{number}") for number in range(1, 6))
     view = ClusterView(five, observers=(NodeName("n6"),))
