@@ -1,4 +1,4 @@
-"""The commands of ``python -m nodes``: format a data folder, run a node.
+"""The commands of ``python -m nodes``: format a data folder, adopt one of Kafka's, run a node.
 
 Errors that a user can do something about are one sentence on standard error and an exit code; see
 ``exit_codes``. Must never print a traceback for them.
@@ -8,7 +8,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,11 @@ from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
 from nodes.quorum.settings import QuorumSettings
 from nodes.server import exit_codes
 from nodes.server.configuration import ConfigurationError, NodeConfiguration, read_configuration
-from nodes.server.data_folder import format_data_folder, format_data_folder_if_empty
+from nodes.server.data_folder import (
+    adopt_data_folder,
+    format_data_folder,
+    format_data_folder_if_empty,
+)
 from nodes.server.incarnation import IncarnationError
 from nodes.server.log_lines import LogLines
 from nodes.server.planted import bugs_named
@@ -25,6 +29,11 @@ from nodes.storage.errors import CorruptStorageError, StorageError, StorageFaile
 
 #: Names the configuration file where ``--config`` does not.
 CONFIGURATION_VARIABLE: Final = "SPLITBRAIN_NODE_CONFIG"
+#: What is done to a data folder before a node runs on it.
+_PREPARATIONS: Final[Mapping[str, Callable[[NodeConfiguration], object]]] = {
+    "format": format_data_folder,
+    "adopt": adopt_data_folder,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,9 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         configuration = read_configuration(Path(path))
         settings = _settings(configuration)
-        if parsed.command == "format":
-            format_data_folder(configuration)
+        prepare = _PREPARATIONS.get(parsed.command)
+        if prepare is not None:
+            prepare(configuration)
             return exit_codes.STOPPED
+    except CorruptStorageError as error:
+        _say(error)
+        return exit_codes.CORRUPT
     except (ConfigurationError, StorageError, OSError) as error:
         _say(error)
         return exit_codes.UNUSABLE
@@ -51,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, purpose in (
         ("format", "format the data folder, once"),
+        ("adopt", "make the data folder of a stopped controller of Kafka this node's, once"),
         ("run", "run the node until SIGTERM"),
     ):
         command = commands.add_parser(name, help=purpose, description=purpose)

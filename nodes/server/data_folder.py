@@ -1,18 +1,19 @@
-"""Formats the data folder that a node's configuration names, on the machine's disk.
+"""Formats or adopts the data folder that a node's configuration names, on the machine's disk.
 
-What is done and when is ``nodes.server.formatting``'s matter; this says with what.
+What is done and when is ``nodes.server.formatting``'s matter, or ``nodes.storage.identity``'s; this
+says with what.
 """
 
 import secrets
 from pathlib import Path
 
 from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.server.configuration import NodeConfiguration
+from nodes.server.configuration import ConfigurationError, NodeConfiguration
 from nodes.server.filesystems import open_filesystem
 from nodes.server.formatting import format_node, holds_node
 from nodes.storage.disk import DiskFileSystem
 from nodes.storage.errors import AlreadyFormattedError
-from nodes.storage.identity import StorageIdentity
+from nodes.storage.identity import StorageIdentity, adopt_storage
 
 
 def format_data_folder(configuration: NodeConfiguration) -> DirectoryId:
@@ -56,6 +57,33 @@ def format_data_folder_if_empty(configuration: NodeConfiguration) -> DirectoryId
         return format_data_folder(configuration)
     except AlreadyFormattedError:  # no identity, but a log or a vote
         return None
+
+
+def adopt_data_folder(configuration: NodeConfiguration) -> DirectoryId:
+    """Make the configured data folder, of a stopped controller of Kafka, ours; its directory id.
+
+    Raises:
+        ConfigurationError: the node is not to be a controller.
+        StorageError: the folder cannot be adopted.
+        OSError: it cannot be read or written.
+    """
+    if configuration.state_machine != "metadata" or configuration.is_broker:
+        raise ConfigurationError(
+            f"node {configuration.node_id} is no controller, and only a controller lives on in a "
+            'folder of Kafka\'s; give it the state machine "metadata" and name it among the voters.'
+        )
+    filesystem, lengths = open_filesystem(configuration)
+    try:
+        return adopt_storage(
+            filesystem,
+            Path(configuration.data_folder),
+            configuration.voters,
+            cluster_id=configuration.cluster_id,
+            node_id=NodeId(configuration.node_id),
+        ).directory_id
+    finally:
+        if lengths is not None:
+            lengths.close()
 
 
 def has_lived(configuration: NodeConfiguration) -> bool:

@@ -6,9 +6,14 @@ needs. Must never retry a failed sync.
 
 import fcntl
 import os
+import struct
 from pathlib import Path
+from typing import Final
 
 from nodes.storage.errors import StorageInUseError
+
+#: A write lock on the whole file, as the kernel's ``struct flock`` of a 64-bit machine has it.
+_WHOLE_FILE: Final = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
 class DiskFile:
@@ -68,7 +73,12 @@ class DiskFile:
 
 
 class DiskFolderLock:
-    """An exclusive ``flock``; the kernel releases it when the process dies."""
+    """An exclusive lock; the kernel releases it when the process dies.
+
+    Of the sort that sees what Java's processes lock, and that they see: a controller of Kafka and a
+    node of ours never have one folder. Bound to the descriptor, so that another opener here is
+    refused too.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
@@ -128,8 +138,8 @@ class DiskFileSystem:
         """
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _WHOLE_FILE)
+        except (BlockingIOError, PermissionError) as error:
             os.close(descriptor)
             raise StorageInUseError(path) from error
         return DiskFolderLock(descriptor)

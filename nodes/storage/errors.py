@@ -32,6 +32,17 @@ class AlreadyFormattedError(StorageError):
         )
 
 
+class DynamicVotersError(StorageError):
+    """The folder's log names its voters, which then are not those of the configuration."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(
+            f"the log in {folder} names its voters (kraft.version 1), and a node here has those of "
+            "its configuration; adopt a folder of a quorum with static voters"
+        )
+
+
 class ForeignStorageError(StorageError):
     """The folder belongs to another cluster or another node."""
 

@@ -16,7 +16,7 @@ from typing import Final
 import crc32c
 import msgspec
 
-from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
 from nodes.storage.durable_mark import DurableMark, LogPosition, write_new_mark
@@ -24,6 +24,7 @@ from nodes.storage.epoch_checkpoint import write_epochs
 from nodes.storage.errors import (
     AlreadyFormattedError,
     CorruptStorageError,
+    DynamicVotersError,
     ForeignStorageError,
     NotFormattedError,
 )
@@ -31,6 +32,7 @@ from nodes.storage.filesystem import FileSystem, replace_file
 from nodes.storage.layout import (
     DURABLE_LENGTH,
     EPOCH_CHECKPOINT,
+    LOCK,
     META_PROPERTIES,
     QUORUM_STATE,
     VOTERS,
@@ -38,6 +40,7 @@ from nodes.storage.layout import (
     segment_base_offset,
     segment_name,
 )
+from nodes.storage.logged_voters import has_logged_voters
 from nodes.storage.recovery import scan_log
 
 _VERSION: Final = "1"
@@ -103,30 +106,61 @@ def format_storage(filesystem: FileSystem, folder: Path, identity: StorageIdenti
     filesystem.sync_folder(folder.parent)
 
 
-def adopt_storage(filesystem: FileSystem, folder: Path, voters: tuple[Voter, ...]) -> None:
+def adopt_storage(
+    filesystem: FileSystem,
+    folder: Path,
+    voters: tuple[Voter, ...],
+    *,
+    cluster_id: str | None = None,
+    node_id: NodeId | None = None,
+) -> StorageIdentity:
     """Make the data folder of a stopped controller of Kafka one of a node of ours.
 
     What Kafka keeps elsewhere is added: the voters, and a durable-length mark that vouches for
     nothing, since nobody knows what was flushed. The voters come last: a folder with them is
-    wholly adopted, whenever a crash came. Kafka itself passes over what was added.
+    wholly adopted, whenever a crash came. Kafka itself passes over what was added. A folder that is
+    refused is left as it was, but for its lock file and, once its log was looked at, the mark.
+
+    Args:
+        filesystem: where the folder is.
+        folder: the data folder.
+        voters: whom the node shall take for its quorum.
+        cluster_id: whose it must be; None: any cluster's.
+        node_id: likewise.
 
     Raises:
         AlreadyFormattedError: it is one already.
         NotFormattedError: it is nobody's, or has no log.
+        ForeignStorageError: it belongs to another cluster or node, or the voters name another
+            folder of this node.
+        StorageInUseError: its controller runs.
+        DynamicVotersError: its log names the voters.
         CorruptStorageError: a file of it cannot be read.
         OSError: the disk refused.
     """
+    properties = _properties_of(filesystem, folder, cluster_id, node_id)
     if filesystem.exists(folder / VOTERS):
         raise AlreadyFormattedError(folder)
-    identity = _identity(_properties_of(filesystem, folder), folder / META_PROPERTIES, voters)
+    identity = _identity(properties, folder / META_PROPERTIES, voters)
+    _check_own_voter(identity, folder / META_PROPERTIES)
     log = log_folder(folder)
     if not filesystem.exists(log):
         raise NotFormattedError(folder, f"has no {log.name}")
-    mark = DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0)
-    write_new_mark(filesystem, log / DURABLE_LENGTH, mark)
-    filesystem.sync_folder(log)
-    scan_log(filesystem, folder).close()
-    replace_file(filesystem, folder / VOTERS, _voters_text(identity))
+    lock = filesystem.lock(folder / LOCK)
+    try:
+        mark = DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0)
+        write_new_mark(filesystem, log / DURABLE_LENGTH, mark)
+        filesystem.sync_folder(log)
+        scan = scan_log(filesystem, folder)
+        try:
+            if has_logged_voters(filesystem, folder, scan):
+                raise DynamicVotersError(folder)
+        finally:
+            scan.close()
+        replace_file(filesystem, folder / VOTERS, _voters_text(identity))
+    finally:
+        lock.release()
+    return identity
 
 
 def load_identity(
@@ -144,13 +178,7 @@ def load_identity(
         CorruptStorageError: a file of it cannot be read.
     """
     path = folder / META_PROPERTIES
-    properties = _properties_of(filesystem, folder)
-    found_cluster = properties["cluster.id"]
-    found_node = properties["node.id"]
-    if cluster_id is not None and found_cluster != cluster_id:
-        raise ForeignStorageError(path, "cluster", found_cluster, cluster_id)
-    if node_id is not None and found_node != str(node_id):
-        raise ForeignStorageError(path, "node", found_node, str(node_id))
+    properties = _properties_of(filesystem, folder, cluster_id, node_id)
     stored = _read_voters(filesystem, folder / VOTERS)
     voters = tuple(_voter_of(voter) for voter in stored.voters)
     identity = _identity(properties, path, voters)
@@ -164,13 +192,32 @@ def load_identity(
     return identity
 
 
-def _properties_of(filesystem: FileSystem, folder: Path) -> dict[str, str]:
+def _properties_of(
+    filesystem: FileSystem, folder: Path, cluster_id: str | None, node_id: NodeId | None
+) -> dict[str, str]:
+    """What Kafka's file says, of this cluster and node (None: of any)."""
     path = folder / META_PROPERTIES
     if not filesystem.exists(folder):
         raise NotFormattedError(folder, "does not exist")
     if not filesystem.exists(path):
         raise NotFormattedError(folder, f"has no {META_PROPERTIES}")
-    return _read_properties(filesystem, path)
+    properties = _read_properties(filesystem, path)
+    found_cluster = properties["cluster.id"]
+    found_node = properties["node.id"]
+    if cluster_id is not None and found_cluster != cluster_id:
+        raise ForeignStorageError(path, "cluster", found_cluster, cluster_id)
+    if node_id is not None and found_node != str(node_id):
+        raise ForeignStorageError(path, "node", found_node, str(node_id))
+    return properties
+
+
+def _check_own_voter(identity: StorageIdentity, path: Path) -> None:
+    """Whether the voters that name a folder of this node name this one."""
+    found = identity.directory_id
+    for voter in identity.voters:
+        if voter.node_id == identity.node_id and voter.directory_id not in (NO_DIRECTORY, found):
+            wanted = to_kafka_text(voter.directory_id)
+            raise ForeignStorageError(path, "directory", to_kafka_text(found), wanted)
 
 
 def _identity(properties: dict[str, str], path: Path, voters: tuple[Voter, ...]) -> StorageIdentity:

@@ -7,21 +7,17 @@ where the committed part ends. A torn tail is left out, as a restart would cut i
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from nodes.quorum.identifiers import Epoch, Offset
 from nodes.quorum.persistent import SnapshotId
 from nodes.storage.disk import ReadOnlyDiskFileSystem
-from nodes.storage.errors import CorruptStorageError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.recovery import scan_log
-from nodes.storage.segment import Segment
+from nodes.storage.segment import decoded_batches
 from nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
 from nodes.wire.errors import WireError
-
-_READ_BYTES: Final = 1024 * 1024
 
 
 class LoggedRecord(msgspec.Struct, frozen=True):
@@ -55,7 +51,7 @@ def read_committed(
     try:
         # A log that a snapshot was about to replace holds what is not committed.
         for segment in scan.segments if scan.replaced_by is None else ():
-            for batch in _segment_batches(segment):
+            for batch in decoded_batches(segment):
                 for record in _logged(batch):
                     if end_offset is not None and record.offset >= end_offset:
                         return
@@ -112,19 +108,3 @@ def _logged(batch: RecordBatch) -> Iterator[LoggedRecord]:
             value=record.value,
             is_control=batch.is_control,
         )
-
-
-def _segment_batches(segment: Segment) -> Iterator[RecordBatch]:
-    position = 0
-    while position < segment.size_bytes:
-        raw = segment.read(position, segment.size_bytes, segment.end_offset, _READ_BYTES)
-        cursor = 0
-        while cursor < len(raw):
-            try:
-                yield decode_batch(raw, cursor)
-            except WireError as error:
-                raise CorruptStorageError(
-                    segment.path, str(error), position=position + cursor
-                ) from error
-            cursor += peek_batch(raw, cursor)[2]
-        position += cursor

@@ -19,7 +19,9 @@ from nodes.wire.batches import (
     BATCH_BYTES_MAX,
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
+    RecordBatch,
     check_batch,
+    decode_batch,
     peek_batch,
 )
 from nodes.wire.errors import WireError
@@ -212,3 +214,24 @@ def scan_batches(
         header = check_batch(window, position - start, verifies_checksum=verifies_checksum)
         yield position, header
         position += header.size_bytes
+
+
+def decoded_batches(segment: Segment) -> Iterator[RecordBatch]:
+    """A scanned segment's intact batches, in order.
+
+    Raises:
+        CorruptStorageError: one cannot be read any more.
+    """
+    position = 0
+    while position < segment.size_bytes:
+        raw = segment.read(position, segment.size_bytes, segment.end_offset, _SCAN_WINDOW_BYTES)
+        cursor = 0
+        while cursor < len(raw):
+            try:
+                yield decode_batch(raw, cursor)
+            except WireError as error:
+                raise CorruptStorageError(
+                    segment.path, str(error), position=position + cursor
+                ) from error
+            cursor += peek_batch(raw, cursor)[2]
+        position += cursor

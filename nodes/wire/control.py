@@ -19,6 +19,8 @@ from nodes.wire.errors import WireError
 from nodes.wire.varints import decode_unsigned, encode_unsigned, skip_tagged_fields
 
 LEADER_CHANGE_TYPE: Final = 2
+#: The voters of a quorum whose voters change (KIP-853).
+VOTERS_TYPE: Final = 6
 _KEY_VERSION: Final = 0
 _KEY: Final = struct.Struct(">hh")
 _HEAD: Final = struct.Struct(">hi")
@@ -56,16 +58,25 @@ def encode_leader_change(change: LeaderChange) -> Payload:
     return _KEY.pack(_KEY_VERSION, LEADER_CHANGE_TYPE), value
 
 
+def control_type(record: Record) -> int:
+    """What sort of record of a control batch it is.
+
+    Raises:
+        WireError: its key does not say.
+    """
+    if record.key is None or len(record.key) < _KEY.size:
+        raise WireError(f"control record at offset {record.offset} has no type")
+    _, record_type = _KEY.unpack_from(record.key)
+    return int(record_type)
+
+
 def decode_control(record: Record) -> LeaderChange | None:
     """The leader change in a record of a control batch; None for every other type.
 
     Raises:
         WireError: the key or a leader change's value is malformed.
     """
-    if record.key is None or len(record.key) < _KEY.size:
-        raise WireError(f"control record at offset {record.offset} has no type")
-    _, record_type = _KEY.unpack_from(record.key)
-    if record_type != LEADER_CHANGE_TYPE:
+    if control_type(record) != LEADER_CHANGE_TYPE:
         return None
     if record.value is None:
         raise WireError(f"leader change at offset {record.offset} is empty")

@@ -5,15 +5,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, NodeId
+from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server import exit_codes
 from nodes.server.commands import CONFIGURATION_VARIABLE, main
 from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
 from nodes.storage.disk import DiskFileSystem
 from nodes.storage.identity import load_identity
+from tests.unit.nodes.storage.foreign_locks import locked_as_java_does
 
 DIRECTORY = DirectoryId("0123456789abcdef" * 2)
+OTHER = DirectoryId("fedcba9876543210" * 2)
 
 
 def written(tmp_path: Path, **changes: object) -> str:
@@ -38,6 +40,79 @@ def test_a_folder_is_formatted_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (tmp_path / "data" / "meta.properties").exists()
     assert main(["format", "--config", path]) == exit_codes.UNUSABLE
     assert "is formatted already" in capsys.readouterr().err
+
+
+def _as_controller(tmp_path: Path, **changes: object) -> str:
+    """A configuration by whose voters Kafka's controllers find each other too."""
+    voters = (Voter(NodeId(1), NO_DIRECTORY, "127.0.0.1", 1),)
+    return written(tmp_path, **{"state_machine": "metadata", "voters": voters, **changes})
+
+
+@pytest.fixture
+def kafkas(tmp_path: Path) -> Path:
+    """A data folder as a controller of Kafka leaves it: without what only ours keep."""
+    main(["format", "--config", written(tmp_path)])
+    (tmp_path / "data" / "voters.json").unlink()
+    (tmp_path / "data" / "__cluster_metadata-0" / "durable-length").unlink()
+    return tmp_path / "data"
+
+
+def test_a_folder_of_kafkas_is_adopted_once(
+    tmp_path: Path, kafkas: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _as_controller(tmp_path)
+    assert main(["run", "--config", path]) == exit_codes.CORRUPT
+    assert main(["adopt", "--config", path]) == exit_codes.STOPPED
+    identity = load_identity(DiskFileSystem(), kafkas)
+    assert identity.directory_id == DIRECTORY
+    assert [voter.node_id for voter in identity.voters] == [1]
+    capsys.readouterr()
+    assert main(["adopt", "--config", path]) == exit_codes.UNUSABLE
+    assert "is formatted already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"cluster_id": "BBBBBBBBBBBBBBBBBBBBBB"}, "names cluster AAAA"),
+        ({"node_id": 2, "voters": (Voter(NodeId(2), NO_DIRECTORY, "h", 1),)}, "names node 1"),
+        ({"voters": (Voter(NodeId(1), OTHER, "h", 1),)}, "names directory"),
+        ({"state_machine": "registers"}, "node 1 is no controller"),
+        ({"node_id": 2}, "node 2 is no controller"),
+        ({"data_folder": "/nonexistent/data"}, "does not exist"),
+    ],
+)
+def test_what_cannot_be_adopted_is_refused_in_a_sentence_and_left_as_it_is(
+    tmp_path: Path,
+    kafkas: Path,
+    changes: dict[str, object],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = sorted(kafkas.rglob("*"))
+    path = _as_controller(tmp_path, **changes)
+    assert main(["adopt", "--config", path]) == exit_codes.UNUSABLE
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert sorted(kafkas.rglob("*")) == before
+
+
+def test_a_controller_that_runs_keeps_its_folder(
+    tmp_path: Path, kafkas: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locked_as_java_does(kafkas / ".lock"):
+        assert main(["adopt", "--config", _as_controller(tmp_path)]) == exit_codes.UNUSABLE
+    assert "another process holds" in capsys.readouterr().err
+    assert main(["adopt", "--config", _as_controller(tmp_path)]) == exit_codes.STOPPED
+
+
+def test_a_folder_that_cannot_be_read_is_corrupt(
+    tmp_path: Path, kafkas: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (kafkas / "meta.properties").write_text("version=9\n")
+    assert main(["adopt", "--config", _as_controller(tmp_path)]) == exit_codes.CORRUPT
+    assert "its version is 9" in capsys.readouterr().err
 
 
 def test_formatting_a_wiped_voter_anew_gives_it_another_directory_id(tmp_path: Path) -> None:

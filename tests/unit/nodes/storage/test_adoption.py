@@ -1,19 +1,29 @@
 """A stopped controller of Kafka leaves a folder that becomes one of ours; no other folder does."""
 
+import struct
 from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, Offset
+from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
 from nodes.quorum.persistent import SnapshotId, Voter
 from nodes.storage.epoch_checkpoint import write_epochs
-from nodes.storage.errors import AlreadyFormattedError, CorruptStorageError, NotFormattedError
+from nodes.storage.errors import (
+    AlreadyFormattedError,
+    CorruptStorageError,
+    DynamicVotersError,
+    ForeignStorageError,
+    NotFormattedError,
+    StorageInUseError,
+)
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, adopt_storage, load_identity
 from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
 from nodes.storage.log import LogStore
 from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.snapshots import snapshot_path, write_snapshot
+from nodes.wire.batches import encode_payloads
+from nodes.wire.control import VOTERS_TYPE
 from nodes.wire.snapshots import encode_snapshot
 
 _SNAPSHOT = SnapshotId(Offset(4), Epoch(2))
@@ -83,6 +93,66 @@ def test_nobodys_folder_and_one_without_a_log_are_not_adopted(
     properties.close()
     with pytest.raises(NotFormattedError, match="__cluster_metadata-0"):
         adopt_storage(filesystem, parent / "data", identity.voters)
+
+
+@pytest.mark.parametrize("where", ["log", "snapshot"])
+def test_a_log_that_names_its_voters_is_not_adopted(
+    memory: MemoryFileSystem, kafkas: Path, identity: StorageIdentity, where: str
+) -> None:
+    if where == "log":
+        file = memory.open(log_folder(kafkas) / segment_name(0))
+        file.write_at(file.size(), _voters_batch(Offset(6)))
+    else:
+        header, _, footer = encode_snapshot(_SNAPSHOT, 5, [b"state"])
+        file = memory.open(snapshot_path(kafkas, _SNAPSHOT))
+        file.truncate(0)
+        file.write_at(0, header + _voters_batch(Offset(1)) + footer)
+    file.close()
+    with pytest.raises(DynamicVotersError, match="static voters"):
+        adopt_storage(memory, kafkas, voters_of(identity))
+    with pytest.raises(CorruptStorageError, match=r"voters\.json"):
+        load_identity(memory, kafkas)
+
+
+def _voters_batch(offset: Offset) -> bytes:
+    """A control record as Kafka writes it where voters come and go."""
+    payload = struct.pack(">hh", 0, VOTERS_TYPE), bytes((0, 0, 1, 0))
+    return encode_payloads(offset, _SNAPSHOT.epoch, 9, [payload], is_control=True)
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "named"),
+    [("other", None, "cluster"), (None, NodeId(99), "node")],
+)
+def test_anothers_folder_is_not_adopted(
+    memory: MemoryFileSystem,
+    kafkas: Path,
+    identity: StorageIdentity,
+    cluster_id: str | None,
+    node_id: NodeId | None,
+    named: str,
+) -> None:
+    with pytest.raises(ForeignStorageError, match=f"names {named}"):
+        adopt_storage(memory, kafkas, voters_of(identity), cluster_id=cluster_id, node_id=node_id)
+
+
+def test_voters_that_name_another_folder_of_this_node_are_refused(
+    memory: MemoryFileSystem, kafkas: Path, identity: StorageIdentity
+) -> None:
+    other = DirectoryId("ab" * 16)
+    voters = tuple(Voter(each.node_id, other, each.host, each.port) for each in identity.voters)
+    with pytest.raises(ForeignStorageError, match="names directory"):
+        adopt_storage(memory, kafkas, voters)
+
+
+def test_a_folder_in_use_is_not_adopted(
+    memory: MemoryFileSystem, kafkas: Path, identity: StorageIdentity
+) -> None:
+    lock = memory.lock(kafkas / ".lock")
+    with pytest.raises(StorageInUseError):
+        adopt_storage(memory, kafkas, voters_of(identity))
+    lock.release()
+    adopt_storage(memory, kafkas, voters_of(identity))
 
 
 def test_a_log_whose_beginning_no_snapshot_tells_is_not_adopted(

@@ -10,6 +10,7 @@ from nodes.storage.disk import DiskFileSystem, ReadOnlyDiskFileSystem
 from nodes.storage.errors import StorageInUseError
 from nodes.storage.filesystem import FileSystem, replace_file
 from nodes.storage.memory import SECTOR_BYTES, MemoryFileSystem
+from tests.unit.nodes.storage.foreign_locks import asked_as_java_does, locked_as_java_does
 
 ROOT = Path("/")
 
@@ -146,3 +147,15 @@ def test_full_disk_takes_part_of_a_write() -> None:
     with pytest.raises(OSError, match="ENOSPC"):
         file.write_at(0, b"12345678")
     assert file.read_at(0, 8) == b"1234"
+
+
+def test_a_lock_and_one_of_javas_exclude_each_other(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    with locked_as_java_does(path), pytest.raises(StorageInUseError):
+        DiskFileSystem().lock(path)
+    lock = DiskFileSystem().lock(path)
+    with asked_as_java_does(path) as answer:
+        assert answer == "refused"
+    lock.release()
+    with asked_as_java_does(path) as answer:
+        assert answer == "held"
