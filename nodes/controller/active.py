@@ -33,7 +33,7 @@ from nodes.metadata.records import (
     NoOpRecord,
 )
 from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Microseconds, Offset
+from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
 from nodes.quorum.random_source import RandomSource
 from nodes.wire.apis import ApiKey
 
@@ -47,6 +47,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """What a controller is for its whole life."""
 
     cluster_id: str
+    node_id: NodeId
     settings: ControllerSettings
     #: Must differ from life to life: ids of topics come from it.
     random: RandomSource
@@ -159,6 +160,7 @@ class ActiveController:
             contacts=self._contacts,
             random=self._identity.random,
             cluster_id=self._identity.cluster_id,
+            node_id=self._identity.node_id,
             leaderships=self._leaderships,
         )
 

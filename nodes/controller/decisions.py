@@ -20,7 +20,7 @@ from nodes.controller.leaderships import Leaderships
 from nodes.controller.settings import ControllerSettings
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.records import MetadataRecord
-from nodes.quorum.identifiers import Microseconds, Offset
+from nodes.quorum.identifiers import Microseconds, NodeId, Offset
 from nodes.quorum.random_source import RandomSource
 from nodes.wire.errors import ApiError
 
@@ -41,6 +41,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     random: RandomSource
     #: Of this cluster, as brokers name it.
     cluster_id: str = ""
+    #: Of this controller.
+    node_id: NodeId
     #: A cache over images; a host that keeps one spares each decision the first count.
     leaderships: Leaderships = msgspec.field(default_factory=Leaderships)
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from nodes.controller.decisions import Decision, Refusal, View
-from nodes.metadata.image import METADATA_VERSION, MetadataImage
+from nodes.metadata.image import METADATA_VERSION
 from nodes.metadata.records import FeatureLevelRecord, MetadataRecord, NoOpRecord, SupportedFeature
 from nodes.wire.apis import VersionRange
 from nodes.wire.controller_apis import CONTROLLER_FEATURES, PINNED_LEVELS
@@ -57,7 +57,7 @@ def update_features(view: View, request: UpdateFeaturesRequest, version: int) ->
     records: list[MetadataRecord] = []
     try:
         for update in updates.values():
-            records += _update(view.image, update)
+            records += _update(view, update)
     except Refusal as refusal:
         problem = (
             "The update failed for all features since the following feature had an error: "
@@ -81,17 +81,17 @@ def update_features(view: View, request: UpdateFeaturesRequest, version: int) ->
     return Decision(answer, () if request.validate_only else tuple(records))
 
 
-def _update(image: MetadataImage, update: FeatureToUpdate) -> tuple[MetadataRecord, ...]:
+def _update(view: View, update: FeatureToUpdate) -> tuple[MetadataRecord, ...]:
     name, level = update.feature, update.max_version_level
     if update.upgrade_type not in _UPGRADE_TYPES:
         raise _refused(update, "The controller does not support the given upgrade type.")
     is_upgrade = update.upgrade_type == UpgradeType.UPGRADE
     if level < 0:
         raise _refused(update, "A feature version cannot be less than 0.")
-    problem = _unsupported(image, name, level)
+    problem = _unsupported(view, name, level)
     if problem is not None:
         raise _refused(update, problem)
-    current = image.features.get(name, 0)
+    current = view.image.features.get(name, 0)
     if level < current and is_upgrade:
         raise _refused(
             update,
@@ -101,7 +101,7 @@ def _update(image: MetadataImage, update: FeatureToUpdate) -> tuple[MetadataReco
     if level > current and not is_upgrade:
         raise _refused(update, "Can't downgrade to a newer version.")
     if name == METADATA_VERSION:
-        _check_metadata_version(update, current)
+        _check_metadata_version(view, update, current)
     elif name == KRAFT_VERSION:
         # It stays at 0; a real controller marks an upgrade, even to what is there.
         return (NoOpRecord(),) if is_upgrade else ()
@@ -110,7 +110,7 @@ def _update(image: MetadataImage, update: FeatureToUpdate) -> tuple[MetadataReco
     return (FeatureLevelRecord(name, level),)
 
 
-def _check_metadata_version(update: FeatureToUpdate, current: int) -> None:
+def _check_metadata_version(view: View, update: FeatureToUpdate, current: int) -> None:
     level = update.max_version_level
     if level < current:
         reason = (
@@ -125,20 +125,20 @@ def _check_metadata_version(update: FeatureToUpdate, current: int) -> None:
         )
     pinned = PINNED_LEVELS[METADATA_VERSION]
     if level != pinned:
-        raise _refused(update, f"Local controller only supports versions {pinned}")
+        raise _refused(update, f"Local controller {view.node_id} only supports versions {pinned}")
 
 
-def _unsupported(image: MetadataImage, name: str, level: int) -> str | None:
+def _unsupported(view: View, name: str, level: int) -> str | None:
     """Which node cannot work at this level; None if all can."""
     nodes = (
-        ("Local controller", _ABLE.get(name, _UNSUPPORTED)),
+        (f"Local controller {view.node_id}", _ABLE.get(name, _UNSUPPORTED)),
         *(
             (f"Broker {broker_id}", _range_of(broker.features, name))
-            for broker_id, broker in sorted(image.brokers.items())
+            for broker_id, broker in sorted(view.image.brokers.items())
         ),
         *(
             (f"Controller {controller_id}", _range_of(controller.features, name))
-            for controller_id, controller in sorted(image.controllers.items())
+            for controller_id, controller in sorted(view.image.controllers.items())
         ),
     )
     for node, (lowest, highest) in nodes:

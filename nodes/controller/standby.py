@@ -48,6 +48,7 @@ def read(
         contacts=Contacts(),
         random=identity.random,
         cluster_id=identity.cluster_id,
+        node_id=identity.node_id,
     )
     decision = reader(view, request, version)
     assert not decision.records

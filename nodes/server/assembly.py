@@ -168,6 +168,7 @@ def _layer_maker(
     bugs = bugs_named(configuration.bugs, configuration.state_machine)
     identity = Identity(
         cluster_id=configuration.cluster_id,
+        node_id=NodeId(configuration.node_id),
         settings=controller_settings(configuration.settings, bugs.controller),
         random=random.SystemRandom(),
     )

@@ -46,7 +46,7 @@ _WORDS: Final = (
     # Which of three controllers is active.
     (re.compile(r"^(The active controller appears to be node )[123]\.$"), r"\1N."),
     # Nor who it is that cannot do a level.
-    (re.compile(r"(?<=Local controller) [123](?= (?:only supports|does not))"), ""),
+    (re.compile(r"(?<=Local controller )[123](?= (?:only supports|does not))"), "N"),
     # Each real controller tells its own configuration too; ours tells that of all brokers alone.
     (re.compile(r"(?<=^Unexpected broker id, expected )[123] or (?=empty string)"), ""),
 )

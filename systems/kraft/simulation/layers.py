@@ -73,6 +73,7 @@ def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> L
         return _broker_maker(world, node_id, bugs.broker)
     identity = Identity(
         cluster_id=cluster_id,
+        node_id=node_id,
         settings=controller_settings(scenario.settings, bugs.controller),
         random=world.stream(f"controller n{node_id}"),
     )

@@ -11,7 +11,7 @@ from nodes.metadata.delta import MetadataDelta
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.records import MetadataRecord
 from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Microseconds, Offset
+from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
 from nodes.quorum.random_source import RandomSource
 
 
@@ -90,6 +90,7 @@ def view_of(
         settings=settings or ControllerSettings(),
         contacts=Contacts(),
         random=source or random.Random(1),
+        node_id=NodeId(3),
     )
 
 

@@ -17,7 +17,7 @@ from nodes.metadata.image import MetadataImage
 from nodes.metadata.partitions import PartitionState
 from nodes.metadata.records import MetadataRecord
 from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Microseconds, Offset
+from nodes.quorum.identifiers import Microseconds, NodeId, Offset
 from nodes.wire.apis import ApiKey
 from nodes.wire.families import brokers
 
@@ -63,6 +63,7 @@ class Cluster:
             contacts=self.contacts,
             random=self.random,
             cluster_id=CLUSTER_ID,
+            node_id=NodeId(1),
             leaderships=self.leaderships,
         )
 

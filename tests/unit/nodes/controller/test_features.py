@@ -80,14 +80,14 @@ def test_a_level_that_all_nodes_support_is_set(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (update("foo", 1), "Local controller does not support this feature."),
+        (update("foo", 1), "Local controller 3 does not support this feature."),
         (update("foo", 0), "Feature foo not found."),
         (
             update("eligible.leader.replicas.version", 1),
-            "Local controller does not support this feature.",
+            "Local controller 3 does not support this feature.",
         ),
-        (update("kraft.version", 1), "Local controller does not support this feature."),
-        (update("metadata.version", 31), "Local controller only supports versions 7-30"),
+        (update("kraft.version", 1), "Local controller 3 does not support this feature."),
+        (update("metadata.version", 31), "Local controller 3 only supports versions 7-30"),
         (update("group.version", 0, 2), "Broker 1 only supports versions 1"),
         (update("streams.version", 1), "Broker 1 does not support this feature."),
         (update("share.version", 1), "Broker 1 does not support this feature."),

@@ -19,7 +19,9 @@ from nodes.wire.families.partitions import (
 from tests.unit.nodes.controller.clusters import directory_of, image_with, partition, topic
 
 A = "a0" * 16
-IDENTITY = Identity(cluster_id="c", settings=ControllerSettings(), random=random.Random(0))
+IDENTITY = Identity(
+    cluster_id="c", node_id=NodeId(2), settings=ControllerSettings(), random=random.Random(0)
+)
 IMAGE = image_with(topic("t", A, (1, 2)))
 _READ = {ApiKey.DESCRIBE_CONFIGS, ApiKey.LIST_PARTITION_REASSIGNMENTS}
 

@@ -45,7 +45,10 @@ class Controller:
 
     def _layer(self) -> Layer:
         identity = Identity(
-            cluster_id=CLUSTER, settings=self.settings, random=random.Random(self.world.time_us)
+            cluster_id=CLUSTER,
+            node_id=self.world.identity.node_id,
+            settings=self.settings,
+            random=random.Random(self.world.time_us),
         )
         layer = metadata_layer(identity, self.quorum_bugs)
         assert isinstance(layer.machine, MetadataMachine)

@@ -159,7 +159,12 @@ class Together:
     def _controller_layer(self, member: Member) -> Layer:
         settings = ControllerSettings(max_idle_interval_ms=0, leader_imbalance_check_interval_s=0)
         return metadata_layer(
-            Identity(cluster_id=CLUSTER, settings=settings, random=Random(member.time_us))
+            Identity(
+                cluster_id=CLUSTER,
+                node_id=member.identity.node_id,
+                settings=settings,
+                random=Random(member.time_us),
+            )
         )
 
     def _broker_layer(self, member: Member) -> Layer:
