@@ -10,18 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 
 from nodes.metadata.image import MetadataImage
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.identity import adopt_storage
+from nodes.quorum.identifiers import NO_DIRECTORY
+from nodes.server.commands import main
+from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from nodes.server.exit_codes import STOPPED
 from nodes.storage.layout import log_folder, segment_name
 from nodes.storage.reading import log_start
-from nodes.wire.families.topics import DeleteTopicsRequest
+from nodes.wire.families.topics import CreateTopicsRequest, DeleteTopicsRequest
 from tests.referee.admin_streams import Side, Way, question
 from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import KAFKA_DATA, OWN_DATA
 from tests.referee.folders import content, image_in, image_of, snapshots
+from tests.referee.known import CHOSEN_PREFIX
 from tests.referee.stream_clusters import KAFKA, OWN, addresses, connected, is_whole, tidy
 
 pytestmark = [pytest.mark.containers, pytest.mark.nightly, pytest.mark.timeout(900)]
@@ -50,14 +54,32 @@ def test_our_controllers_live_on_in_kafkas_folders(tmp_path: Path) -> None:
     with deployed(tmp_path / "kafka", replace(KAFKA, settings=settings), brokers=0) as cluster:
         image = _fill(cluster)
         folders = _stopped(cluster, KAFKA_DATA)
-        voters = cluster.voters
     _assert_read(folders, image)
-    for folder in folders.values():
-        adopt_storage(DiskFileSystem(), folder, voters)
+    for node_id, folder in folders.items():
+        _adopt(cluster, node_id, folder)
     heirs = replace(OWN, seeds=folders, settings={**OWN.settings, **_OFTEN})
     with deployed(tmp_path / "own", heirs, brokers=0, run_id=cluster.run_id) as living:
         later = _live_on(living, image)
         _assert_written(_stopped(living, OWN_DATA), later, image)
+
+
+def _adopt(cluster: Cluster, node_id: int, folder: Path) -> None:
+    """As who runs the node does, with its configuration."""
+    anywhere = Listener("127.0.0.1", 0)
+    configuration = NodeConfiguration(
+        name=f"n{node_id}",
+        node_id=node_id,
+        directory_id=NO_DIRECTORY,
+        cluster_id=cluster.cluster_id,
+        voters=cluster.voters,
+        quorum_listener=anywhere,
+        client_listener=anywhere,
+        data_folder=str(folder),
+        state_machine="metadata",
+    )
+    path = folder.parent / f"n{node_id}.json"
+    path.write_bytes(encode_configuration(configuration))
+    assert main(["adopt", "--config", str(path)]) == STOPPED
 
 
 def _fill(cluster: Cluster) -> MetadataImage:
@@ -92,10 +114,19 @@ def _live_on(cluster: Cluster, image: MetadataImage) -> MetadataImage:
 def _ask(side: Side, numbers: range) -> None:
     for number in numbers:
         asked = question(Random(f"folders/{number}"), side.known)
-        # Where Kafka's read a topic's config and its removal at once, as at a start, they keep the
-        # config (``ConfigurationsDelta``), and write it into their next snapshot.
-        if not isinstance(asked.request, DeleteTopicsRequest):
+        if not _is_passed_over(asked.request):
             side.ask(replace(asked, way=Way.DIRECT))
+
+
+def _is_passed_over(request: msgspec.Struct) -> bool:
+    """Where nothing is deleted, nothing is created that is asked about with care until it is.
+
+    Where Kafka's read a topic's config and its removal at once, as at a start, they keep the config
+    (``ConfigurationsDelta``), and write it into their next snapshot.
+    """
+    if isinstance(request, CreateTopicsRequest):
+        return any(topic.name.startswith(CHOSEN_PREFIX) for topic in request.topics)
+    return isinstance(request, DeleteTopicsRequest)
 
 
 def _await_level(cluster: Cluster, side: Side) -> None:
