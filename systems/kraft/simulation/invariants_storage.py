@@ -101,7 +101,11 @@ def _is_replaced(log: ShadowLog, left: Sequence[Entry]) -> bool:
 
 
 class EqualBytes(Invariant):
-    """Healed logs are equal byte for byte as far as all of them know what is committed."""
+    """Healed logs are equal byte for byte as far as all of them know what is committed.
+
+    And have it on their disks: what the others hold durably a leader may commit before it has
+    flushed it itself.
+    """
 
     id = "INV-19"
 
@@ -115,12 +119,13 @@ class EqualBytes(Invariant):
         if not logs:
             return
         # Who knows most is compared with all others, so that no byte known to two is left out.
-        most, longest = max(logs, key=lambda log: log[1].end)
+        most, longest = max(logs, key=lambda log: (log[1].is_whole, log[1].end))
         for machine, log in logs:
             first = max(log.first, longest.first)
             mine, other = log.from_offset(first), longest.from_offset(first)
-            if not other.startswith(mine):
-                position = next(index for index, byte in enumerate(mine) if byte != other[index])
+            both = min(len(mine), len(other))
+            if mine[:both] != other[:both]:
+                position = next(index for index in range(both) if mine[index] != other[index])
                 behind = f" behind offset {first}" if first else ""
                 raise self.violated(
                     f"the logs of {machine.host.name} and {most.host.name} differ at byte"
@@ -141,6 +146,8 @@ class _CommittedBytes:
         segments = segments_of(machine.host.disk, self._log.folder)
         content = b"".join(bytes_ for base, _, bytes_ in segments if base >= self.first)
         self._content = content[: self._log.position_of(self.end)]
+        #: Whether all of that is on the disk.
+        self.is_whole = len(self._content) == self._log.position_of(self.end)
 
     def from_offset(self, offset: int) -> bytes:
         """Those from the batch at this offset on."""

@@ -145,6 +145,24 @@ def test_the_log_of_a_replaced_disk_is_compared_with_the_others() -> None:
     assert caught.value.invariant == "INV-19"
 
 
+def test_a_leader_that_has_not_flushed_is_compared_as_far_as_it_has() -> None:
+    """Others hold what it committed: the log that knows most is not the longest on a disk."""
+    quorum = Quorum()
+    quorum.oracle.healed([each.host.node_id for each in quorum.machines])
+    leader, follower = quorum.leader, quorum.followers[0]
+    assert leader.log is not None
+    file = leader.host.disk.open(segment_of(leader))
+    file.truncate(leader.log.position_of(quorum.end - 1))
+    file.sync()
+    quorum.oracle.finished()
+    file = follower.host.disk.open(segment_of(follower))
+    file.write_at(30, b"?")
+    file.sync()
+    with pytest.raises(ViolationError) as caught:
+        quorum.oracle.finished()
+    assert caught.value.invariant == "INV-19"
+
+
 def test_a_node_on_a_replaced_disk_keeps_what_it_promised_there() -> None:
     quorum = Quorum()
     machine = replaced(quorum)
