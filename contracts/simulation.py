@@ -349,6 +349,8 @@ class SimulatedSystem(Protocol):
 
     #: Happenings that faults may wait for; drawn as often as they are listed.
     happenings: tuple[str, ...]
+    #: Happenings that faults may wait for as well, and that only ``dressed`` draws.
+    happenings_undrawn: tuple[str, ...]
     #: Ids of the invariants that watch its nodes; each may be muted.
     invariants: tuple[str, ...]
 

@@ -161,7 +161,7 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     """
     system = check_simulated(test.system)
     refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
-    _refuse_what_is_not_simulated(test.schedule, {*system.happenings})
+    _refuse_what_is_not_simulated(test.schedule, {*system.happenings, *system.happenings_undrawn})
     options = test.options
     if options.concurrency > CLIENTS_MAX:
         raise CapabilityError(

@@ -287,12 +287,13 @@ def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
     Raises:
         UsageError: the system knows no such happening.
     """
+    known = tuple(dict.fromkeys((*system.happenings, *system.happenings_undrawn)))
     for fault in scenario.faults:
         for name in (fault.when.on, fault.options.get(UNTIL)):
-            if name is not None and name not in system.happenings:
+            if name is not None and name not in known:
                 raise UsageError(
                     f"fault {fault.index} waits for {name!r}, which does not happen",
-                    or_nearest(name, tuple(dict.fromkeys(system.happenings)), "happenings"),
+                    or_nearest(name, known, "happenings"),
                 )
 
 

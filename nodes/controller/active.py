@@ -141,7 +141,7 @@ class ActiveController:
         """
         delta = MetadataDelta(self._image)
         for record in records:
-            # A transaction of a leader's own stands whole in one batch.
+            # A transaction of a leader's own ends in the turn that begins it.
             if not isinstance(record, _MARKERS):
                 delta.replay(record)
         last_offset = Offset(next_offset + len(records) - 1)

@@ -33,6 +33,8 @@ class ControllerBugs(msgspec.Struct, frozen=True):
     activation_not_first: bool = False
     #: Who asks in Kafka's protocol is answered once the records are appended.
     answered_before_commit: bool = False
+    #: A new leader goes on in the transaction that the last one left open.
+    open_transaction_kept: bool = False
 
 
 NO_BUGS: Final = ControllerBugs()

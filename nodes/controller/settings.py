@@ -24,6 +24,9 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_idle_interval_ms: int = 500
     #: Most records of one decision, as a real controller allows.
     records_per_batch_max: int = 10_000
+    #: Records of a new leader's own transaction that go into one batch: it may be lost between two
+    #: batches, which a small number lets happen.
+    activation_records_per_batch_max: int = 10_000
     #: Which planted bugs are on; none in the correct controller.
     bugs: ControllerBugs = NO_BUGS
 

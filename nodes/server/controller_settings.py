@@ -20,8 +20,10 @@ _KAFKA: Final = {
     "leader.imbalance.check.interval.seconds": "leader_imbalance_check_interval_s",
     "metadata.max.idle.interval.ms": "max_idle_interval_ms",
 }
-#: Settings of a controller, by our names and by Kafka's.
-CONTROLLER_SETTING_NAMES: Final = frozenset({*_KAFKA, *_KAFKA.values()})
+#: Settings of a controller, by our names and by Kafka's; the last one is a constant of Kafka's.
+CONTROLLER_SETTING_NAMES: Final = frozenset(
+    {*_KAFKA, *_KAFKA.values(), "activation_records_per_batch_max"}
+)
 #: 0 turns these off; of the others there must be one at least.
 _MAY_BE_ZERO: Final = frozenset({"leader_imbalance_check_interval_s", "max_idle_interval_ms"})
 

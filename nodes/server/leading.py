@@ -162,10 +162,13 @@ class Leading:
         active = self._active
         if active is None:
             return
-        records = active.activation(self._machine.transaction_opened_at)
-        is_first = not self._identity.settings.bugs.activation_not_first
+        settings = self._identity.settings
+        opened_at = self._machine.transaction_opened_at
+        records = active.activation(None if settings.bugs.open_transaction_kept else opened_at)
+        longest = settings.activation_records_per_batch_max
+        is_first = not settings.bugs.activation_not_first
         if is_first:
-            self._append(records, self._activated)
+            self._append(records, self._activated, longest)
         registration = active.decide(
             ApiKey.CONTROLLER_REGISTRATION,
             self._registrar.request,
@@ -176,7 +179,7 @@ class Leading:
         if not self._registrar.is_registered:
             self._append(registration.records, _nobody_waits)
         if not is_first:
-            self._append(records, self._activated)
+            self._append(records, self._activated, longest)
 
     def _activated(self, fate: Fate) -> None:
         if fate == "committed":
@@ -204,13 +207,17 @@ class Leading:
 
     # What is appended.
 
-    def _append(self, records: Sequence[MetadataRecord], done: Done) -> None:
+    def _append(
+        self, records: Sequence[MetadataRecord], done: Done, longest: int | None = None
+    ) -> None:
         """Append records in batches that may be so long; ``done`` once all are committed.
+
+        ``longest``: records of a batch, where they are a transaction; None: what is usual.
 
         Raises:
             ContradictionError: they cannot follow what was appended; nothing of the batch was.
         """
-        longest = self._identity.settings.records_per_batch_max
+        longest = longest or self._identity.settings.records_per_batch_max
         for start in range(0, len(records), longest):
             if not self._propose(records[start : start + longest]):
                 done("lost")

@@ -108,6 +108,15 @@ METADATA_BUGS: Final = (
         state_machine="metadata",
     ),
     PlantedBug(
+        "open-transaction-kept",
+        "A new leader does not abort the transaction that the last one left open.",
+        "splitbrain; KIP-868 has the rule that forbids it",
+        "loss of the first leader of all between two batches of what it writes first",
+        "invariant",
+        unseen_because=_NOT_MEASURED,
+        state_machine="metadata",
+    ),
+    PlantedBug(
         "fenced-broker-serves",
         "A broker answers whether or not it has to believe that it is fenced.",
         "splitbrain",

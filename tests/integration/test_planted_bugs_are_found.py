@@ -51,10 +51,12 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
 #: The same on the state machine metadata: quick seeds that are tried in order, and who may see it.
 FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "ack-before-commit": ((2, 3), ("INV-12",)),
+    "stale-leader-reads": ((16, 18), ("INV-10",)),
     "snapshot-id-off-by-one": ((22,), ("INV-28",)),
     "log-cut-before-snapshot": ((22, 25), ("INV-28",)),
     "delta-lost-at-snapshot-load": ((22, 25), ("INV-17", "INV-18")),
-    "newest-snapshot-removed": ((22, 46), ("INV-14",)),
+    # Who lags behind finds no snapshot any more, or ends where its own is gone.
+    "newest-snapshot-removed": ((22, 46), ("INV-14", "INV-42")),
     "applied-out-of-order": ((2, 3), ("INV-14",)),
     "broker-epoch-not-checked": ((52,), ("INV-50",)),
     "unfenced-too-early": ((2, 12), ("INV-49",)),
@@ -66,6 +68,8 @@ FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "broker-epoch-not-renewed": ((2, 3), ("INV-45",)),
     "activation-not-first": ((2,), ("INV-44",)),
     "answered-before-commit": ((2,), ("INV-53",)),
+    "ineligible-replica-accepted": ((16, 42), ("INV-51",)),
+    "open-transaction-kept": ((27, 81), ("INV-44",)),
     "fenced-broker-serves": ((2, 3), ("INV-56",)),
     "own-registration-not-awaited": ((7, 10), ("INV-56",)),
     "older-image-shown": ((2, 3), ("INV-48",)),

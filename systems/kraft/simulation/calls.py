@@ -76,6 +76,7 @@ class SimulatedCalls:
         *,
         place: str | None = None,
         called: Callable[[NodeId, msgspec.Struct], None] | None = None,
+        wait_us: Callable[[msgspec.Struct], int] | None = None,
     ) -> None:
         """Links without a connection.
 
@@ -87,9 +88,11 @@ class SimulatedCalls:
             timers: its clock.
             place: where the calls come from; None: the node's own.
             called: told of each call before it is sent.
+            wait_us: how long a call waits before that; None: none does.
         """
         self._place = place or f"n{me}"
         self._called = called
+        self._wait_us = wait_us
         self._world = world
         self._peers = peers
         self._enter = enter
@@ -100,6 +103,20 @@ class SimulatedCalls:
 
     def call(self, peer: NodeId, message: msgspec.Struct, called: Called) -> None:
         """Ask a voter; ``called`` is told in a later turn. No call waits for another."""
+        wait_us = 0 if self._is_closed or self._wait_us is None else self._wait_us(message)
+        if wait_us:
+            self._timers.call_later(wait_us, lambda: self._send(peer, message, called))
+        else:
+            self._send(peer, message, called)
+
+    def close(self) -> None:
+        """Drop all connections; nothing is told any more."""
+        self._is_closed = True
+        for lines in self._lines.values():
+            for line in lines:
+                line.close()
+
+    def _send(self, peer: NodeId, message: msgspec.Struct, called: Called) -> None:
         if self._is_closed:
             return
         if self._called is not None:
@@ -110,13 +127,6 @@ class SimulatedCalls:
             line = self._line_to(peer)
             lines.append(line)
         line.call(message, called)
-
-    def close(self) -> None:
-        """Drop all connections; nothing is told any more."""
-        self._is_closed = True
-        for lines in self._lines.values():
-            for line in lines:
-                line.close()
 
     def _line_to(self, peer: NodeId) -> _Line:
         link = SimulatedPeerLink(

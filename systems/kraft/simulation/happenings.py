@@ -69,7 +69,9 @@ NAMES: Final[dict[type, Callable[[Any, Replica], str | None]]] = {
     Started: lambda _event, _replica: "starts",
 }
 
-#: All of them.
+#: A broker sets out to propose an ISR. Not among those that worlds of registers draw.
+PROPOSES_ISR: Final = "proposes-isr"
+#: All others.
 HAPPENINGS: Final = (
     "persists", "persisted", "opens-epoch", "leader-appends", "follower-appends", "truncates",
     "leader-flushes", "follower-flushes", "commits", "learns-commit", "votes", "asks-for-votes",

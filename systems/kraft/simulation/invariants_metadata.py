@@ -93,20 +93,42 @@ class RecordsMakeMetadata(CommittedBatches):
 class TransactionsEndWithTheirLeader(Invariant):
     """The first record that a leader writes aborts the transaction that an earlier one left open.
 
-    And the first of all opens one: what the cluster can have is said before anything else is.
+    And the first of all opens one: what the cluster can have is said before anything else is. That
+    a leader goes on in another one's transaction is seen as soon as it writes: nobody can apply it.
     """
 
     id = "INV-44"
-    after_effects = (AdvanceHighWatermark,)
+    after_effects = (AdvanceHighWatermark, AppendRecords)
 
     def __init__(self, ghost: Ghost) -> None:
         super().__init__(ghost)
         self._looked_at = 0
         #: Epoch of the open transaction; None while none is open.
         self._open_since: int | None = None
+        #: The last epoch whose leader wrote that it aborts one.
+        self._aborted_in = -1
 
-    def after(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
-        del effect
+    def after(self, machine: Machine, effect: AdvanceHighWatermark | AppendRecords) -> None:
+        if isinstance(effect, AppendRecords):
+            self._check_written(machine, effect)
+        else:
+            self._check_committed(machine)
+
+    def _check_written(self, machine: Machine, effect: AppendRecords) -> None:
+        # A deposed leader knows nothing of a later one's transaction, nor need it.
+        if self._open_since is None or effect.epoch <= max(self._open_since, self._aborted_in):
+            return
+        first = decode_record(effect.payloads[0])
+        if not isinstance(first, AbortTransactionRecord):
+            raise self.violated(
+                f"the leader of epoch {effect.epoch} begins with a {type(first).__name__} at"
+                f" {effect.base_offset}, in the transaction that the leader of epoch"
+                f" {self._open_since} left open",
+                machine,
+            )
+        self._aborted_in = int(effect.epoch)
+
+    def _check_committed(self, machine: Machine) -> None:
         ledger, committed = self.ghost.ledger, self.ghost.committed
         if not isinstance(ledger, MetadataLedger):
             return

@@ -82,7 +82,9 @@ def make_life(
     timers = LifeTimers(world, host.clock, enter)
     calls = None
     if not is_alone:
-        calls = SimulatedCalls(world, host.node_id, places, enter, timers, called=host.calls)
+        calls = SimulatedCalls(
+            world, host.node_id, places, enter, timers, called=host.calls, wait_us=host.wait_us
+        )
     peers = SimulatedPeers(world, host.name, places, codec, enter, host)
     jobs = SimulatedDiskJobs(world, host.disk, host.disk_speed, enter, host.name)
     surroundings = Surroundings(

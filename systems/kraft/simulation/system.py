@@ -10,7 +10,7 @@ from contracts.scenario import Moment, Scenario, SimulatedFault
 from contracts.simulation import World
 from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.cluster import KraftCluster
-from systems.kraft.simulation.happenings import HAPPENINGS
+from systems.kraft.simulation.happenings import HAPPENINGS, PROPOSES_ISR
 from systems.kraft.simulation.messages import describe
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
@@ -41,8 +41,22 @@ _BROKER_FAULTS: Final = ("stop", "stop", "stop", "kill", "kill", "pause")
 _BROKER_FAULTS_MAX: Final = 5
 _SESSION_PARTS: Final = 8
 _PARTS_DOUBLINGS: Final = 5
+#: What ends a broker while it, or another one, is proposed for an ISR; up to how often, and at one
+#: of the first how many proposals.
+_BLOWS: Final = ("stop", "stop", "stop", "kill")
+_BLOWS_MAX: Final = 6
+_PROPOSALS_MAX: Final = 4
+#: It strikes within a part of a session, halved up to so many times.
+_SHIFTS: Final = 4
+#: What a change of a topic takes in the log, about; and by how much longer a chunk of a snapshot is
+#: than in worlds of registers, whose images are smaller.
+_OPERATION_BYTES: Final = 200
+_CHUNKS_LONGER: Final = 16
+_MS_PER_S: Final = 1_000
 _DRAW_LIMIT: Final = 1 << 31
 _US_PER_MS: Final = 1_000
+#: Records of a new leader's transaction that go into one batch; the first is what Kafka has.
+_ACTIVATION_BATCHES: Final = (10_000, 1, 2, 4)
 #: A broker that finds no controller for long gives up; here it must wait as long as faults last.
 _FOR_EVER_MS: Final = 3_600_000
 
@@ -56,6 +70,23 @@ def _snapshot_settings(stream: RandomSource) -> dict[str, str]:
         "snapshots_retained_count": 1 + int(stream.random() * 2),
     }
     return {name: str(value) for name, value in settings.items()}
+
+
+def _snapshots_for_brokers(scenario: Scenario, fetch_ms: int) -> dict[str, str]:
+    """Snapshots that a broker can catch up with while clients go on, as views of it are demanded.
+
+    The next one must not take a snapshot's place while it is fetched: there are several requests in
+    a fetch timeout, and each takes a fair part of an image.
+    """
+    if "snapshot_max_new_record_bytes" not in scenario.settings:
+        return {}
+    written_bytes = int(scenario.load.rate) * _OPERATION_BYTES * fetch_ms // _MS_PER_S
+    new_bytes = int(scenario.settings["snapshot_max_new_record_bytes"])
+    chunk_bytes = int(scenario.settings["fetch_snapshot_max_bytes"])
+    return {
+        "snapshot_max_new_record_bytes": str(max(new_bytes, 2 * written_bytes)),
+        "fetch_snapshot_max_bytes": str(_CHUNKS_LONGER * chunk_bytes),
+    }
 
 
 def _broker_faults(
@@ -77,10 +108,36 @@ def _broker_faults(
     )
 
 
+def _blows_at_proposals(
+    scenario: Scenario, brokers: int, session_ms: int, index: int, stream: RandomSource
+) -> tuple[SimulatedFault, ...]:
+    """Brokers that end again while a leader proposes to take in who has come back.
+
+    ``index``: of the first such fault.
+    """
+    part_us = max(1, session_ms * _US_PER_MS // _SESSION_PARTS)
+    return tuple(
+        SimulatedFault(
+            index=each,
+            kind=_BLOWS[int(stream.random() * len(_BLOWS))],
+            target=f"n{scenario.nodes + 1 + int(stream.random() * brokers)}",
+            when=Moment(
+                on=PROPOSES_ISR,
+                count=1 + int(stream.random() * _PROPOSALS_MAX),
+                delay_us=int(stream.random() * part_us) >> int(stream.random() * _SHIFTS),
+            ),
+            duration_us=part_us << int(stream.random() * _PARTS_DOUBLINGS),
+            draw=int(stream.random() * _DRAW_LIMIT),
+        )
+        for each in range(index, index + int(stream.random() * (_BLOWS_MAX + 1)))
+    )
+
+
 class KraftSimulation:
     """Makes simulated machines with the real nodes on them."""
 
     happenings: tuple[str, ...] = HAPPENINGS
+    happenings_undrawn: tuple[str, ...] = (PROPOSES_ISR,)
     invariants: tuple[str, ...] = tuple(invariant.id for invariant in INVARIANTS)
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
@@ -128,12 +185,21 @@ class KraftSimulation:
             "leader_imbalance_check_interval_s": int(stream.random() * 3),
         }
         brokers = 1 + int(stream.random() * _BROKERS_MAX)
+        faults = _broker_faults(scenario, brokers, session_ms, stream)
+        # Last, so that all else of a world is what it was before leaders could be lost within.
+        settings["activation_records_per_batch_max"] = _ACTIVATION_BATCHES[
+            int(stream.random() * len(_ACTIVATION_BATCHES))
+        ]
+        index = len(scenario.faults) + len(faults)
+        faults += _blows_at_proposals(scenario, brokers, session_ms, index, stream)
         return msgspec.structs.replace(
             scenario,
             state_machine=state_machine,
             observers=brokers,
-            faults=scenario.faults + _broker_faults(scenario, brokers, session_ms, stream),
-            settings=scenario.settings | {name: str(value) for name, value in settings.items()},
+            faults=scenario.faults + faults,
+            settings=scenario.settings
+            | _snapshots_for_brokers(scenario, fetch_ms)
+            | {name: str(value) for name, value in settings.items()},
             load=msgspec.structs.replace(scenario.load, workload="topics", workload_options={}),
             # Of a cluster without a broker that is up no topic can be demanded.
             recovery=msgspec.structs.replace(scenario.recovery, scope="all"),

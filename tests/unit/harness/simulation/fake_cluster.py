@@ -279,6 +279,7 @@ class FakeSystem:
     """Makes the one cluster of a test, and keeps it to be looked at."""
 
     happenings: tuple[str, ...] = ("ticks",)
+    happenings_undrawn: tuple[str, ...] = ()
     invariants: tuple[str, ...] = ()
 
     def __init__(self, prepare: Callable[[FakeCluster], None] | None = None) -> None:

@@ -27,6 +27,7 @@ class NoSystem:
     """A system without nodes."""
 
     happenings = ("strikes",)
+    happenings_undrawn = ()
     invariants: tuple[str, ...] = ()
 
     def describe(self, message: Any) -> tuple[str, str, bool]:

@@ -10,6 +10,8 @@ from harness.simulation.judging import judged
 from harness.simulation.trial import Trial, draw, run
 from systems.kraft.simulation.system import KraftSimulation
 
+#: An image is larger than registers, and a broker has to catch up with it.
+SNAPSHOTS = ("snapshot_max_new_record_bytes", "fetch_snapshot_max_bytes")
 TRIAL = Trial(system="kraft", state_machine="metadata")
 
 
@@ -24,7 +26,8 @@ def test_a_world_with_metadata_is_the_same_world_but_for_what_that_needs() -> No
         plain, dressed = draw(seed, Trial(system="kraft")), draw(seed, TRIAL)
         assert 1 <= dressed.observers <= 3
         assert dressed.load.workload == "topics"
-        assert plain.settings.items() <= dressed.settings.items()
+        others = {name: text for name, text in plain.settings.items() if name not in SNAPSHOTS}
+        assert others.items() <= dressed.settings.items()
         back = msgspec.structs.replace(
             dressed,
             state_machine=plain.state_machine,

@@ -6,8 +6,11 @@ import pytest
 
 from contracts.scenario import ViolationError
 from nodes.metadata.records import (
+    AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
+    MetadataRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -17,7 +20,7 @@ from nodes.metadata.records import (
 )
 from nodes.metadata.serde import encode_record
 from nodes.quorum.effects import AppendRecords
-from nodes.quorum.identifiers import NodeId, Offset
+from nodes.quorum.identifiers import Epoch, NodeId, Offset
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from systems.kraft.simulation.all_invariants import INVARIANTS
 from tests.unit.systems.kraft.simulation.small_controllers import Controllers
@@ -83,6 +86,21 @@ def transaction_kept_open_at_failover(controllers: Controllers) -> None:
     controllers.commit(BeginTransactionRecord(None))
     epoch = controllers.leader.host.node.replica.epoch
     controllers.commit(NoOpRecord(), epoch=epoch + 1)
+
+
+def append(controllers: Controllers, record: MetadataRecord, *, epoch: int = 0) -> None:
+    """Let the oracle see a record written that nobody wrote; ``epoch``: so many ahead."""
+    leader = controllers.leader
+    replica = leader.host.node.replica
+    written = Epoch(replica.epoch + epoch)
+    payload = encode_record(record)
+    effect = AppendRecords(0, Offset(replica.log_end_offset), written, (payload,))
+    controllers.cluster.oracle.after(leader.host, effect)
+
+
+def next_leader_that_goes_on_in_the_transaction(controllers: Controllers) -> None:
+    controllers.commit(BeginTransactionRecord(None))
+    append(controllers, NoOpRecord(), epoch=1)
 
 
 def epoch_given_twice(controllers: Controllers) -> None:
@@ -151,16 +169,13 @@ def view_that_goes_back(controllers: Controllers) -> None:
 
 def broker_unfenced_that_lags_behind(controllers: Controllers) -> None:
     """Broker 7 is no node of the world, and has applied nothing."""
-    leader = controllers.leader
-    payload = encode_record(fencing(7, 9, UNFENCED))
-    replica = leader.host.node.replica
-    written = AppendRecords(0, Offset(replica.log_end_offset), replica.epoch, (payload,))
-    controllers.cluster.oracle.after(leader.host, written)
+    append(controllers, fencing(7, 9, UNFENCED))
 
 
 CASES: list[tuple[str, Callable[[Controllers], None]]] = [
     ("INV-43", topic_removed_that_never_was),
     ("INV-44", transaction_kept_open_at_failover),
+    ("INV-44", next_leader_that_goes_on_in_the_transaction),
     ("INV-45", epoch_given_twice),
     ("INV-45", epoch_of_the_incarnation_before),
     ("INV-45", epoch_below_the_one_before),
@@ -192,6 +207,20 @@ def test_nobody_else_sees_it_where_it_is_muted(
 ) -> None:
     del invariant
     break_it(Controllers(muted=IDS, brokers=1))
+
+
+def test_a_transaction_is_ended_or_aborted_without_an_alarm() -> None:
+    """By its own leader, record by record; or by the next one, who then begins its own."""
+    controllers = Controllers(muted=IDS - {"INV-44"})
+    controllers.commit(BeginTransactionRecord(None))
+    append(controllers, NoOpRecord())
+    append(controllers, EndTransactionRecord())
+    append(controllers, AbortTransactionRecord(None), epoch=2)
+    append(controllers, BeginTransactionRecord(None), epoch=2)
+    # Deposed meanwhile, and none the wiser.
+    append(controllers, NoOpRecord(), epoch=1)
+    with pytest.raises(ViolationError):
+        append(controllers, BeginTransactionRecord(None), epoch=3)
 
 
 def test_what_brokers_may_do_alarms_nobody() -> None:

@@ -81,6 +81,7 @@ class _Unwatched:
     """Implements as much of ``SimulatedSystem`` as a world needs."""
 
     happenings: tuple[str, ...] = ()
+    happenings_undrawn: tuple[str, ...] = ()
     invariants: tuple[str, ...] = ()
 
     def describe(self, message: Any) -> tuple[str, str, bool]:
