@@ -2,13 +2,14 @@
 
 Creates of one topic ask for different numbers of partitions, so that a description tells which of
 them it saw; the numbers are small, since a controller writes a record for each. Slots that are
-pinned to a broker only view: a broker answers from its own image, which may be old but must never
-go back. Topics are given up early: with every create the numbers grow.
+pinned to a broker view instead of describing: a broker answers from its own image, which may be old
+but must never go back. That is all they do, unless ``brokers=change``: then they create and delete
+as well, and the broker hands it on. Topics are given up early: with every create the numbers grow.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from contracts.operations import Completion, Operation
 from workloads.chosen_options import chosen
@@ -20,6 +21,8 @@ LANES = 2
 #: Operations on one topic, views apart.
 OPERATIONS_PER_TOPIC = 60
 _MIX = (("create", 4), ("delete", 3), ("describe", 3))
+#: What slots do that are pinned to a broker.
+_OPTIONS: Final = {"brokers": ("view", "change")}
 #: Generations of topics whose numbers of partitions are remembered.
 _REMEMBERED = 8
 
@@ -35,10 +38,16 @@ class TopicsWorkload:
         "lost-commits",
     )
 
-    def __init__(self, seed: int, slots: int, *, readers: frozenset[int]) -> None:
+    def __init__(
+        self, seed: int, slots: int, *, readers: frozenset[int], brokers: str = "view"
+    ) -> None:
+        """``readers``: the slots that are pinned to a broker."""
         self._seed = seed
         self._slots = slots
-        self._readers = readers
+        self._viewers = readers
+        self._brokers = brokers
+        #: Slots that change nothing.
+        self._readers = readers if brokers == "view" else frozenset[int]()
         self._keys = KeyRotation(
             "t", lanes=LANES, slots=slots, operations_per_key=OPERATIONS_PER_TOPIC
         )
@@ -47,15 +56,15 @@ class TopicsWorkload:
     def of(
         cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
     ) -> "TopicsWorkload":
-        """There is nothing to choose."""
-        chosen(cls.name, options, {})
-        return cls(seed, slots, readers=readers)
+        """``brokers``: what is done there."""
+        brokers = chosen(cls.name, options, _OPTIONS)["brokers"]
+        return cls(seed, slots, readers=readers, brokers=brokers)
 
     def operation(self, slot: int, n: int) -> Operation:
         """The n-th operation of a slot."""
         lane, kind = _drawn(self._seed, slot, n)
         key = self._keys.key(lane, n)
-        if slot in self._readers:
+        if slot in self._readers or (slot in self._viewers and kind == "describe"):
             return Operation("view", key, None)
         return Operation(kind, key, self._partitions(slot, n) if kind == "create" else None)
 
@@ -79,8 +88,8 @@ class TopicsWorkload:
         return Operation("view", final_read.key, None)
 
     def options(self) -> dict[str, Any]:
-        """There are none."""
-        return {}
+        """The options in force."""
+        return {"brokers": self._brokers}
 
 
 def _drawn(seed: int, slot: int, n: int) -> tuple[int, str]:

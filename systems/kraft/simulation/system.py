@@ -57,6 +57,8 @@ _DRAW_LIMIT: Final = 1 << 31
 _US_PER_MS: Final = 1_000
 #: Records of a new leader's transaction that go into one batch; the first is what Kafka has.
 _ACTIVATION_BATCHES: Final = (10_000, 1, 2, 4)
+#: What clients do at brokers.
+_AT_BROKERS: Final = ("view", "change")
 #: A broker that finds no controller for long gives up; here it must wait as long as faults last.
 _FOR_EVER_MS: Final = 3_600_000
 
@@ -192,6 +194,7 @@ class KraftSimulation:
         ]
         index = len(scenario.faults) + len(faults)
         faults += _blows_at_proposals(scenario, brokers, session_ms, index, stream)
+        at_brokers = _AT_BROKERS[int(stream.random() * len(_AT_BROKERS))]
         return msgspec.structs.replace(
             scenario,
             state_machine=state_machine,
@@ -200,7 +203,9 @@ class KraftSimulation:
             settings=scenario.settings
             | _snapshots_for_brokers(scenario, fetch_ms)
             | {name: str(value) for name, value in settings.items()},
-            load=msgspec.structs.replace(scenario.load, workload="topics", workload_options={}),
+            load=msgspec.structs.replace(
+                scenario.load, workload="topics", workload_options={"brokers": at_brokers}
+            ),
             # Of a cluster without a broker that is up no topic can be demanded.
             recovery=msgspec.structs.replace(scenario.recovery, scope="all"),
         )

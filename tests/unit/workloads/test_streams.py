@@ -17,7 +17,13 @@ def make(name: str, options: dict[str, str] | None = None, seed: int = 5) -> Wor
     return workload(name, seed=seed, slots=SLOTS, readers=frozenset({1}), options=options or {})
 
 
-CASES = [("register", {}), ("register", {"values": "unique"}), ("set", {}), ("topics", {})]
+CASES = [
+    ("register", {}),
+    ("register", {"values": "unique"}),
+    ("set", {}),
+    ("topics", {}),
+    ("topics", {"brokers": "change"}),
+]
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -150,8 +156,9 @@ def test_draws_are_uniform_and_end() -> None:
         draws.below(2)
 
 
-def test_creates_of_one_topic_are_told_apart_and_small() -> None:
-    source = make("topics")
+@pytest.mark.parametrize("brokers", ["view", "change"])
+def test_creates_of_one_topic_are_told_apart_and_small(brokers: str) -> None:
+    source = make("topics", {"brokers": brokers})
     asked: dict[str | None, list[int]] = {}
     for n in range(300):
         for slot in range(SLOTS):
@@ -173,6 +180,15 @@ def test_topics_are_created_deleted_and_described_and_only_viewed_by_readers() -
         "describe": 0.3,
     }
     assert {source.operation(1, n).f for n in range(300)} == {"view"}
+
+
+def test_readers_create_and_delete_where_that_is_asked_and_view_instead_of_describing() -> None:
+    source, usual = make("topics", {"brokers": "change"}), make("topics")
+    assert {source.operation(1, n).f for n in range(300)} == {"create", "delete", "view"}
+    assert source.options() == {"brokers": "change"}
+    for n in range(100):
+        others = [(each.operation(2, n).f, each.operation(2, n).key) for each in (source, usual)]
+        assert others[0] == others[1]
 
 
 def test_a_topic_given_up_early_keeps_its_numbers() -> None:
