@@ -343,7 +343,6 @@ _BUGS: Final = (
         "splitbrain",
         "several batches that are committed at once",
         "invariant",
-        unseen_because="not measured in containers yet; the simulation's invariants look for it",
     ),
     PlantedBug(
         "follows-granted-pre-vote",
