@@ -161,6 +161,10 @@ METADATA_BUGS: Final = (
         "splitbrain",
         "loss of the active controller while brokers hand on changes",
         "outcome",
+        unseen_because=(
+            "leaders killed while their answers are late show it in fewer than half of the runs: "
+            "what comes twice, other clients' changes mostly explain"
+        ),
         state_machine="metadata",
     ),
 )
