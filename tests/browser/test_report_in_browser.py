@@ -1,5 +1,7 @@
 """The report works in a real browser offline: charts are drawn and nothing hostile acts."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from tests.synthetic_runs import write_run
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 CHARTS = ("latency", "throughput", "leaders")
+#: What the charts are drawn from.
+DATA = re.compile(r"(<script[^>]*application/json[^>]*>)([^<]*\"latency\"[^<]*)(</script>)")
 #: Share of a chart's pixels that are not transparent.
 INKED = """id => {
   const canvas = document.querySelector('#plot-' + id + ' canvas');
@@ -58,6 +62,26 @@ def test_every_chart_is_drawn_in_light_and_dark(
 ) -> None:
     opened = visit(browser, reports["valid"], dark=dark)
     assert opened.page.evaluate(INKED, chart) > 0.01
+
+
+@pytest.mark.parametrize("least_ms", [0.0139, 0.137, 0.139, 0.1428, 0.143, 1.39, 13.9])
+def test_latencies_are_drawn_wherever_their_axis_begins(
+    browser: Browser, reports: dict[str, Path], tmp_path: Path, least_ms: float
+) -> None:
+    def with_least(embedded: re.Match[str]) -> str:
+        content = json.loads(embedded[2])
+        for series in content["latency"]:
+            series["latencies_ms"] = [max(each, least_ms) for each in series["latencies_ms"]]
+        content["latency"][0]["latencies_ms"][0] = least_ms
+        return embedded[1] + json.dumps(content) + embedded[3]
+
+    changed = tmp_path / "report.html"
+    text, count = DATA.subn(with_least, reports["valid"].read_text())
+    assert count == 1
+    changed.write_text(text)
+    opened = visit(browser, changed)
+    assert opened.complaints == []
+    assert opened.page.evaluate(INKED, "latency") > 0.01
 
 
 @pytest.mark.parametrize("width", [400, 1280])

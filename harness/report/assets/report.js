@@ -177,6 +177,12 @@
     return index;
   }
 
+  // The charts' library finds no marks for a logarithmic axis that begins just below a power of ten.
+  function roundedDown(value) {
+    const unit = 10 ** Math.floor(Math.log10(value));
+    return value > 0 ? Math.max(1, Math.floor(value / unit)) * unit : value;
+  }
+
   function latencyChart(element) {
     const dots = data.latency;
     const middle = data.throughput.times_s.map((time) => time + data.throughput.stretch_s / 2);
@@ -212,7 +218,7 @@
         value: milliseconds, points: { show: false } });
     }
     return new uPlot(options(element, 300, {
-      series, y: { distr: 3, range: (_, low, high) => [low * 0.7, high * 2.2] }, cursor: { dataIdx: nearest },
+      series, y: { distr: 3, range: (_, low, high) => [roundedDown(low * 0.7), high * 2.2] }, cursor: { dataIdx: nearest },
       yAxis: { values: (_, marks) => marks.map(duration) },
       draw: [drawBandLabels],
     }), columns, element);
