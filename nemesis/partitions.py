@@ -89,31 +89,30 @@ def _within(hit: _Nodes, nodes: _Nodes, _draw: int, _options: Any) -> tuple[Link
     )
 
 
-def _with_drawn(hit: _Nodes, nodes: _Nodes, draw: int, count: int) -> _Nodes:
-    """The nodes that are hit, and so many others of these."""
-    others = [node for node in nodes if node not in hit]
+def _with_drawn(hit: _Nodes, among: _Nodes, view: ClusterView, draw: int, count: int) -> _Nodes:
+    """The nodes that are hit, and so many others of some; those that vote first."""
+    others = [node for node in among if node not in hit]
     chosen = (*hit, *shuffled(others, draw)[:count])
-    named = (node for node in hit if node not in nodes)
-    return (*(node for node in nodes if node in chosen), *named)
+    voters = tuple(node for node in view.nodes if node in chosen)
+    return (*voters, *(node for node in chosen if node not in voters))
 
 
 def _beside(hit: _Nodes, view: ClusterView, draw: int, options: GroupOptions) -> _Nodes:
     """The target's nodes and so many others, one node that votes at least left out."""
     count = min(options.beside, len(view.nodes) - len(hit) - 1)
-    others = tuple(node for node in view.observers if node not in hit)
-    observers = shuffled(others, draw)[: options.observers]
-    return (*_with_drawn(hit, view.nodes, draw, count), *observers)
+    voters = _with_drawn(hit, view.nodes, view, draw, count)
+    return _with_drawn(voters, view.observers, view, draw, options.observers)
 
 
 def _third(hit: _Nodes, view: ClusterView, draw: int, _options: Any) -> _Nodes:
     """Fewer than a third of the nodes, the target among them; one at least."""
     count = max(1, (len(view.nodes) - 1) // 3) - 1
-    return _with_drawn(hit[:1], view.nodes, draw, count)
+    return _with_drawn(hit[:1], view.nodes, view, draw, count)
 
 
 def _pair(hit: _Nodes, view: ClusterView, draw: int, _options: Any) -> _Nodes:
     """The target and another one."""
-    return _with_drawn(hit[:1], view.nodes, draw, 1)
+    return _with_drawn(hit[:1], view.nodes, view, draw, 1)
 
 
 def _cut_off(setting: Setting) -> _Nodes:

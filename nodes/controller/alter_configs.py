@@ -19,7 +19,7 @@ from nodes.controller.config_changes import (
 )
 from nodes.controller.config_validation import ResourceType
 from nodes.controller.decisions import Decision, Refusal, View
-from nodes.metadata.records import ConfigRecord
+from nodes.metadata.records import ConfigRecord, MetadataRecord
 from nodes.wire.errors import ApiError
 from nodes.wire.families.configs import (
     AlterConfigsRequest,
@@ -72,14 +72,13 @@ def alter_configs(view: View, request: AlterConfigsRequest, version: int) -> Dec
 
 def _altered(
     view: View, resources: Sequence[_Asked], written: Callable[[_Asked], Iterable[ConfigRecord]]
-) -> tuple[tuple[AlteredResource, ...], tuple[ConfigRecord, ...]]:
+) -> tuple[tuple[AlteredResource, ...], tuple[MetadataRecord, ...]]:
     """Answers and records; too many records refuse all resources.
 
     What is of no known type is refused each time that it is asked, anything else once.
     """
     asked = Counter((each.resource_type, each.resource_name) for each in resources)
     batch = RecordBatch(view)
-    records: list[ConfigRecord] = []
     answers: list[AlteredResource] = []
     answered: set[tuple[int, str]] = set()
     for each in resources:
@@ -98,9 +97,8 @@ def _altered(
             batch.add(some)
         except Refusal as refusal:
             return tuple(_answer(one, refusal) for one in resources), ()
-        records += some
         answers.append(_answer(each))
-    return tuple(answers), tuple(records)
+    return tuple(answers), tuple(batch.records)
 
 
 def _check_resource(kind: int, *, is_twice: bool) -> None:

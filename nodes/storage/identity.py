@@ -10,6 +10,7 @@ another voter set, or another voter, and must not pass for one. Version 1 of our
 Source: Kafka's MetaProperties (version 1), KIP-858 (directory ids), KIP-853 (voters).
 """
 
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -151,12 +152,9 @@ def adopt_storage(
         mark = DurableMark(sequence=0, position=LogPosition(0, 0), end_offset=0)
         write_new_mark(filesystem, log / DURABLE_LENGTH, mark)
         filesystem.sync_folder(log)
-        scan = scan_log(filesystem, folder)
-        try:
+        with closing(scan_log(filesystem, folder)) as scan:
             if has_logged_voters(filesystem, folder, scan):
                 raise DynamicVotersError(folder)
-        finally:
-            scan.close()
         replace_file(filesystem, folder / VOTERS, _voters_text(identity))
     finally:
         lock.release()

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -11,12 +12,20 @@ from tests.integration.other_pythons import VERSIONS, OtherPython, copy_sources,
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SEEDS = "0:8"
-#: Run before ``SEEDS`` in the same process.
-OTHERS = "1000:1020"
-MANY_OTHERS = "1000:1100"
+
+class Sample(NamedTuple):
+    """Seeds whose worlds are compared."""
+
+    seeds: str
+    #: Run before them in the same process.
+    others: str
+    #: Run alone as well.
+    alone: tuple[int, ...]
+
+
+FEW = Sample("0:8", "1000:1020", (3, 7))
 #: What a change is not kept waiting for.
-MANY_SEEDS = "0:20"
+MANY = Sample("0:20", "1000:1100", (7, 19))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +45,15 @@ def pythons(tmp_path_factory: pytest.TempPathFactory) -> list[OtherPython]:
     return [python for python in found.values() if python is not None]
 
 
-def traced(python: OtherPython, *more: str, hash_seed: str = "0", seeds: str = SEEDS) -> list[str]:
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(FEW, id="few"), pytest.param(MANY, id="many", marks=pytest.mark.nightly)],
+)
+def sample(request: pytest.FixtureRequest) -> Sample:
+    return request.param
+
+
+def traced(python: OtherPython, *more: str, seeds: str, hash_seed: str = "0") -> list[str]:
     """One line a seed, and the digest of all evidence."""
     printed = python.run(
         "-m", "bench.trace_hashes", "--seeds", seeds, *more, hash_seed=hash_seed
@@ -49,59 +66,51 @@ def traced(python: OtherPython, *more: str, hash_seed: str = "0", seeds: str = S
 
 
 @pytest.fixture(scope="module")
-def expected(pythons: list[OtherPython]) -> list[str]:
+def expected(pythons: list[OtherPython], sample: Sample) -> list[str]:
     """The seeds, each in one process with those before it, on the first version that is here."""
-    lines = traced(pythons[0])
+    lines = traced(pythons[0], seeds=sample.seeds)
     assert len(set(lines)) == len(lines), "different seeds are different worlds"
     return lines
 
 
 def test_every_version_of_python_gives_the_same_worlds(
-    pythons: list[OtherPython], expected: list[str]
+    pythons: list[OtherPython], sample: Sample, expected: list[str]
 ) -> None:
     for python in pythons[1:]:
-        assert traced(python, hash_seed="random") == expected, python.version
-
-
-@pytest.mark.nightly
-def test_many_seeds_are_the_same_on_every_version_and_after_a_hundred_others(
-    pythons: list[OtherPython],
-) -> None:
-    many = traced(pythons[0], seeds=MANY_SEEDS)
-    for python in pythons[1:]:
-        assert traced(python, hash_seed="random", seeds=MANY_SEEDS) == many, python.version
-    assert traced(pythons[0], "--after", MANY_OTHERS, seeds=MANY_SEEDS) == many
+        assert traced(python, hash_seed="random", seeds=sample.seeds) == expected, python.version
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "4242", "4294967295"])
 def test_no_order_of_hashes_shows(
-    pythons: list[OtherPython], expected: list[str], hash_seed: str
+    pythons: list[OtherPython], sample: Sample, expected: list[str], hash_seed: str
 ) -> None:
-    assert traced(pythons[-1], hash_seed=hash_seed) == expected
+    assert traced(pythons[-1], hash_seed=hash_seed, seeds=sample.seeds) == expected
 
 
 def test_other_seeds_in_the_same_process_change_nothing(
-    pythons: list[OtherPython], expected: list[str]
+    pythons: list[OtherPython], sample: Sample, expected: list[str]
 ) -> None:
-    assert traced(pythons[0], "--after", OTHERS) == expected
+    assert traced(pythons[0], "--after", sample.others, seeds=sample.seeds) == expected
 
 
 def test_a_seed_alone_is_what_it_is_after_others(
-    pythons: list[OtherPython], expected: list[str]
+    pythons: list[OtherPython], sample: Sample, expected: list[str]
 ) -> None:
-    for seed in (3, 7):
+    for seed in sample.alone:
         alone = traced(pythons[0], seeds=f"{seed}:{seed + 1}")
         assert alone[0] == expected[seed]
 
 
-def test_keeping_the_story_changes_nothing(pythons: list[OtherPython], expected: list[str]) -> None:
-    assert traced(pythons[0], "--recording") == expected
+def test_keeping_the_story_changes_nothing(
+    pythons: list[OtherPython], sample: Sample, expected: list[str]
+) -> None:
+    assert traced(pythons[0], "--recording", seeds=sample.seeds) == expected
 
 
 def test_optimised_away_assertions_change_nothing(
-    pythons: list[OtherPython], expected: list[str]
+    pythons: list[OtherPython], sample: Sample, expected: list[str]
 ) -> None:
-    printed = pythons[0].run("-O", "-m", "bench.trace_hashes", "--seeds", SEEDS).splitlines()
+    printed = pythons[0].run("-O", "-m", "bench.trace_hashes", "--seeds", sample.seeds).splitlines()
     assert printed[:-1] == expected[:-1]
 
 

@@ -24,7 +24,7 @@ _WAIT_DOUBLINGS: Final = 4
 
 
 class HeldCalls:
-    """Of one broker's machine, whichever process is on it."""
+    """Of one machine, whichever process is on it; controllers propose nothing."""
 
     def __init__(self, world: World, me: NodeId) -> None:
         """Nothing waits."""

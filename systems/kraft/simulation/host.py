@@ -36,7 +36,6 @@ from systems.kraft.simulation.disk_jobs import DiskSpeed
 from systems.kraft.simulation.drawn_stream import DrawnStream
 from systems.kraft.simulation.formatted_disk import format_where_empty
 from systems.kraft.simulation.happenings import NAMES
-from systems.kraft.simulation.held_calls import HeldCalls
 from systems.kraft.simulation.layers import LayerMaker
 from systems.kraft.simulation.life import Life, make_life
 from systems.kraft.simulation.messages import Greeting, Knock, PeerRequest
@@ -93,15 +92,14 @@ class Host:
         self._life: Life | None = None
         #: What the present life is told apart by; grows also where a life could not begin.
         self._life_number = 0
-        self._is_booting = self._is_paused = False
+        self._is_booting = False
+        self._is_paused = False
         #: Whether the present life was asked to end.
         self._is_asked = False
         self._is_running = 0
         is_broker = layer is not None and all(key.node_id != each.node_id for each in voters)
         places = {voter.node_id: f"n{voter.node_id}" for voter in voters}
         self._strays = Strays(world, key.node_id, places) if is_broker else None
-        #: How long a call of its node waits before it is sent; None: none does.
-        self.wait_us = HeldCalls(world, key.node_id).wait_us if is_broker else None
         #: What waits for a frozen node.
         self._backlog: list[Callable[[], None]] = []
         self.disk.make_folder(self.folder)

@@ -15,6 +15,7 @@ from nodes.server.surroundings import Surroundings
 from nodes.transport.kafka_codec import KafkaCodec
 from systems.kraft.simulation.calls import SimulatedCalls
 from systems.kraft.simulation.disk_jobs import SimulatedDiskJobs
+from systems.kraft.simulation.held_calls import HeldCalls
 from systems.kraft.simulation.peers import SimulatedPeers
 from systems.kraft.simulation.timers import LifeTimers
 from systems.kraft.simulation.watched_node import WatchedNode
@@ -82,8 +83,9 @@ def make_life(
     timers = LifeTimers(world, host.clock, enter)
     calls = None
     if not is_alone:
+        held = HeldCalls(world, host.node_id)
         calls = SimulatedCalls(
-            world, host.node_id, places, enter, timers, called=host.calls, wait_us=host.wait_us
+            world, host.node_id, places, enter, timers, called=host.calls, wait_us=held.wait_us
         )
     peers = SimulatedPeers(world, host.name, places, codec, enter, host)
     jobs = SimulatedDiskJobs(world, host.disk, host.disk_speed, enter, host.name)

@@ -7,15 +7,17 @@ theirs is sent to workers by value, as that of a user's own program is.
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from spark_analysis.session import MASTER_VARIABLE
 from tests.containers.spark_cluster.standalone import Cluster
 
+_There = TypeVar("_There")
+_Here = TypeVar("_Here")
 #: Judges the parts in a file of operations, each within seconds: FILE MODEL SECONDS JUDGE, where
 #: JUDGE is the file of a module that the driver ships, or ``-`` for the checker's own.
 JUDGE_PARTS: Final = """
@@ -84,6 +86,11 @@ def told_both(
     cluster: Cluster, program: str, there: Sequence[str], here: Sequence[str]
 ) -> tuple[Any, Any]:
     """What the program prints on the cluster and on a local Spark, asked at the same time."""
+    return at_once(lambda: told_there(cluster, program, *there), lambda: told_here(program, *here))
+
+
+def at_once(there: Callable[[], _There], here: Callable[[], _Here]) -> tuple[_There, _Here]:
+    """What both come to; the second runs in a thread beside the first."""
     with ThreadPoolExecutor(max_workers=1) as beside:
-        local = beside.submit(told_here, program, *here)
-        return told_there(cluster, program, *there), local.result()
+        local = beside.submit(here)
+        return there(), local.result()

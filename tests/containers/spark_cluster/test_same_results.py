@@ -4,7 +4,6 @@ import datetime as dt
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from history.run_folder import RunFolder
 from spark_analysis.lake.ingest import ingest_runs
 from spark_analysis.lake.store import LocalStore
 from spark_analysis.session import MASTER_VARIABLE
-from tests.containers.spark_cluster.drivers import LOOK_ACROSS, told_both
+from tests.containers.spark_cluster.drivers import LOOK_ACROSS, at_once, told_both
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.lake_runs import make_run
 from tests.spark.planted_reads import read_set, read_stale
@@ -71,10 +70,8 @@ def test_a_cluster_gives_the_results_of_a_local_spark(
 ) -> None:
     run = a_run_with_everything(shared / "run")
     here = shutil.copytree(run, tmp_path / "run")
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        local = beside.submit(analysed_here, here)
-        code, output = cluster.run_driver(["python3", "-m", "spark_analysis", str(run)])
-        local.result()
+    command = ["python3", "-m", "spark_analysis", str(run)]
+    (code, output), _ = at_once(lambda: cluster.run_driver(command), lambda: analysed_here(here))
     assert code == 0, output
     cluster.hand_over()
 
