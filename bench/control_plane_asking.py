@@ -13,28 +13,26 @@ from typing import Final
 import msgspec
 
 from contracts.runtime import Address
+from nodes.controller.config_validation import ResourceType
 from nodes.quorum.identifiers import NO_DIRECTORY, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.transport.control_links import ControlLinks
 from nodes.wire.errors import ApiError
 from nodes.wire.families.configs import (
-    ConfigChange,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
-    ResourceToChange,
 )
 from nodes.wire.families.topics import (
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from tests.referee.one_config import set_config
 
 #: Whoever asks here is no node.
 _NOBODY: Final = NodeId(-1)
 #: Between two questions to one that could not answer.
 PAUSE_S: Final = 0.02
-_BROKER: Final = 4
-_SET: Final = 0
 _TIMEOUT_MS: Final = 4_000
 _TAKEN: Final = (ApiError.NONE, ApiError.TOPIC_ALREADY_EXISTS)
 
@@ -84,11 +82,7 @@ def is_created(answer: msgspec.Struct | None) -> bool:
 
 def config_change(number: int) -> IncrementalAlterConfigsRequest:
     """A change that needs no broker: a default of all brokers."""
-    change = ConfigChange(
-        name="log.retention.ms", config_operation=_SET, value=str(86_400_000 + number)
-    )
-    resource = ResourceToChange(resource_type=_BROKER, resource_name="", configs=(change,))
-    return IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+    return set_config(ResourceType.BROKER, "", "log.retention.ms", str(86_400_000 + number))
 
 
 def is_changed(answer: msgspec.Struct | None) -> bool:

@@ -27,6 +27,11 @@ _OF_C: Final[Mapping[type, tuple[str, ...]]] = {
     NewTopic: ("topic", "num_partitions", "replication_factor", "replica_assignment", "config"),
     NewPartitions: ("topic", "new_total_count", "replica_assignment"),
 }
+#: Why a method is not asked, of either client.
+ASKS_NOBODY: Final = "asks nobody"
+COORDINATED: Final = "brokers answer it alone, as coordinators of groups"
+LEADERS_OWN: Final = "a partition's leader answers it alone"
+NOT_OURS: Final = "our controllers serve none, and brokers tell clients so"
 #: Calls that change nothing.
 _LOOKS: Final = ("describe_", "list_", "get_", "api_versions", "cluster_id")
 
@@ -64,6 +69,11 @@ class Call:
     def __str__(self) -> str:
         told = json.dumps([plain(each) for each in self.arguments] + [plain(self.options)])
         return f"{self.method} {told}"
+
+
+def refusable(method: str, *arguments: Any, told: str = "", **options: Any) -> Call:
+    """A call that is refused where ``told`` says how, and granted where it says nothing."""
+    return Call(method, arguments, options, told, is_refused=bool(told))
 
 
 def plain(value: Any) -> Any:

@@ -81,6 +81,12 @@ class Cluster:
         return kraft.cluster_id(self._spec.run_id)
 
     @property
+    def own_names(self) -> dict[str, str]:
+        """What this cluster alone is called, its id and ports, and what is written instead."""
+        ports = {self.client_address(broker): f"CLIENT-OF-{broker}" for broker in self.brokers}
+        return {self.cluster_id: "CLUSTER", **ports}
+
+    @property
     def bootstrap(self) -> str:
         """Where clients of this machine find the brokers."""
         return ",".join(self.client_address(broker) for broker in self.brokers)

@@ -9,27 +9,33 @@ ones alone.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from kafka.structs import TopicPartition
 
-from tests.referee.client_answers import Call
+from tests.referee.client_answers import (
+    ASKS_NOBODY,
+    COORDINATED,
+    LEADERS_OWN,
+    NOT_OURS,
+    Call,
+    refusable,
+)
 
 # The type checker's stubs of the library are of an older one.
 _admin: Any = __import__("kafka.admin", fromlist=["ConfigResource"])
 
-_COORDINATED: Final = "brokers answer it alone, as coordinators of groups"
 _TRANSACTED: Final = "brokers answer it alone, as coordinators of transactions"
-_NOT_OURS: Final = "our controllers serve none, and brokers tell clients so"
 #: Methods that are not asked here, and why.
 LEFT_OUT: Final[Mapping[str, str]] = {
-    "close": "asks nobody",
+    "close": ASKS_NOBODY,
     "wait_for_topics": "asks as describe_topics does, for as long as it likes",
-    "create_acls": _NOT_OURS,
-    "delete_acls": _NOT_OURS,
-    "alter_user_scram_credentials": _NOT_OURS,
+    "create_acls": NOT_OURS,
+    "delete_acls": NOT_OURS,
+    "alter_user_scram_credentials": NOT_OURS,
     "alter_replica_log_dirs": "our brokers have one directory each",
-    "delete_records": "a partition's leader answers it alone",
+    "delete_records": LEADERS_OWN,
     **dict.fromkeys(
         (
             "alter_group_offsets",
@@ -41,7 +47,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
             "remove_group_members",
             "reset_group_offsets",
         ),
-        _COORDINATED,
+        COORDINATED,
     ),
     **dict.fromkeys(
         (
@@ -110,7 +116,7 @@ def _features() -> tuple[Call, ...]:
 
 def _create(name: str, *, told: str = "", tries: bool = False, **rest: Any) -> Call:
     options = {"validate_only": True} if tries else {}
-    return Call("create_topics", ({name: rest},), options, told, is_refused=bool(told))
+    return refusable("create_topics", {name: rest}, told=told, **options)
 
 
 def _topics() -> tuple[Call, ...]:
@@ -157,8 +163,7 @@ def _topics() -> tuple[Call, ...]:
 
 
 def _partitions() -> tuple[Call, ...]:
-    def create(*wanted: Any, told: str = "", **options: Any) -> Call:
-        return Call("create_partitions", wanted, options, told, is_refused=bool(told))
+    create = partial(refusable, "create_partitions")
 
     def placed(count: int, *assignments: list[int]) -> dict[str, Any]:
         return {"p": {"count": count, "assignments": list(assignments)}}
@@ -180,9 +185,7 @@ def _partitions() -> tuple[Call, ...]:
 
 
 def _elections() -> tuple[Call, ...]:
-    def elect(kind: int, *where: Any, told: str = "") -> Call:
-        return Call("elect_leaders", (kind, *where), tells=told, is_refused=bool(told))
-
+    elect = partial(refusable, "elect_leaders")
     return (
         elect(0, {"p": [0, 1]}),
         elect(1, {"p": [0]}),
@@ -199,9 +202,7 @@ def _elections() -> tuple[Call, ...]:
 
 
 def _reassignments() -> tuple[Call, ...]:
-    def alter(changes: dict[TopicPartition, Any], told: str = "") -> Call:
-        return Call("alter_partition_reassignments", (changes,), tells=told, is_refused=bool(told))
-
+    alter = partial(refusable, "alter_partition_reassignments")
     first = TopicPartition("p", 0)
     return (
         Call("list_partition_reassignments"),
@@ -285,8 +286,7 @@ def _alter(
 ) -> Call:
     wanted = [_resource(kind, name, configs)]
     # The library would look itself for what it knows.
-    settings = {"raise_on_unknown": False, **options}
-    return Call("alter_configs", (wanted,), settings, told, is_refused=bool(told))
+    return refusable("alter_configs", wanted, told=told, raise_on_unknown=False, **options)
 
 
 def _described(kind: str, name: str, which: str = "modified") -> Call:
@@ -296,7 +296,7 @@ def _described(kind: str, name: str, which: str = "modified") -> Call:
 
 def _deletions() -> tuple[Call, ...]:
     def delete(*names: str, told: str = "") -> Call:
-        return Call("delete_topics", (list(names),), {}, told, is_refused=bool(told))
+        return refusable("delete_topics", list(names), told=told)
 
     return (
         delete("p.q"),

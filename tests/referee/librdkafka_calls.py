@@ -26,18 +26,23 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from tests.referee.client_answers import Call
+from tests.referee.client_answers import (
+    ASKS_NOBODY,
+    COORDINATED,
+    LEADERS_OWN,
+    NOT_OURS,
+    Call,
+    refusable,
+)
 
-_COORDINATED: Final = "brokers answer it alone, as coordinators of groups"
-_NOT_OURS: Final = "our controllers serve none, and brokers tell clients so"
 #: Methods that are not asked here, and why.
 LEFT_OUT: Final[Mapping[str, str]] = {
-    "poll": "asks nobody",
-    "set_sasl_credentials": "asks nobody",
-    "create_acls": _NOT_OURS,
-    "delete_acls": _NOT_OURS,
-    "alter_user_scram_credentials": _NOT_OURS,
-    "delete_records": "a partition's leader answers it alone",
+    "poll": ASKS_NOBODY,
+    "set_sasl_credentials": ASKS_NOBODY,
+    "create_acls": NOT_OURS,
+    "delete_acls": NOT_OURS,
+    "alter_user_scram_credentials": NOT_OURS,
+    "delete_records": LEADERS_OWN,
     **dict.fromkeys(
         (
             "alter_consumer_group_offsets",
@@ -47,7 +52,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
             "list_consumer_groups",
             "list_groups",
         ),
-        _COORDINATED,
+        COORDINATED,
     ),
 }
 
@@ -85,7 +90,7 @@ def _create(name: str, *, told: str = "", tries: bool = False, **wanted: Any) ->
     # A topic that is placed by hand has as many partitions as it is given places.
     many = len(wanted.get("replica_assignment", [None]))
     topic = NewTopic(name, **{"num_partitions": many, **wanted})
-    return Call("create_topics", ([topic],), {"validate_only": tries}, told, is_refused=bool(told))
+    return refusable("create_topics", [topic], told=told, validate_only=tries)
 
 
 def _topics() -> tuple[Call, ...]:
@@ -122,7 +127,7 @@ def _partitions() -> tuple[Call, ...]:
     def create(name: str, count: int, *placed: list[int], told: str = "", **rest: Any) -> Call:
         options = {"replica_assignment": list(placed)} if placed else {}
         wanted = [NewPartitions(name, count, **options)]
-        return Call("create_partitions", (wanted,), rest, told, is_refused=bool(told))
+        return refusable("create_partitions", wanted, told=told, **rest)
 
     return (
         create("c", 3, [12, 11], validate_only=True),
@@ -211,23 +216,21 @@ def _alter(
 ) -> Call:
     entry = ConfigEntry(config, value, incremental_operation=how)
     wanted = ConfigResource(kind, name, incremental_configs=[entry])
-    return Call("incremental_alter_configs", ([wanted],), options, told, is_refused=bool(told))
+    return refusable("incremental_alter_configs", [wanted], told=told, **options)
 
 
 def _replace(name: str, configs: dict[str, str], told: str = "") -> Call:
     wanted = ConfigResource(ResourceType.TOPIC, name, set_config=configs)
-    return Call("alter_configs", ([wanted],), tells=told, is_refused=bool(told))
+    return refusable("alter_configs", [wanted], told=told)
 
 
 def _described(kind: ResourceType, name: str, told: str = "") -> Call:
-    return Call(
-        "describe_configs", ([ConfigResource(kind, name)],), tells=told, is_refused=bool(told)
-    )
+    return refusable("describe_configs", [ConfigResource(kind, name)], told=told)
 
 
 def _deletions() -> tuple[Call, ...]:
     def delete(name: str, told: str = "") -> Call:
-        return Call("delete_topics", ([name],), tells=told, is_refused=bool(told))
+        return refusable("delete_topics", [name], told=told)
 
     return (
         delete("c.d"),

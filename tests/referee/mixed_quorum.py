@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from contracts.system import PEER_PORT
+from nodes.controller.config_validation import ResourceType
 from nodes.metadata.records import ConfigRecord, MetadataRecord
 from nodes.metadata.serde import decode_record
 from nodes.quorum.identifiers import Epoch, Offset
@@ -19,10 +20,8 @@ from nodes.quorum.messages import DescribeQuorumAnswer, ErrorCode
 from nodes.storage.reading import log_start, read_committed
 from nodes.wire.batches import decode_batch
 from nodes.wire.families.configs import (
-    ConfigChange,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
-    ResourceToChange,
 )
 from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import (
@@ -34,6 +33,7 @@ from tests.referee.controllers import (
 )
 from tests.referee.folders import content, image_in
 from tests.referee.log_bytes import batches, overlap, split
+from tests.referee.one_config import set_config
 from tests.referee.wire_client import Connection, DeposedError, Follower
 
 PATIENCE_S: Final = 90.0
@@ -41,7 +41,6 @@ ROUNDS: Final = 8
 #: Kafka's look once a minute what they may forget.
 _FORGETTING_S: Final = 180.0
 _WRITES: Final = 30
-_BROKER: Final = 4
 #: Of all brokers; whatever it is, they keep their records.
 _CONFIG: Final = "log.cleaner.delete.retention.ms"
 CONTROLLERS: Final = MixedControllers(
@@ -204,9 +203,7 @@ class MixedQuorum:
 
 
 def numbered(number: int) -> IncrementalAlterConfigsRequest:
-    change = ConfigChange(name=_CONFIG, config_operation=0, value=str(number))
-    resource = ResourceToChange(resource_type=_BROKER, resource_name="", configs=(change,))
-    return IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+    return set_config(ResourceType.BROKER, "", _CONFIG, str(number))
 
 
 def after(first: int, log: Mapping[int, bytes]) -> dict[int, bytes]:

@@ -25,13 +25,11 @@ from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError
 
 from contracts.system import PEER_PORT
+from nodes.controller.config_validation import ResourceType
 from nodes.wire.families.configs import (
-    ConfigChange,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
-    ResourceToChange,
     ResourceToDescribe,
 )
 from tests.referee import kafka_python_calls, librdkafka_calls
@@ -40,6 +38,8 @@ from tests.referee.client_answers import Call, plain
 from tests.referee.client_renaming import ClientRenaming
 from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import Controllers, KafkaControllers, OwnControllers
+from tests.referee.one_config import set_config
+from tests.referee.same_answers import assert_same
 from tests.referee.wire_client import Connection
 
 pytestmark = [
@@ -55,7 +55,8 @@ _SHORT_S = 5.0
 _RECORDS = 20
 #: That of emergencies.
 _NO_LOG = 0
-_CLIENT_METRICS = 16
+#: Client metrics that nobody asks for.
+_MARK = "settled"
 _FIRST_INTERVAL_MS = 1_000
 #: Nobody but an administrator moves a leader.
 _KAFKA = KafkaControllers(settings={"auto.leader.rebalance.enable": "false"})
@@ -69,9 +70,7 @@ _BROKERS = {"auto.create.topics.enable": "false"}
 def test_clients_are_answered_on_our_controllers_as_on_kafkas(tmp_path: Path) -> None:
     kafkas = _answers(tmp_path / "kafka", _KAFKA)
     ours = _answers(tmp_path / "own", _OWN)
-    differing = [(kafka, own) for kafka, own in zip(kafkas, ours, strict=True) if kafka != own]
-    told = "\n".join(f"--- Kafka's\n{kafka}\n--- ours\n{own}" for kafka, own in differing)
-    assert not differing, f"{len(differing)} of {len(kafkas)} answers differ:\n{told}"
+    assert_same(kafkas, ours)
 
 
 def _answers(run_folder: Path, controllers: Controllers) -> list[str]:
@@ -127,11 +126,10 @@ class Asking:
         self._cluster = cluster
         self._live = set(cluster.brokers)
         self._intervals_ms: Iterator[int] = count(_FIRST_INTERVAL_MS)
-        ports = {cluster.client_address(each): f"CLIENT-OF-{each}" for each in cluster.brokers}
         quorum = [cluster.address(voter.node_id, PEER_PORT) for voter in cluster.voters]
         self._controllers = [f"{address.host}:{address.port}" for address in quorum]
         names = {where: f"CONTROLLER-{at}" for at, where in enumerate(self._controllers, start=1)}
-        self._renaming = ClientRenaming({cluster.cluster_id: "CLUSTER", **ports, **names})
+        self._renaming = ClientRenaming({**cluster.own_names, **names})
 
     def by_kafka_python(self, bootstrap: str, calls: Sequence[Call]) -> list[str]:
         with admin(bootstrap) as client:
@@ -217,21 +215,16 @@ class Asking:
                 )
 
     def _mark(self, interval_ms: str) -> None:
-        change = ConfigChange(name="interval.ms", config_operation=0, value=interval_ms)
-        resource = ResourceToChange(
-            resource_type=_CLIENT_METRICS, resource_name="settled", configs=(change,)
-        )
+        request = set_config(ResourceType.CLIENT_METRICS, _MARK, "interval.ms", interval_ms)
         with self._connection(min(self._live)) as connection:
-            answer = connection.ask(
-                IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1
-            )
+            answer = connection.ask(request, 1)
         assert isinstance(answer, IncrementalAlterConfigsResponse)
         assert [each.error_code for each in answer.responses] == [0], answer
 
     def _marked(self, broker: int) -> str | None:
         """The last interval that it knows of."""
         resource = ResourceToDescribe(
-            resource_type=_CLIENT_METRICS, resource_name="settled", configuration_keys=None
+            resource_type=ResourceType.CLIENT_METRICS, resource_name=_MARK, configuration_keys=None
         )
         with self._connection(broker) as connection:
             answer = connection.ask(DescribeConfigsRequest(resources=(resource,)), 4)

@@ -7,6 +7,7 @@ import pytest
 from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import Controllers, KafkaControllers, OwnControllers
 from tests.referee.renaming import Renaming
+from tests.referee.same_answers import assert_same
 from tests.referee.tool_words import FENCED_WORDS, WORDS, Asked, Words
 
 pytestmark = [
@@ -23,16 +24,14 @@ _FENCED = " fenced "
 def test_java_tools_print_on_our_controllers_what_they_print_on_kafkas(tmp_path: Path) -> None:
     kafkas = _printed(tmp_path / "kafka", KafkaControllers())
     ours = _printed(tmp_path / "own", OwnControllers())
-    differing = [(kafka, own) for kafka, own in zip(kafkas, ours, strict=True) if kafka != own]
-    told = "\n".join(f"--- Kafka's\n{kafka}\n--- ours\n{own}" for kafka, own in differing)
-    assert not differing, f"{len(differing)} of {len(kafkas)} answers differ:\n{told}"
+    assert_same(kafkas, ours)
 
 
 def _printed(run_folder: Path, controllers: Controllers) -> list[str]:
     """What the tools print, renamed, in order."""
     with deployed(run_folder, controllers, brokers=2) as cluster:
         cluster.await_brokers()
-        renaming = Renaming(_own_names(cluster))
+        renaming = Renaming(cluster.own_names)
         stays, killed = cluster.brokers
         printed = [_ask(cluster, words, cluster.inner_bootstrap, renaming) for words in WORDS]
         cluster.kill(killed)
@@ -44,12 +43,6 @@ def _printed(run_folder: Path, controllers: Controllers) -> list[str]:
             _FENCING_PATIENCE_S,
         )
         return printed + [_ask(cluster, words, rest, renaming) for words in FENCED_WORDS]
-
-
-def _own_names(cluster: Cluster) -> dict[str, str]:
-    """What no other cluster is called: its id, and the ports that the engine published."""
-    ports = {cluster.client_address(broker): f"CLIENT-OF-{broker}" for broker in cluster.brokers}
-    return {cluster.cluster_id: "CLUSTER", **ports}
 
 
 def _ask(cluster: Cluster, asked: Words, brokers: str, renaming: Renaming) -> str:
