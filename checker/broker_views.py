@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from checker.committed_logs import committed_records
 from checker.evidence import Evidence
 from checker.findings import Findings, Undecided, end_of, of_key
 from checker.models.model import is_list_of, text_of
@@ -45,7 +46,7 @@ class _Story:
         self.end = max((log.end_offset for log in whole), default=0)
         changes: dict[int, tuple[str | None, int | None]] = {}
         for log in whole:
-            for record in log.records:
+            for record in committed_records(log):
                 if record.f == "create":
                     changes.setdefault(record.offset, (record.key, record.value))
                 elif record.f == "delete":

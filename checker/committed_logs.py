@@ -1,13 +1,18 @@
-"""What the nodes' committed logs say about one acknowledged operation.
+"""The nodes' committed logs: whether they agree, and whether they hold an acknowledged operation.
 
 Two ways to find an operation's record: by its position, where the system returned one, else by
 (kind, key, value), which tells one operation from another only where no other asked for the same.
-Must never take what a snapshot covers for absent, nor a node without a dump for an empty one.
+Must never take what a snapshot covers for absent, nor a node without a dump for an empty one, nor
+a record at or above a node's own commit position for a committed one: such a tail may be cut off.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from enum import Enum
+from typing import Any
+
+import msgspec
 
 from checker.evidence import LOGGED_FUNCTIONS
 from checker.models.model import freeze
@@ -23,7 +28,8 @@ class Presence(Enum):
 
     HELD = "held"
     ABSENT = "absent"
-    #: A snapshot covers the place, or nothing tells this operation from equal ones.
+    #: A snapshot covers the place, or nothing tells this operation from equal ones, or its record
+    #: stands above what the node knows to be committed.
     UNTOLD = "untold"
 
 
@@ -34,31 +40,34 @@ class NodeLog:
         self.node = log.node
         self.start_offset = log.start_offset
         self.end_offset = log.end_offset
-        self.by_offset: dict[int, CommittedRecord] = {
-            record.offset: record for record in log.records
-        }
+        committed = committed_records(log)
+        self.by_offset: dict[int, CommittedRecord] = {record.offset: record for record in committed}
         #: How many records carry each change.
-        self.count_by_change: Counter[Change] = Counter(
-            change_of_record(record) for record in log.records if record.f is not None
-        )
+        self.count_by_change: Counter[Change] = _changes(committed)
+        self._in_tail = {
+            record.offset: record for record in log.records if record.offset >= log.end_offset
+        }
+        #: How many of the records above the commit position carry each change.
+        self.tail_by_change: Counter[Change] = _changes(self._in_tail.values())
 
     def at(self, position: tuple[int, int], operation: PairedOperation) -> Presence:
         """Whether the record of this operation lies at ``(epoch, offset)``."""
         epoch, offset = position
         if offset < self.start_offset:
             return Presence.UNTOLD
-        record = self.by_offset.get(offset)
+        record = self.by_offset.get(offset, self._in_tail.get(offset))
         if record is None or record.epoch != epoch:
             return Presence.ABSENT
-        return (
-            Presence.HELD if change_of_record(record) == change_of(operation) else Presence.ABSENT
-        )
+        if change_of_record(record) != change_of(operation):
+            return Presence.ABSENT
+        return Presence.HELD if offset in self.by_offset else Presence.UNTOLD
 
     def of_value(self, change: Change) -> Presence:
         """Whether any record carries the change; for changes asked for once."""
         if self.count_by_change[change]:
             return Presence.HELD
-        return Presence.UNTOLD if self.start_offset > 0 else Presence.ABSENT
+        untold = self.start_offset > 0 or self.tail_by_change[change]
+        return Presence.UNTOLD if untold else Presence.ABSENT
 
 
 class CommittedLogs:
@@ -101,3 +110,88 @@ def change_of(operation: PairedOperation) -> Change:
 def change_of_record(record: CommittedRecord) -> Change:
     """What a record carries, comparable with ``change_of``."""
     return record.f or "", record.key, freeze(record.value)
+
+
+def committed_records(log: CommittedLog) -> list[CommittedRecord]:
+    """Records of a dump below its node's own commit position, in the order of their offsets."""
+    committed = [r for r in log.records if log.start_offset <= r.offset < log.end_offset]
+    return sorted(committed, key=_offset)
+
+
+def conflicting_records(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:
+    """Offsets at which committed logs differ, one violation each, in their order.
+
+    They differ where they hold records of another epoch or digest, and where one log lacks a record
+    that it must have: another one has it, and it lies within the log, so that neither a snapshot
+    covers it nor the node is only behind.
+
+    Args:
+        logs: node to its dump; of nodes that vote and others alike.
+    """
+    committed = {node: committed_records(logs[node]) for node in sorted(logs)}
+    first_at: dict[int, CommittedRecord] = {}
+    disputed: set[int] = set()
+    for records in committed.values():
+        for record in records:
+            known = first_at.setdefault(record.offset, record)
+            if _identity(known) != _identity(record):
+                disputed.add(record.offset)
+    for node, records in committed.items():
+        there = {record.offset for record in records}
+        start, end = logs[node].start_offset, logs[node].end_offset
+        # Few logs have a hole, and only in these it is looked for.
+        if len(there) < end - start:
+            disputed.update(o for o in first_at if start <= o < end and o not in there)
+    return [_conflict(offset, logs, committed) for offset in sorted(disputed)]
+
+
+def _conflict(
+    offset: int,
+    logs: Mapping[str, CommittedLog],
+    committed: Mapping[str, Sequence[CommittedRecord]],
+) -> dict[str, Any]:
+    #: Each different record with the nodes that have it.
+    told: dict[tuple[int, str], tuple[CommittedRecord, list[str]]] = {}
+    lacking: list[str] = []
+    for node, records in committed.items():
+        place = bisect_left(records, offset, key=_offset)
+        here = records[place : bisect_right(records, offset, lo=place, key=_offset)]
+        for record in here:
+            told.setdefault(_identity(record), (record, []))[1].append(node)
+        if not here and logs[node].start_offset <= offset < logs[node].end_offset:
+            lacking.append(node)
+    clauses = [f"{listed(names)} committed {_described(record)}" for record, names in told.values()]
+    if lacking:
+        clauses.append(f"{listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no record")
+    return {
+        "kind": "different-committed-records" if len(told) > 1 else "committed-record-missing",
+        "offset": offset,
+        # One node for each record: how many have the same is chance.
+        "records": {names[0]: msgspec.to_builtins(record) for record, names in told.values()},
+        "absent_from": list(lacking),
+        "sentence": f"At offset {offset} {listed(clauses)}.",
+    }
+
+
+def listed(names: Sequence[str]) -> str:
+    """``n1, n2 and n3``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _described(record: CommittedRecord) -> str:
+    what = f"{record.f} {record.value}"
+    if record.f is None:
+        what = "a control record" if record.value is None else f"a {record.value}"
+    return f"{what} of epoch {record.epoch}"
+
+
+def _changes(records: Iterable[CommittedRecord]) -> Counter[Change]:
+    return Counter(change_of_record(record) for record in records if record.f is not None)
+
+
+def _identity(record: CommittedRecord) -> tuple[int, str]:
+    return record.epoch, record.digest
+
+
+def _offset(record: CommittedRecord) -> int:
+    return record.offset

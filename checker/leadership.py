@@ -89,16 +89,21 @@ def overlaps(found: Sequence[Reign], end_of_run: int) -> list[Overlap]:
         found: stamped beliefs; others are left out.
         end_of_run: when beliefs that never ended are taken to end, ns.
     """
+    # Beliefs that are told in one batch have equal times, and no belief is less than another.
     stamped = sorted(
-        (reign.start, reign.end if reign.end is not None else end_of_run, reign)
-        for reign in found
-        if reign.start is not None
+        (
+            (reign.start, reign.end if reign.end is not None else end_of_run, reign)
+            for reign in found
+            if reign.start is not None
+        ),
+        key=lambda span: span[:2],
     )
     pairs: list[Overlap] = []
     for place, (_, end, first) in enumerate(stamped):
         for start, other_end, second in stamped[place + 1 :]:
             if start >= end:
                 break
-            if second.epoch != first.epoch and second.node != first.node:
-                pairs.append(Overlap(first, second, min(end, other_end) - start))
+            duration = min(end, other_end) - start
+            if duration > 0 and second.epoch != first.epoch and second.node != first.node:
+                pairs.append(Overlap(first, second, duration))
     return sorted(pairs, key=lambda pair: -pair.duration_ns)

@@ -6,36 +6,49 @@ logs to be whole: what is missing is counted and makes the verdict ``unknown`` o
 at all could be looked at. Source: issue 3, item 8; Raft's election safety and state machine safety.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from checker.committed_logs import CommittedLogs, Presence
+from checker.committed_logs import (
+    CommittedLogs,
+    Presence,
+    committed_records,
+    conflicting_records,
+    listed,
+)
 from checker.evidence import Evidence, acknowledged_change, describe_operation
-from checker.leadership import Reign, overlaps, reigns
+from checker.leadership import Overlap, Reign, overlaps, reigns
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
-from contracts.committed import CommittedLog, CommittedRecord
+from contracts.committed import CommittedLog
 from contracts.state_event import StateEvent
 
 #: Violations of each kind, and observations, told one by one.
 NAMED_MAX = 20
 _NANOSECONDS_PER_MS = 1_000_000
 
+_Found = TypeVar("_Found")
+
 
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
     """Judge the nodes' events and logs, and what clients were told, against each other."""
-    reigned = reigns(evidence.state_events, evidence.faults)
-    two_leaders = _two_leaders(reigned, evidence.state_events)
-    conflicts = _conflicting_records(evidence.committed_logs)
-    backwards = _epochs_going_back(evidence.committed_logs)
-    groundless = _groundless_successes(evidence) if evidence.converged else []
-    overlapping = overlaps(reigned, _end_of(evidence))
+    logs = evidence.committed_logs
+    looks = _Looks()
+    reigned = looks.at(lambda: reigns(evidence.state_events, evidence.faults))
+    kinds = (
+        looks.at(lambda: _two_leaders(reigned, evidence.state_events)),
+        looks.at(lambda: _conflicting_records(logs)),
+        looks.at(lambda: _epochs_going_back(logs)),
+        looks.at(lambda: _groundless_successes(evidence) if evidence.converged else []),
+    )
+    two_leaders, conflicts, _, groundless = kinds
+    overlapping = looks.at(lambda: overlaps(reigned, _end_of(evidence)))
     figures: dict[str, Any] = {
         "nodes-with-events": sum(bool(events) for events in evidence.state_events.values()),
-        "nodes-with-logs": len(evidence.committed_logs),
+        "nodes-with-logs": len(logs),
         "epochs-led": len({reign.epoch for reign in reigned}),
         "epochs-with-two-leaders": len(two_leaders),
         "conflicting-offsets": len(conflicts),
@@ -45,51 +58,69 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
             max((pair.duration_ns for pair in overlapping), default=0) / _NANOSECONDS_PER_MS, 3
         ),
     }
-    violations = tuple(
-        named
-        for kind in (two_leaders, conflicts, backwards, groundless)
-        for named in kind[:NAMED_MAX]
-    )
-    observations = tuple(
-        {
-            "kind": "leader-overlap",
-            "first": msgspec.to_builtins(pair.first),
-            "second": msgspec.to_builtins(pair.second),
-            "duration_ms": pair.duration_ns / _NANOSECONDS_PER_MS,
-            "sentence": (
-                f"{pair.first.node} still believed to lead epoch {pair.first.epoch} for up to "
-                f"{pair.duration_ns / _NANOSECONDS_PER_MS:.1f} ms while {pair.second.node} "
-                f"led epoch {pair.second.epoch}."
-            ),
-        }
-        for pair in overlapping[:NAMED_MAX]
-    )
-    verdict, reason = _verdict(violations, figures, evidence, budget)
+    violations = tuple(named for kind in kinds for named in kind[:NAMED_MAX])
+    observations = tuple(_overlap(pair) for pair in overlapping[:NAMED_MAX])
+    if violations:
+        count = sum(map(len, kinds))
+        more = f" ({count:,} violations in all)" if count > 1 else ""
+        crashed = "" if looks.crash is None else f" Not all was looked at: {looks.crash!r}."
+        verdict, reason = Verdict.INVALID, f"{violations[0]['sentence']}{more}{crashed}"
+    elif looks.crash is not None:
+        raise looks.crash
+    else:
+        verdict, reason = _verdict(figures, evidence, budget)
     return CheckResult("split-brain", verdict, reason, figures, violations, observations)
 
 
-def _verdict(
-    violations: Sequence[dict[str, Any]],
-    figures: Mapping[str, Any],
-    evidence: Evidence,
-    budget: Budget,
-) -> tuple[Verdict, str]:
-    if violations:
-        more = f" ({len(violations):,} violations in all)" if len(violations) > 1 else ""
-        return Verdict.INVALID, f"{violations[0]['sentence']}{more}"
+class _Looks:
+    """Parts of this judgement; a defect in one must not cost what another one has found."""
+
+    def __init__(self) -> None:
+        self.crash: Exception | None = None
+
+    def at(self, look: Callable[[], list[_Found]]) -> list[_Found]:
+        """What one part finds; nothing where it crashes, which is remembered."""
+        try:
+            return look()
+        except Exception as error:  # noqa: BLE001 - see the class
+            self.crash = self.crash or error
+            return []
+
+
+def _overlap(pair: Overlap) -> dict[str, Any]:
+    first, second, duration_ms = pair.first, pair.second, pair.duration_ns / _NANOSECONDS_PER_MS
+    return {
+        "kind": "leader-overlap",
+        "first": msgspec.to_builtins(first),
+        "second": msgspec.to_builtins(second),
+        "duration_ms": duration_ms,
+        "sentence": (
+            f"{first.node} still believed to lead epoch {first.epoch} for up to "
+            f"{duration_ms:.1f} ms while {second.node} led epoch {second.epoch}."
+        ),
+    }
+
+
+def _verdict(figures: Mapping[str, Any], evidence: Evidence, budget: Budget) -> tuple[Verdict, str]:
+    """Whether what was looked at is enough to say that nothing is wrong."""
     if (reason := budget.exhausted()) is not None:
         return Verdict.UNKNOWN, f"Not finished: {reason}."
-    if not figures["nodes-with-events"] and not figures["nodes-with-logs"]:
+    events, logs = figures["nodes-with-events"], figures["nodes-with-logs"]
+    if not events and not logs:
         return Verdict.UNKNOWN, "There are neither state events nor committed logs to look at."
+    if not events and logs == 1 and evidence.voters > 1:
+        return Verdict.UNKNOWN, "There is one committed log to look at, and nothing to compare."
+    agree = f"the logs of {logs} nodes agree" if logs != 1 else "there is one log"
     unlooked = (
-        ""
-        if evidence.converged
-        else "; successes were not looked up in the logs, which did not converge"
+        "; successes were not looked up in the logs, which did not converge"
+        if logs and not evidence.converged
+        else ""
     )
-    return Verdict.VALID, (
-        f"{_epochs(figures['epochs-led'])} had one leader and the logs of "
-        f"{figures['nodes-with-logs']} nodes agree{unlooked}."
-    )
+    if not events:
+        told = f"{agree}{unlooked}; who led is not known, as there are no state events."
+        return Verdict.VALID, told[0].upper() + told[1:]
+    also = f" and {agree}" if logs else "; there are no committed logs to compare"
+    return Verdict.VALID, f"{_epochs(figures['epochs-led'])} had one leader{also}{unlooked}."
 
 
 def _two_leaders(
@@ -109,7 +140,7 @@ def _two_leaders(
         leaders = nodes_by_epoch.get(epoch, {})
         followed = ids_by_epoch.get(epoch, {})
         if len(leaders) > 1:
-            sentence = f"{_and(sorted(leaders))} both led epoch {epoch}."
+            sentence = f"{listed(sorted(leaders))} both led epoch {epoch}."
         elif len(followed) > 1:
             by = ", ".join(f"{node} took {leader}" for leader, node in sorted(followed.items()))
             sentence = f"Nodes took different leaders for epoch {epoch}: {by}."
@@ -127,36 +158,14 @@ def _two_leaders(
 
 
 def _conflicting_records(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:
-    """Offsets at which two nodes committed different records."""
-    first_at: dict[int, tuple[str, CommittedRecord]] = {}
-    violations: list[dict[str, Any]] = []
-    for node in sorted(logs):
-        for record in logs[node].records:
-            other, known = first_at.setdefault(record.offset, (node, record))
-            if (known.epoch, known.digest) == (record.epoch, record.digest):
-                continue
-            violations.append(
-                {
-                    "kind": "different-committed-records",
-                    "offset": record.offset,
-                    "records": {
-                        other: msgspec.to_builtins(known),
-                        node: msgspec.to_builtins(record),
-                    },
-                    "sentence": (
-                        f"At offset {record.offset} {other} committed {_record(known)} and "
-                        f"{node} committed {_record(record)}."
-                    ),
-                }
-            )
-    return sorted(violations, key=lambda violation: violation["offset"])
+    return conflicting_records(logs)
 
 
 def _epochs_going_back(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:
     """Logs in which a later record has a lower epoch, the first place of each."""
     violations: list[dict[str, Any]] = []
     for node in sorted(logs):
-        records = sorted(logs[node].records, key=lambda record: record.offset)
+        records = committed_records(logs[node])
         for earlier, later in pairwise(records):
             if later.epoch < earlier.epoch:
                 violations.append(
@@ -197,7 +206,7 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
                 "operation": msgspec.to_builtins(operation),
                 "sentence": (
                     f"{describe_operation(operation)} was acknowledged{where}, but none of "
-                    f"{_and(sorted(presence))} has its record."
+                    f"{listed(sorted(presence))} has its record."
                 ),
             }
         )
@@ -206,7 +215,10 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
 
 def _end_of(evidence: Evidence) -> int:
     """The last moment that anything is known of, ns."""
-    times = [operation.end or operation.start for operation in evidence.operations]
+    times = [
+        operation.start if operation.end is None else operation.end
+        for operation in evidence.operations
+    ]
     times += [
         event.time
         for events in evidence.state_events.values()
@@ -219,14 +231,3 @@ def _end_of(evidence: Evidence) -> int:
 
 def _epochs(count: int) -> str:
     return "The only epoch" if count == 1 else f"Each of {count:,} epochs"
-
-
-def _record(record: CommittedRecord) -> str:
-    what = f"{record.f} {record.value}"
-    if record.f is None:
-        what = "a control record" if record.value is None else f"a {record.value}"
-    return f"{what} of epoch {record.epoch}"
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
