@@ -2,14 +2,17 @@
 
 A ``read`` answers ``{account: balance}``. Every read must show the same total (the one that is
 given, else the one that most reads show), no balance that is no number, and, unless that is
-allowed, none below zero. Linear in the balances read. Source: Jepsen's bank test.
+allowed, none below zero. A read after which none is right is ``unknown`` as long as a member that
+may hold what it lacks was not read: see ``checker.unread_members``. Linear in the balances read.
+Source: Jepsen's bank test.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
-from checker.findings import Findings, Undecided, of_key
+from checker.findings import Findings, Undecided, by_key, counted, of_key
+from checker.unread_members import told_unread, unread, wrong_for_good
 from checker.verdict import CheckResult
 from contracts.budget import Budget
 from history.records import PairedOperation
@@ -19,6 +22,7 @@ def check(
     operations: Iterable[PairedOperation],
     budget: Budget,
     *,
+    members: frozenset[str] = frozenset(),
     total: int | None = None,
     negative_balances_allowed: bool = False,
 ) -> CheckResult:
@@ -27,6 +31,7 @@ def check(
     Args:
         operations: its ``read`` operations; others are not looked at.
         budget: polled; ``unknown`` when it ends.
+        members: see ``Evidence.members``.
         total: what each read must sum up to; None for what most reads of a bank show.
         negative_balances_allowed: a balance below zero is no violation.
     """
@@ -35,28 +40,61 @@ def check(
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         totals: dict[str | None, list[tuple[PairedOperation, Any]]] = {}
+        wrong: list[_Wrong] = []
         for read in reads:
             balances = _balances(read)
             for _ in balances:
                 findings.poll()
             lacking = [account for account, n in balances.items() if not _is_number(n)]
             if lacking:
-                _note(findings, "no-balance", read, f"shows no balance of account {lacking[0]}")
+                shown = f"shows no balance of account {lacking[0]}"
+                wrong.append(_Wrong("no-balance", read, shown))
                 continue
             totals.setdefault(read.key, []).append((read, sum(balances.values())))
             below = [account for account, n in balances.items() if n < 0]
             if below and not negative_balances_allowed:
                 shown = f"shows {balances[below[0]]} on account {below[0]}"
-                _note(findings, "negative-balance", read, shown)
+                wrong.append(_Wrong("negative-balance", read, shown))
         for sums in totals.values():
             expected = total if total is not None else _most_frequent(sums)
             for read, found in sums:
                 if found != expected:
-                    _note(findings, "wrong-total", read, f"sums up to {found}, not {expected}")
+                    shown = f"sums up to {found}, not {expected}"
+                    wrong.append(_Wrong("wrong-total", read, shown))
+        excused, silent = _perhaps_elsewhere(reads, wrong, members)
+        for kind, read, shown in wrong:
+            if read.index not in excused:
+                _note(findings, kind, read, shown)
+        undecided = _too_little(totals, total)
+        if excused:
+            what = counted(len(excused), "read shows", "reads show")
+            undecided = told_unread(f"{what} less or more than there must be", silent)
         well = f"All {len(reads):,} reads show the same total of their bank."
-        return {"reads": len(reads)}, well, _too_little(totals, total)
+        return {"reads": len(reads)}, well, undecided
 
     return findings.conclude(judge)
+
+
+class _Wrong(NamedTuple):
+    kind: str
+    read: PairedOperation
+    #: With its verb.
+    shown: str
+
+
+def _perhaps_elsewhere(
+    reads: Sequence[PairedOperation], wrong: Sequence[_Wrong], members: frozenset[str]
+) -> tuple[set[int], set[str]]:
+    """Indexes of wrong reads that another member may explain, and the members that may."""
+    indexes = {found.read.index for found in wrong}
+    excused: set[int] = set()
+    silent: set[str] = set()
+    for of_bank in by_key(reads).values():
+        may_hold = unread(members, of_bank)
+        found = wrong_for_good(of_bank, indexes) if may_hold else ()
+        excused.update(read.index for read in found)
+        silent.update(may_hold if found else ())
+    return excused, silent
 
 
 def _too_little(

@@ -5,6 +5,9 @@ decrements that may have happened before it returned, and at most the other way 
 ``add-and-get`` is a read that surely has its own part in it. Unanswered adds are possible from
 their invocation on, failed ones never.
 
+A read that would be right but for what another member may hold is ``unknown`` as long as that
+member was not read at the end and no read after it is right: see ``checker.unread_members``.
+
 Finds far less than the model ``counter`` (no two reads are compared), at any size. Equal times are
 concurrent. Source: Jepsen's counter checker.
 """
@@ -12,9 +15,10 @@ concurrent. Source: Jepsen's counter checker.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
-from checker.findings import Findings, by_key, end_of, number_of, of_key
+from checker.findings import Findings, by_key, counted, end_of, number_of, of_key
+from checker.unread_members import told_unread, unread, wrong_for_good
 from checker.verdict import CheckResult
 from contracts.budget import Budget
 from history.records import PairedOperation
@@ -23,20 +27,51 @@ _ADDS = frozenset({"add", "add-and-get"})
 _READS = frozenset({"read", "add-and-get"})
 
 
-def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:
-    """Judge all counters of a history."""
+def check(
+    operations: Iterable[PairedOperation],
+    budget: Budget,
+    *,
+    members: frozenset[str] = frozenset(),
+) -> CheckResult:
+    """Judge all counters of a history.
+
+    Args:
+        operations: ``add``, ``add-and-get`` and ``read`` operations; others are not looked at.
+        budget: polled; ``unknown`` when it ends.
+        members: see ``Evidence.members``.
+    """
     findings = Findings("counter-bounds", budget, ("too-low", "too-high"))
     relevant = [o for o in operations if o.f in _ADDS | _READS and o.type != "fail"]
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
-        reads = 0
-        for members in by_key(relevant).values():
-            reads += _judge_counter(members, findings)
+        reads = excused = 0
+        silent: set[str] = set()
+        for counter in by_key(relevant).values():
+            answered = [read for read in counter if read.f in _READS and read.type == "ok"]
+            reads += len(answered)
+            may_hold = unread(members, answered)
+            elsewhere = _judge_counter(counter, answered, findings, may_lack=bool(may_hold))
+            excused += elsewhere
+            silent.update(may_hold if elsewhere else ())
         figures = {"reads": reads, "adds": sum(o.f in _ADDS for o in relevant)}
-        nothing = None if reads else "No counter was ever read, so there is nothing to judge."
-        return figures, f"All {reads:,} answers lie within what the adds allow.", nothing
+        undecided = None
+        if not reads:
+            undecided = "No counter was ever read, so there is nothing to judge."
+        elif excused:
+            what = counted(excused, "answer lacks", "answers lack")
+            undecided = told_unread(f"{what} what was acknowledged", silent)
+        return figures, f"All {reads:,} answers lie within what the adds allow.", undecided
 
     return findings.conclude(judge)
+
+
+class _Wrong(NamedTuple):
+    read: PairedOperation
+    answer: int | float
+    lowest: int | float
+    highest: int | float
+    #: Whether some of all that was asked for, acknowledged or not, makes the answer.
+    possible: bool
 
 
 class _Sums:
@@ -56,26 +91,58 @@ class _Sums:
         return self._sums[bisect_right(self._times, time)]
 
 
-def _judge_counter(members: Sequence[PairedOperation], findings: Findings) -> int:
+def _judge_counter(
+    members: Sequence[PairedOperation],
+    reads: Sequence[PairedOperation],
+    findings: Findings,
+    *,
+    may_lack: bool,
+) -> int:
+    """Note the answers that are out of bounds, but for those that another member may explain.
+
+    Args:
+        members: all operations on the counter.
+        reads: those of them that answered.
+        findings: where they are noted.
+        may_lack: what was acknowledged may stand at a member that was not read.
+
+    Returns:
+        How many answers another member may explain.
+    """
     amounts = [(add, number_of(add, add.argument)) for add in members if add.f in _ADDS]
     sure = [(end_of(add), n) for add, n in amounts if add.type == "ok"]
     possible = [(add.start, n) for add, n in amounts]
     sure_up, sure_down = (_Sums([pair for pair in sure if sign * pair[1] > 0]) for sign in (1, -1))
     up, down = (_Sums([pair for pair in possible if sign * pair[1] > 0]) for sign in (1, -1))
-    reads = [read for read in members if read.f in _READS and read.type == "ok"]
+    wrong: dict[int, _Wrong] = {}
     for read in reads:
         findings.poll()
         answer = number_of(read, 0 if read.result is None else read.result)
         own = 0 if read.f == "read" else number_of(read, read.argument)
-        lowest = sure_up.before(read.start) + down.until(end_of(read)) + max(own, 0)
-        highest = up.until(end_of(read)) + sure_down.before(read.start) + min(own, 0)
+        least, most = down.until(end_of(read)) + max(own, 0), up.until(end_of(read)) + min(own, 0)
+        lowest = least + sure_up.before(read.start)
+        highest = most + sure_down.before(read.start)
         if not lowest <= answer <= highest:
-            findings.note(
-                "too-low" if answer < lowest else "too-high",
-                [read],
-                lambda read=read, answer=answer, bounds=(lowest, highest): (
-                    f"{read.f} of index {read.index}{of_key(read.key)} answered {answer}, and the "
-                    f"adds allow {bounds[0]} to {bounds[1]}."
-                ),
-            )
-    return len(reads)
+            possible = least <= answer <= most
+            wrong[read.index] = _Wrong(read, answer, lowest, highest, possible)
+    excused = {
+        read.index
+        for read in (wrong_for_good(reads, wrong) if may_lack else ())
+        if wrong[read.index].possible
+    }
+    for index, found in wrong.items():
+        if index not in excused:
+            _note(found, findings)
+    return len(excused)
+
+
+def _note(wrong: _Wrong, findings: Findings) -> None:
+    read, answer = wrong.read, wrong.answer
+    findings.note(
+        "too-low" if answer < wrong.lowest else "too-high",
+        [read],
+        lambda: (
+            f"{read.f} of index {read.index}{of_key(read.key)} answered {answer}, and the "
+            f"adds allow {wrong.lowest} to {wrong.highest}."
+        ),
+    )

@@ -31,6 +31,9 @@ class Evidence(msgspec.Struct, frozen=True):
     faults: tuple[FaultEvent, ...] = ()
     #: Whether all faults were healed and all nodes reached one log end before the logs were taken.
     converged: bool = True
+    #: Nodes each of which may hold what no other does, so that nothing is lost before each has
+    #: answered a final read; empty where one answer speaks for all, or where no node is known.
+    members: frozenset[str] = frozenset()
 
 
 def acknowledged_change(operation: PairedOperation) -> bool:

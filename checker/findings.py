@@ -87,23 +87,31 @@ class Findings:
             judge: notes findings; returns figures, why all is well where nothing was found, and
                 why nothing can be said then, if so.
         """
+        figures: dict[str, Any] = {}
+        well = unfinished = ""
+        undecided = None
         try:
             figures, well, undecided = judge()
-        except Undecided as reason:
-            return CheckResult(self._checker, Verdict.UNKNOWN, f"Not finished: {reason}.")
+        except Undecided as ended:
+            unfinished = undecided = f"Not finished: {ended}."
+        # What was noted by then stands, however the rest of the judgement ended.
+        except Exception as error:
+            if not any(self.counts[kind] for kind in self._kinds):
+                raise
+            unfinished = f"Not finished: {error!r}."
         wrong = [kind for kind in self._kinds if self.counts[kind]]
         verdict, reason = Verdict.VALID, well
         if wrong:
             verdict = Verdict.INVALID
             told = "; ".join(f"{self.counts[kind]:,} {kind}" for kind in wrong)
-            reason = f"{told}: {self._named[wrong[0]][0]['sentence']}"
+            reason = f"{told}: {self._named[wrong[0]][0]['sentence']} {unfinished}".rstrip()
         elif undecided is not None:
             verdict, reason = Verdict.UNKNOWN, undecided
         return CheckResult(
             checker=self._checker,
             verdict=verdict,
             reason=reason,
-            figures={**figures, **self.counts},
+            figures={**figures, **self.counts} if figures or wrong else {},
             violations=tuple(found for kind in wrong for found in self._named[kind]),
             observations=tuple(found for kind in self._harmless for found in self._named[kind]),
         )
@@ -115,6 +123,11 @@ def by_key(operations: Sequence[PairedOperation]) -> Mapping[str | None, list[Pa
     for operation in operations:
         found.setdefault(operation.key, []).append(operation)
     return found
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """``1 read``, ``2 reads``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {things or thing + 's'}"
 
 
 def number_of(operation: PairedOperation, value: object) -> int | float:

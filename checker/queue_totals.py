@@ -7,8 +7,10 @@
 
 A ``dequeue`` answers an element, or null where it found nothing; a ``drain`` answers a list of all
 that it took until it found nothing. Elements that nobody dequeued, and after which nobody found the
-queue empty, are ``unknown``: nobody looked. No order is looked at: that is for the models
-``fifo-queue`` and ``unordered-queue``. Source: Jepsen's total-queue.
+queue empty, are ``unknown``: nobody looked. So are those that are missing while a member that may
+hold them did not say at the end that it has none: see ``checker.unread_members``. No order is
+looked at: that is for the models ``fifo-queue`` and ``unordered-queue``. Source: Jepsen's
+total-queue.
 """
 
 from collections import Counter
@@ -17,14 +19,21 @@ from typing import Any, cast
 
 import msgspec
 
-from checker.findings import NAMED_MAX, Findings, Undecided, by_key, end_of, of_key
+from checker.findings import NAMED_MAX, Findings, Undecided, by_key, counted, end_of, of_key
 from checker.models.model import freeze, text_of
+from checker.unread_members import told_unread, unread
 from checker.verdict import CheckResult
 from contracts.budget import Budget
 from history.records import PairedOperation
 
 _TAKES = frozenset({"dequeue", "drain"})
-_FIGURES: tuple[str, ...] = ("acknowledged", "dequeued", "taken-unanswered", "never-looked-for")
+_FIGURES: tuple[str, ...] = (
+    "acknowledged",
+    "dequeued",
+    "taken-unanswered",
+    "never-looked-for",
+    "perhaps-elsewhere",
+)
 
 
 class _Queue(msgspec.Struct):
@@ -43,18 +52,25 @@ class _Queue(msgspec.Struct):
     first_taken: dict[Hashable, PairedOperation]
     #: The latest invocation of one that found the queue empty.
     empty: PairedOperation | None
+    #: The same, of the final ones alone, by the member that answered.
+    empty_at: dict[str | None, PairedOperation]
     #: How many dequeues have no answer; None where a drain has none, which may be any number.
     unanswered: int | None
 
 
 def check(
-    operations: Iterable[PairedOperation], budget: Budget, *, duplicates_allowed: bool = False
+    operations: Iterable[PairedOperation],
+    budget: Budget,
+    *,
+    members: frozenset[str] = frozenset(),
+    duplicates_allowed: bool = False,
 ) -> CheckResult:
     """Judge all queues of a history.
 
     Args:
         operations: ``enqueue``, ``dequeue`` and ``drain`` operations; others are not looked at.
         budget: polled; ``unknown`` when it ends.
+        members: see ``Evidence.members``.
         duplicates_allowed: a duplicate is an observation, for queues that deliver at least once.
     """
     kinds, harmless = ("lost", "phantom"), ("duplicated",)
@@ -68,12 +84,13 @@ def check(
 
     def judge() -> tuple[dict[str, Any], str, str | None]:
         figures: dict[str, int] = dict.fromkeys(_FIGURES, 0)
-        for members in by_key(relevant).values():
-            queue = _gather(members, findings)
+        silent: set[str] = set()
+        for of_queue in by_key(relevant).values():
+            queue = _gather(of_queue, findings)
             figures["acknowledged"] += len(queue.acknowledged)
             figures["dequeued"] += queue.taken.total()
             _judge_taken(queue, findings)
-            _judge_lost(queue, findings, figures)
+            _judge_lost(queue, members, silent, findings, figures)
         undecided = None
         if not relevant:
             undecided = "Nothing was enqueued or dequeued, so there is nothing to judge."
@@ -82,6 +99,11 @@ def check(
                 f"{figures['never-looked-for']:,} of {figures['acknowledged']:,} acknowledged "
                 "elements were not dequeued, and nobody found the queue empty after they were."
             )
+        elif silent:
+            missing = counted(
+                figures["perhaps-elsewhere"], "acknowledged element is", "acknowledged elements are"
+            )
+            undecided = told_unread(f"{missing} gone where the queue was found empty", silent)
         well = f"{figures['dequeued']:,} elements were dequeued, each as often as it was enqueued."
         return figures, well, undecided
 
@@ -89,7 +111,7 @@ def check(
 
 
 def _gather(members: Sequence[PairedOperation], findings: Findings) -> _Queue:
-    queue = _Queue(Counter(), {}, [], {}, Counter(), {}, None, 0)
+    queue = _Queue(Counter(), {}, [], {}, Counter(), {}, None, {}, 0)
     for operation in members:
         findings.poll()
         if operation.f == "enqueue":
@@ -107,6 +129,10 @@ def _gather(members: Sequence[PairedOperation], findings: Findings) -> _Queue:
             found_nothing = operation.f == "drain" or operation.result is None
             if found_nothing and (queue.empty is None or operation.start > queue.empty.start):
                 queue.empty = operation
+            if found_nothing and operation.final:
+                known = queue.empty_at.setdefault(operation.node, operation)
+                if operation.start > known.start:
+                    queue.empty_at[operation.node] = operation
     return queue
 
 
@@ -156,7 +182,14 @@ def _judge_taken(queue: _Queue, findings: Findings) -> None:
             _note(findings, "duplicated", value, [enqueue or taken, taken], why)
 
 
-def _judge_lost(queue: _Queue, findings: Findings, figures: dict[str, int]) -> None:
+def _judge_lost(
+    queue: _Queue,
+    members: frozenset[str],
+    silent: set[str],
+    findings: Findings,
+    figures: dict[str, int],
+) -> None:
+    """Note what is lost; members that may hold it instead are added to ``silent``."""
     left = Counter(queue.taken)
     missing: list[tuple[Hashable, PairedOperation]] = []
     never_looked_for = 0
@@ -174,6 +207,12 @@ def _judge_lost(queue: _Queue, findings: Findings, figures: dict[str, int]) -> N
     figures["taken-unanswered"] += min(unanswered, len(missing))
     lost = len(missing) - unanswered
     if lost > 0 and queue.empty is not None:
+        last = max(end_of(enqueue) for _, enqueue in missing)
+        may_hold = unread(members, (o for o in queue.empty_at.values() if o.start > last))
+        if may_hold:
+            figures["perhaps-elsewhere"] += lost
+            silent.update(may_hold)
+            return
         value, enqueue = missing[0]
         told = f"Element {text_of(value)}{of_key(enqueue.key)} was acknowledged"
         if len(missing) > 1:

@@ -5,8 +5,7 @@ A name is a checker, or a checker and its option after a colon: ``linearizabilit
 crashes is the caller's business: it must make ``unknown`` of it.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Collection
 from typing import Final
 
 from checker.bank import check as check_bank
@@ -42,6 +41,26 @@ def _of_operations(check: _OperationsChecker) -> Checker:
     return lambda evidence, budget: check(evidence.operations, budget)
 
 
+def _of_members(check: Callable[..., CheckResult], **options: int) -> Checker:
+    """A checker of final reads, which must know who may hold what was not read."""
+
+    def judge(evidence: Evidence, budget: Budget) -> CheckResult:
+        return check(evidence.operations, budget, members=evidence.members, **options)
+
+    return judge
+
+
+def _of_sets(*, stale_reads_allowed: bool) -> Checker:
+    return lambda evidence, budget: check_set_full(
+        evidence.operations,
+        budget,
+        faults=evidence.faults,
+        members=evidence.members,
+        converged=evidence.converged,
+        stale_reads_allowed=stale_reads_allowed,
+    )
+
+
 def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
     # It alone needs the library of graphs, which takes longer to load than most histories to judge.
     from checker.sessions import check
@@ -50,21 +69,13 @@ def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> 
 
 
 _PLAIN: Final[dict[str, Checker]] = {
-    "set-full": lambda evidence, budget: check_set_full(
-        evidence.operations, budget, faults=evidence.faults
-    ),
-    "set-full:stale-reads-allowed": lambda evidence, budget: check_set_full(
-        evidence.operations, budget, faults=evidence.faults, stale_reads_allowed=True
-    ),
-    "counter-bounds": _of_operations(check_counter_bounds),
-    "bank": _of_operations(check_bank),
-    "bank:negative-balances-allowed": _of_operations(
-        partial(check_bank, negative_balances_allowed=True)
-    ),
-    "queue-totals": _of_operations(check_queue_totals),
-    "queue-totals:duplicates-allowed": _of_operations(
-        partial(check_queue_totals, duplicates_allowed=True)
-    ),
+    "set-full": _of_sets(stale_reads_allowed=False),
+    "set-full:stale-reads-allowed": _of_sets(stale_reads_allowed=True),
+    "counter-bounds": _of_members(check_counter_bounds),
+    "bank": _of_members(check_bank),
+    "bank:negative-balances-allowed": _of_members(check_bank, negative_balances_allowed=True),
+    "queue-totals": _of_members(check_queue_totals),
+    "queue-totals:duplicates-allowed": _of_members(check_queue_totals, duplicates_allowed=True),
     "unique-ids": _of_operations(check_unique_ids),
     "sessions": _of_operations(_check_sessions),
     "fencing": _of_operations(check_fencing_tokens),
@@ -77,9 +88,11 @@ _PLAIN: Final[dict[str, Checker]] = {
 #: What each checker holds a run to, for people; models speak for themselves.
 PROMISES: Final[dict[str, str]] = {
     "set-full": "An element that was acknowledged or seen is shown by every read invoked after "
-    "that; nothing is shown twice, nor that nobody had asked to add. Elements that no read was "
-    "invoked for are `unknown`.",
-    "set-full:stale-reads-allowed": "The same, but an element may be missing for a while.",
+    "that; nothing is shown twice, nor that nobody had asked to add. What one member's final reads "
+    "miss and another's show is missing at that member, in whatever order they came. Elements that "
+    "no read was invoked for are `unknown`.",
+    "set-full:stale-reads-allowed": "The same, but an element may be missing for a while, until "
+    "the final reads.",
     "counter-bounds": "Every read of a counter lies between what was surely and what was possibly "
     "added by then.",
     "bank": "Every read of all balances (`read` answers `{account: balance}`) shows one total: "
@@ -96,8 +109,12 @@ PROMISES: Final[dict[str, str]] = {
     "fencing": "No guarded `write` is accepted with a lower token than one accepted "
     "before it was invoked. Two believed holders of the lock, and a token that was given out "
     "twice, are observations.",
-    "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged.",
-    "lost-commits": "What was acknowledged stands in the logs at the end, and the logs agree.",
+    "split-brain": "No two nodes lead in one epoch, by what the nodes themselves logged; no two "
+    "committed logs differ at an offset below both nodes' own commit position, whether the nodes "
+    "converged or not; no success is without its record. It looks at what there is of both.",
+    "lost-commits": "What was acknowledged stands in the logs at the end, in those of a majority, "
+    "and of a set in some final read; and the logs agree, as for `split-brain`. What the log of a "
+    "single node lacks is an observation. Nothing is called lost before the nodes converged.",
     "broker-views": "Of two views at one broker the later never shows an earlier offset, and each "
     "view (answered `[partitions, offset]`) shows its topic as the committed log has it there.",
 }
@@ -107,15 +124,21 @@ STATE_EVENTS: Final = "state-events"
 COMMITTED_LOGS: Final = "committed-logs"
 
 _EVIDENCE_NEEDED: Final[dict[str, frozenset[str]]] = {
-    "split-brain": frozenset({STATE_EVENTS}),
+    "split-brain": frozenset({STATE_EVENTS, COMMITTED_LOGS}),
     "lost-commits": frozenset({COMMITTED_LOGS}),
     "broker-views": frozenset({COMMITTED_LOGS}),
 }
 
 
 def evidence_needed(name: str) -> frozenset[str]:
-    """What a checker needs besides the history; a run that cannot have it goes without it."""
+    """Evidence besides the history of which a checker needs any one kind; empty for none."""
     return _EVIDENCE_NEEDED.get(name, frozenset())
+
+
+def can_judge(name: str, evidence: Collection[str]) -> bool:
+    """Whether a checker can say something, given these kinds of evidence besides the history."""
+    needed = evidence_needed(name)
+    return not needed or not needed.isdisjoint(evidence)
 
 
 def checker_names() -> tuple[str, ...]:
@@ -167,7 +190,7 @@ def checker_named(name: str) -> Checker:
     checker = _PLAIN.get(name)
     total = _bank_total(name)
     if total is not None:
-        return _of_operations(partial(check_bank, total=total))
+        return _of_members(check_bank, total=total)
     if checker is None:
         raise UsageError(
             f"there is no checker called {name!r}", f"Choose one of: {', '.join(checker_names())}"

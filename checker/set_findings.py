@@ -1,17 +1,22 @@
 """What was found wrong with the sets of a history, and the result that is made of it. Pure."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from checker.losses import Losses
+from checker.findings import counted
+from checker.losses import LISTED_MAX, Losses
+from checker.unread_members import told_unread
 from checker.verdict import CheckResult, Verdict
 
 #: Violations of each kind that are told one by one.
 NAMED_MAX = 20
 #: Kinds of violations, most telling first.
-KINDS: Final = ("lost", "phantom", "duplicated", "stale")
+KINDS: Final = ("lost", "phantom", "duplicated", "missing-at-member", "stale")
+#: What some members lack in the end and others have; and the list of it in ``CheckResult.lists``.
+AT_MEMBER: Final = "missing-at-member"
 
 
 class Findings(msgspec.Struct):
@@ -28,6 +33,16 @@ class Findings(msgspec.Struct):
     elements: int = 0
     reads: int = 0
     final_reads: int = 0
+    #: Elements that no final read shows, while a member that may hold them was not read.
+    perhaps_elsewhere: int = 0
+    #: These members.
+    silent: set[str] = msgspec.field(default_factory=set[str])
+    #: Member to how many elements it lacks in the end.
+    lacking: Counter[str] = msgspec.field(default_factory=Counter[str])
+    #: One row for each element that some members lack.
+    at_member: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
+    #: Why the judgement was cut short.
+    unfinished: str | None = None
 
     def note(self, kind: str, describe: Callable[[], dict[str, Any]]) -> None:
         """Count a violation; the first ``NAMED_MAX`` of a kind are described."""
@@ -35,43 +50,56 @@ class Findings(msgspec.Struct):
         if self.counts[kind] <= NAMED_MAX:
             self.named[kind].append({"kind": kind, **describe()})
 
+    def note_at_member(
+        self,
+        element: Any,
+        key: str | None,
+        nodes: tuple[str, ...],
+        describe: Callable[[], dict[str, Any]],
+    ) -> None:
+        """Count an element that these members lack and others have."""
+        self.lacking.update(nodes)
+        if len(self.at_member) < LISTED_MAX:
+            self.at_member.append({"key": key, "value": element, "nodes": list(nodes)})
+        self.note(AT_MEMBER, describe)
+
 
 def no_findings(losses: Losses) -> Findings:
     """Nothing so far."""
     return Findings(dict.fromkeys(KINDS, 0), {kind: [] for kind in KINDS}, losses)
 
 
-def result_of(findings: Findings, *, stale_reads_allowed: bool) -> CheckResult:
-    """The verdict of set-full: most telling violations first."""
+def result_of(findings: Findings, harmless: Sequence[str]) -> CheckResult:
+    """The verdict of set-full: most telling violations first.
+
+    Args:
+        findings: all of them.
+        harmless: kinds that are observations only.
+    """
     figures = {
         "elements": findings.elements,
         "acknowledged": findings.acknowledged,
         "unacknowledged-seen": findings.unacknowledged_seen,
         **findings.counts,
+        "perhaps-elsewhere": findings.perhaps_elsewhere,
         "never-read": findings.never_read,
         "reads": findings.reads,
         "final-reads": findings.final_reads,
         **findings.losses.figures(),
     }
-    harmless = ("stale",) if stale_reads_allowed else ()
     wrong = [kind for kind in KINDS if findings.counts[kind] and kind not in harmless]
     violations = tuple(named for kind in wrong for named in findings.named[kind])
     observations = tuple(named for kind in harmless for named in findings.named[kind])
+    unfinished = "" if findings.unfinished is None else f"Not finished: {findings.unfinished}."
     if violations:
         verdict = Verdict.INVALID
         # The example follows its own kind: a lost element is none of the stale ones.
         others = _counted(findings, wrong[1:])
         reason = f"{_counted(findings, wrong[:1])}: {violations[0]['sentence']}"
         reason += f" Also {others}." if others else ""
-    elif findings.never_read:
-        verdict = Verdict.UNKNOWN
-        reason = (
-            f"{findings.never_read:,} of {findings.acknowledged:,} acknowledged elements were "
-            "never looked for: no read was invoked after they were acknowledged."
-        )
-    elif not findings.elements:
-        verdict = Verdict.UNKNOWN
-        reason = "Nobody ever added an element or saw one, so there is nothing to judge."
+        reason = f"{reason} {_perhaps_elsewhere(findings)} {unfinished}".rstrip()
+    elif undecided := unfinished or _perhaps_elsewhere(findings) or _too_little(findings):
+        verdict, reason = Verdict.UNKNOWN, undecided
     else:
         verdict = Verdict.VALID
         reason = (
@@ -85,8 +113,27 @@ def result_of(findings: Findings, *, stale_reads_allowed: bool) -> CheckResult:
         figures=figures,
         violations=violations,
         observations=observations,
-        lists=findings.losses.lists(),
+        lists=findings.losses.lists()
+        | ({AT_MEMBER: tuple(findings.at_member)} if findings.at_member else {}),
     )
+
+
+def _perhaps_elsewhere(findings: Findings) -> str:
+    if not findings.perhaps_elsewhere:
+        return ""
+    what = counted(findings.perhaps_elsewhere, "element is", "elements are")
+    return told_unread(f"{what} missing from every final read", findings.silent)
+
+
+def _too_little(findings: Findings) -> str:
+    if findings.never_read:
+        return (
+            f"{findings.never_read:,} of {findings.acknowledged:,} acknowledged elements were "
+            "never looked for: no read was invoked after they were acknowledged."
+        )
+    if not findings.elements:
+        return "Nobody ever added an element or saw one, so there is nothing to judge."
+    return ""
 
 
 def _counted(findings: Findings, wrong: Sequence[str]) -> str:
@@ -99,5 +146,13 @@ def _counted(findings: Findings, wrong: Sequence[str]) -> str:
             clauses.append(": ".join(filter(None, (all_, findings.losses.clauses()))))
         if only_seen := findings.counts["lost"] - lost:
             clauses.append(f"{only_seen:,} that were only seen are lost")
-    clauses += [f"{findings.counts[kind]:,} {kind}" for kind in wrong if kind != "lost"]
+    if AT_MEMBER in wrong:
+        by_node = ", ".join(
+            f"{count:,} at {node}" for node, count in sorted(findings.lacking.items())
+        )
+        clauses.append(
+            f"{findings.counts[AT_MEMBER]:,} missing for good at some members ({by_node})"
+        )
+    others = (kind for kind in wrong if kind not in ("lost", AT_MEMBER))
+    clauses += [f"{findings.counts[kind]:,} {kind}" for kind in others]
     return "; ".join(clauses)

@@ -1,10 +1,14 @@
 """What became of every element that was added to a set.
 
 An element is *known* from the moment at which its add was acknowledged or a read showed it. It is
-*lost* if a read invoked later misses it and no read that could be later still shows it; *stale*
-if a read invoked after it was known misses it but it comes back; *never read* if nobody looked
-after it was known; a *duplicate* if one read shows it twice; a *phantom* if a read shows it that
-nobody had asked to add, or whose add certainly did not happen.
+*lost* if a read invoked later misses it and no read that could be later still shows it; *missing at
+a member* if that member's final reads miss it and another one's show it, in whatever order they
+came; *stale* if a read invoked after it was known misses it but it comes back; *never read* if
+nobody looked after it was known; a *duplicate* if one read shows it twice; a *phantom* if a read
+shows it that nobody had asked to add, or whose add certainly did not happen.
+
+What would be lost is *perhaps elsewhere*, and so ``unknown``, as long as a member that may hold it
+was not read at the end: see ``checker.unread_members``.
 
 Lost elements are told with the node that acknowledged them and the fault that they fall to.
 
@@ -19,12 +23,14 @@ from typing import Any
 
 import msgspec
 
+from checker.committed_logs import listed
 from checker.evidence import describe_operation
 from checker.fault_attribution import fault_spans
 from checker.losses import Losses
 from checker.models.model import freeze, plain
-from checker.set_findings import NAMED_MAX, Findings, no_findings, result_of
+from checker.set_findings import AT_MEMBER, NAMED_MAX, Findings, no_findings, result_of
 from checker.set_sightings import (
+    FinalReads,
     Poll,
     Sightings,
     count_sightings,
@@ -32,6 +38,7 @@ from checker.set_sightings import (
     first_misses,
     last_sights,
 )
+from checker.unread_members import unread
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
 from contracts.fault import FaultEvent
@@ -64,6 +71,8 @@ def check(
     budget: Budget,
     *,
     faults: Iterable[FaultEvent] = (),
+    members: frozenset[str] = frozenset(),
+    converged: bool = True,
     stale_reads_allowed: bool = False,
 ) -> CheckResult:
     """Judge all sets of a history.
@@ -72,6 +81,9 @@ def check(
         operations: ``add`` and ``read`` operations; others are not looked at.
         budget: polled; ``unknown`` when it ends.
         faults: what happened meanwhile; says which fault each lost element falls to.
+        members: see ``Evidence.members``.
+        converged: whether the nodes had come to agree before the final reads; one that had not may
+            still have been on its way to what it misses.
         stale_reads_allowed: a stale read is an observation, for systems that promise no more.
     """
     adds: dict[str | None, list[PairedOperation]] = {}
@@ -88,15 +100,19 @@ def check(
     findings = no_findings(losses)
     try:
         for key in dict.fromkeys((*adds, *reads)):
-            _judge_set(adds.get(key, []), reads.get(key, []), findings, budget)
+            _judge_set(adds.get(key, []), reads.get(key, []), members, findings, budget)
     except _BudgetEnded as ended:
-        return CheckResult("set-full", Verdict.UNKNOWN, f"Not finished: {ended}.")
-    return result_of(findings, stale_reads_allowed=stale_reads_allowed)
+        findings.unfinished = str(ended)
+    harmless = ("stale",) if stale_reads_allowed else ()
+    if stale_reads_allowed and not converged:
+        harmless = (AT_MEMBER, *harmless)
+    return result_of(findings, harmless)
 
 
 def _judge_set(
     adds: Sequence[PairedOperation],
     reads: Sequence[PairedOperation],
+    members: frozenset[str],
     findings: Findings,
     budget: Budget,
 ) -> None:
@@ -121,7 +137,7 @@ def _judge_set(
     findings.never_read += sum(
         value not in sightings.first for value in sightings.not_due if not asked.failed(value)
     )
-    _judge_absence(asked, reads, sightings, findings, poll)
+    _judge_absence(asked, reads, members, sightings, findings, poll)
 
 
 def _poll(budget: Budget) -> Poll:
@@ -165,29 +181,47 @@ def _note_duplicates(read: PairedOperation, findings: Findings) -> None:
 def _judge_absence(
     asked: _Asked,
     reads: Sequence[PairedOperation],
+    members: frozenset[str],
     sightings: Sightings,
     findings: Findings,
     poll: Poll,
 ) -> None:
-    """Sort what is missing somewhere into lost and stale, and name the first of each kind."""
+    """Sort what is missing somewhere into kinds, and name the first of each kind."""
     missing = [value for value in sightings.missing if not asked.failed(value)]
     if not missing:
         return
+    finals = FinalReads(reads, poll)
     last_start = max(read.start for read in reads)
     seen_until = last_sights(reads, missing, poll)
-    kinds: dict[str, dict[Hashable, int]] = {"lost": {}, "stale": {}}
+    kinds: dict[str, dict[Hashable, int]] = {"lost": {}, AT_MEMBER: {}, "stale": {}}
     for value in missing:
         known = sightings.known[value]
         until = max(known, seen_until.get(value, known))
-        lost = last_start > until
-        # Of a lost one the read is named that missed it after its last sight.
-        kinds["lost" if lost else "stale"][value] = until if lost else known
+        showing, lacking = finals.sides(value, known)
+        if showing and lacking:
+            kinds[AT_MEMBER][value] = known
+        elif last_start <= until:
+            kinds["stale"][value] = known
+        elif silent := unread(members, finals.due(known)):
+            findings.perhaps_elsewhere += 1
+            findings.silent.update(silent)
+        else:
+            # Of a lost one the read is named that missed it after its last sight.
+            kinds["lost"][value] = until
     named = {
         value: since for found in kinds.values() for value, since in [*found.items()][:NAMED_MAX]
     }
     misses = first_misses(reads, named, poll)
-    for kind, found in kinds.items():
-        for value in found:
+    for value, known in kinds[AT_MEMBER].items():
+        showing, lacking = finals.sides(value, known)
+        findings.note_at_member(
+            plain(value),
+            reads[0].key,
+            tuple(lacking),
+            partial(_at_member, value, asked.adds.get(value), sightings, showing, lacking),
+        )
+    for kind in ("lost", "stale"):
+        for value in kinds[kind]:
             add = asked.adds.get(value)
             told = ""
             if kind == "lost":
@@ -237,12 +271,35 @@ def _missing(
 ) -> dict[str, Any]:
     """Name the earliest read that should show the element; of a lost one, after its last sight."""
     read = misses[value]
-    known = f"seen by {sightings.total[value]:,} reads"
-    if add is not None and add.type == "ok" and sightings.known[value] == add.end:
-        known = f"acknowledged (index {add.index})"
+    known = _known(value, add, sightings)
     then = "and from every later one" if kind == "lost" else "and is back later"
     sentence = f"was {known}{told}, is missing from {_read_text(read)} {then}"
     return _violation(value, read.key, sentence, [add, read])
+
+
+def _at_member(
+    value: Hashable,
+    add: PairedOperation | None,
+    sightings: Sightings,
+    showing: Mapping[str, PairedOperation],
+    lacking: Mapping[str, PairedOperation],
+) -> dict[str, Any]:
+    """Name each member that lacks the element by its last read."""
+    first = next(iter(lacking.values()))
+    missed = listed([_read_text(read) for read in lacking.values()])
+    show = "shows" if len(showing) == 1 else "show"
+    sentence = (
+        f"was {_known(value, add, sightings)}, is missing from {missed}, and "
+        f"{listed([*showing])} {show} it"
+    )
+    found = _violation(value, first.key, sentence, [add, *lacking.values(), *showing.values()])
+    return {**found, "absent_from": [*lacking], "held_by": [*showing]}
+
+
+def _known(value: Hashable, add: PairedOperation | None, sightings: Sightings) -> str:
+    if add is not None and add.type == "ok" and sightings.known[value] == add.end:
+        return f"acknowledged (index {add.index})"
+    return f"seen by {sightings.total[value]:,} reads"
 
 
 def _read_text(read: PairedOperation) -> str:

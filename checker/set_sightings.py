@@ -39,6 +39,51 @@ class Sightings(msgspec.Struct, frozen=True):
     repeating: tuple[PairedOperation, ...]
 
 
+class FinalReads:
+    """The final reads of one set, by the member that answered.
+
+    Args:
+        reads: completed reads of one set; those that are no final ones are left out, and so are
+            those of which nobody knows who answered.
+        poll: see ``Poll``.
+    """
+
+    def __init__(self, reads: Sequence[PairedOperation], poll: Poll) -> None:
+        self._by_node: dict[str, list[tuple[PairedOperation, set[Hashable]]]] = {}
+        finals = sorted((read for read in reads if read.final), key=lambda read: read.start)
+        for read, shown in _shown(finals, poll):
+            if read.node is not None:
+                self._by_node.setdefault(read.node, []).append((read, shown))
+
+    def sides(
+        self, element: Hashable, since: int
+    ) -> tuple[dict[str, PairedOperation], dict[str, PairedOperation]]:
+        """Members of which a final read shows the element, and those of which none does.
+
+        Args:
+            element: known, and missing somewhere.
+            since: when it was known; reads that were not invoked after it need not show it, ns.
+
+        Returns:
+            Members by name, each with the last of its final reads that says so.
+        """
+        showing: dict[str, PairedOperation] = {}
+        lacking: dict[str, PairedOperation] = {}
+        for node, reads in sorted(self._by_node.items()):
+            shown = [read for read, elements in reads if element in elements]
+            due = [read for read, _ in reads if read.start > since]
+            if shown:
+                showing[node] = shown[-1]
+            elif due:
+                lacking[node] = due[-1]
+        return showing, lacking
+
+    def due(self, since: int) -> Iterator[PairedOperation]:
+        """Those that were invoked after this time, ns."""
+        for reads in self._by_node.values():
+            yield from (read for read, _ in reads if read.start > since)
+
+
 def elements_of(read: PairedOperation) -> list[Hashable]:
     """What a read shows, in its order, hashable."""
     result: list[Any] = read.result or []

@@ -6,7 +6,7 @@ import msgspec
 
 
 class CommittedRecord(msgspec.Struct, frozen=True):
-    """One line of ``nodes/<n>/log.jsonl``; one committed record of the node's log.
+    """One line of ``nodes/<n>/log.jsonl``; one record of the node's log.
 
     Records that are not operations of the workload (leader changes, no-ops) have ``f`` None; their
     value may name what they are.
@@ -23,11 +23,16 @@ class CommittedRecord(msgspec.Struct, frozen=True):
 
 
 class CommittedLog(msgspec.Struct, frozen=True):
-    """What one node holds at the end of a run."""
+    """What one node holds at the end of a run.
+
+    A record at or above ``end_offset`` is one that the node does not know to be committed: it may
+    be left out, it convicts nobody, and it may be what another node has committed. Below it no
+    record may be left out that another node's dump has.
+    """
 
     node: str
     #: First offset present (a snapshot covers what lies before).
     start_offset: int
-    #: One past the last committed offset present.
+    #: The node's own commit position: one past the last committed offset present.
     end_offset: int
     records: tuple[CommittedRecord, ...]

@@ -44,6 +44,13 @@ class SystemOptions(msgspec.Struct, frozen=True):
     state_machine: str | None = None
 
 
+#: For whom the answer to a read speaks, when it is asked what the system still holds:
+#: ``member``: for the member that answered, others may hold what it lacks;
+#: ``converged``: for all members once ``System.converged`` has returned, else for that member;
+#: ``cluster``: for all at any time, since reads go through a quorum.
+ReadsSpeakFor = Literal["member", "converged", "cluster"]
+
+
 #: Asks the runtime where a node will live: its name, its folder in the run folder, wanted ports.
 Place = Callable[[NodeName, Path, Mapping[str, int]], Placement]
 
@@ -59,6 +66,9 @@ class System(Protocol):
     #: Whether nodes tell what they have flushed (``NodeSpec.durable_lengths_path``), so that a
     #: runtime without disks of its own can cut their power.
     declares_durable_lengths: bool
+    #: For whom an answered read speaks: where one member's answer speaks for all, what it lacks is
+    #: lost; else it is lost once every member that votes has answered a final read without it.
+    reads_speak_for: ReadsSpeakFor
     #: Planted bugs that this build knows, kebab-case, each with what it does in one sentence.
     planted_bugs: Mapping[str, str]
     #: What may stand above its log, the usual one first; empty where there is no choice.

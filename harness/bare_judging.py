@@ -4,7 +4,7 @@ Both ways have the same results. Columns know the way of a file without fault on
 odd about a file or an operation is left to who reads objects, and can say where it stands.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -93,7 +93,8 @@ def judge_as_operations(
     """Judge operations, by whatever checker."""
     operations = tuple(loaded.operations)
     judging = None if warm is None else warm.judging
-    (check,) = check_all([checker], Evidence(operations=operations), limits, give_up, judging)
+    evidence = Evidence(operations=operations, members=members_of(operations))
+    (check,) = check_all([checker], evidence, limits, give_up, judging)
     return JudgedHistory(
         format=loaded.format,
         operations=len(operations),
@@ -102,6 +103,21 @@ def judge_as_operations(
         epochs=tuple(sorted(acknowledged_epochs(operations))),
         loaded=loaded,
     )
+
+
+def members_of(operations: Iterable[PairedOperation]) -> frozenset[str]:
+    """Nodes that may hold what the final reads of others do not show, as far as a history tells.
+
+    Nothing says for whom its reads speak, so each node that acknowledged something counts. Where no
+    operation is marked as final nobody knows which reads were the last ones, and none counts.
+    """
+    nodes: set[str] = set()
+    has_final = False
+    for operation in operations:
+        has_final = has_final or operation.final
+        if operation.type == "ok" and operation.node is not None:
+            nodes.add(operation.node)
+    return frozenset(nodes) if has_final else frozenset()
 
 
 def _is_large(path: Path) -> bool:

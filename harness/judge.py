@@ -17,7 +17,7 @@ import msgspec
 
 from checker.evidence import Evidence
 from checker.verdict import CheckResult, Verdict, merge
-from harness import node_health, record_health
+from harness import agreement, node_health, record_health
 from harness.analysis_process import AnalysisProcess
 from harness.ballast import Ballast
 from harness.checking import check_all
@@ -49,6 +49,8 @@ _NS_PER_MS = 1_000_000
 #: Phases that say that a run came to its end in order.
 _LAST_PHASE = "torn-down"
 _INTERRUPTED = "interrupted"
+#: Compares the nodes' logs with each other.
+_LOGS_CHECKER = "split-brain"
 _EARLIER_KEPT = "The results of the earlier judgement are kept."
 
 _Made = TypeVar("_Made")
@@ -214,6 +216,9 @@ def _own_checkers(
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
     if not record.is_drawn:
         yield node_health.CHECKER_NAME, node_health.judge_nodes
+    apart = agreement.judge_convergence(record)
+    if apart is not None:
+        yield agreement.CHECKER_NAME, lambda _given: apart
     yield record_health.CHECKER_NAME, record_health.judge_record
 
 
@@ -289,6 +294,7 @@ def _assemble(
         run_folder=str(root),
         reproduce=_reproduce(record),
         coverage=coverage,
+        not_run={} if plan is None else plan.checkers_not_run,
     )
 
 
@@ -308,13 +314,18 @@ def _runtime_words(plan: Plan) -> str:
 def _checker_names(record: RunRecord) -> list[str]:
     """The plan's checkers; without a plan those that fit the operations and the evidence."""
     if record.plan is not None:
-        return list(record.plan.checkers)
+        names = list(record.plan.checkers)
+        # Where there are logs, they must not contradict each other, whatever the clients did. What
+        # a drawn world is not asked is said with it.
+        if record.committed_logs and not record.is_drawn and _LOGS_CHECKER not in names:
+            names.append(_LOGS_CHECKER)
+        return names
     kinds = {operation.f for operation in record.operations}
     names = ["set-full"] if "add" in kinds else ["linearizability:cas-register"]
     if "create" in kinds:
         names = ["linearizability:topics", "broker-views"]
     if record.state_events or record.committed_logs:
-        names += ["split-brain", "lost-commits"]
+        names += [_LOGS_CHECKER, "lost-commits"]
     return names
 
 
@@ -329,6 +340,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         observers=frozenset(record.observers),
         faults=record.faults,
         converged=converged and not unhealed,
+        members=agreement.members(record, converged=converged and not unhealed),
     )
 
 
@@ -349,11 +361,9 @@ def _problems(
     others = list(record.problems)
     # Who killed the harness is not ours to judge: the folder then says what it can, or unknown.
     (failures if in_order else others).extend([] if record.living else unhealed)
-    others += [
-        f"The nodes did not come to agree: {(phase.detail or 'nobody knows why').rstrip('.')}."
-        for phase in record.phases
-        if phase.phase == "not-converged"
-    ]
+    told = agreement.disagreement(record)
+    if told is not None and agreement.judge_convergence(record) is None:
+        others.append(told)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))
     if record.reached("interrupted"):

@@ -18,6 +18,8 @@ def to_junit(results: Results) -> bytes:
         "seed": str(results.seed),
         "verdict": results.headline,
     }
+    if results.not_run:
+        properties["not_run"] = "; ".join(f"{name}: {why}" for name, why in results.not_run.items())
     suite = JunitSuite(results.test, results.run, properties)
     class_name = f"splitbrain.{results.test}"
     for result in results.checkers:

@@ -3,10 +3,10 @@
 import datetime as dt
 from collections.abc import Sequence
 
-from checker.registry import COMMITTED_LOGS, STATE_EVENTS, evidence_needed
+from checker.registry import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
 from contracts.errors import HarnessError
 from contracts.names import RunId
-from contracts.system import System
+from contracts.system import ReadsSpeakFor, System
 from harness.atomic_file import write_atomically
 from harness.options import PlannedTest
 from harness.tool_version import tool_commit, tool_version
@@ -27,12 +27,14 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
         system_versions=test.system.versions(),
         declares_state_events=test.system.declares_state_events,
         declares_committed_logs=test.system.declares_committed_logs,
+        reads_speak_for=reads_speak_for(test.system),
         runtime=test.runtime_name,
         nodes=test.nodes,
         observers=test.observers,
         workload=test.workload.name,
         workload_options=test.workload.options(),
         checkers=usable_checkers(test.workload.checkers, test.system),
+        checkers_not_run=unusable_checkers(test.workload.checkers, test.system),
         nemesis=options.nemesis,
         planned_faults=len(test.schedule),
         seed=options.seed,
@@ -49,14 +51,34 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
     )
 
 
+def reads_speak_for(system: System) -> ReadsSpeakFor:
+    """For whom the system's reads speak; an adapter older than the question claims nothing."""
+    return getattr(system, "reads_speak_for", "member")
+
+
 def usable_checkers(names: Sequence[str], system: System) -> tuple[str, ...]:
     """A workload's checkers, without those whose evidence the system does not give."""
-    lacking: set[str] = set()
-    if not system.declares_state_events:
-        lacking.add(STATE_EVENTS)
-    if not system.declares_committed_logs:
-        lacking.add(COMMITTED_LOGS)
-    return tuple(name for name in names if evidence_needed(name).isdisjoint(lacking))
+    return tuple(name for name in names if can_judge(name, _declared(system)))
+
+
+def unusable_checkers(names: Sequence[str], system: System) -> dict[str, str]:
+    """The others, each with the reason: a clause."""
+    words = {
+        STATE_EVENTS: "its nodes tell no state events",
+        COMMITTED_LOGS: "its data show no committed logs",
+    }
+    return {
+        name: f"system {system.name}: "
+        + " and ".join(words[kind] for kind in sorted(evidence_needed(name), reverse=True))
+        for name in names
+        if not can_judge(name, _declared(system))
+    }
+
+
+def _declared(system: System) -> set[str]:
+    """Evidence besides the history that the system promises."""
+    declared = {STATE_EVENTS} if system.declares_state_events else set[str]()
+    return declared | ({COMMITTED_LOGS} if system.declares_committed_logs else set[str]())
 
 
 def write_plan(folder: RunFolder, plan: Plan) -> None:

@@ -9,7 +9,7 @@ wrong: damage is never its doing.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from checker.registry import COMMITTED_LOGS, evidence_needed
+from checker.registry import STATE_EVENTS, can_judge
 from checker.verdict import CheckResult, Verdict
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
@@ -93,7 +93,8 @@ def _silent_nodes(record: RunRecord) -> Iterator[str]:
         silent = [node for node in record.node_names if node not in record.state_events]
         if silent:
             yield f"There are no state events of {', '.join(silent)}."
-    needs_logs = any(COMMITTED_LOGS in evidence_needed(name) for name in plan.checkers)
+    without_logs = {STATE_EVENTS} if plan.declares_state_events else set[str]()
+    needs_logs = any(not can_judge(name, without_logs) for name in plan.checkers)
     # A world that ended at a violation was never healed, and left no logs that it could have.
     if needs_logs and not record.living and not record.ended_at_violation:
         missing = [node for node in record.node_names if node not in record.committed_logs]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from checker.findings import counted
 from checker.verdict import CheckResult, Verdict
 from harness.atomic_file import write_atomically
 from harness.coverage_cells import CoverageCell
@@ -118,6 +119,9 @@ class Results(msgspec.Struct, frozen=True):
     elections_from_outside: bool = False
     #: Which fault met which role, epoch phase and workload; None in results of earlier versions.
     coverage: tuple[CoverageCell, ...] | None = None
+    #: Checkers of the workload that could not judge the run, each with the reason, a clause. They
+    #: change no verdict: a system that cannot show more must be able to be valid.
+    not_run: dict[str, str] = {}
     #: What is left of a history is this, after broken lines were left out; it proves nothing.
     provisional: Verdict | None = None
 
@@ -191,11 +195,6 @@ def first_clauses(sentence: str) -> str:
     return sentence[: max(ends)] + "." if ends else sentence
 
 
-def counted(number: int, thing: str, things: str | None = None) -> str:
-    """``1 fault``, ``2 faults``."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {things or thing + 's'}"
-
-
 def leading_sentence(results: Results) -> str:
     """The one sentence that explains the headline."""
     headline = results.headline
@@ -224,7 +223,8 @@ def leading_sentence(results: Results) -> str:
         # What was done to the system meanwhile stands in no history.
         faults = ""
     succeeded = counted(_succeeded(results), "operation")
-    return f"{succeeded} succeeded, {faults}no checker found a violation."
+    not_run = f" (not run: {', '.join(results.not_run)})" if results.not_run else ""
+    return f"{succeeded} succeeded, {faults}no checker found a violation{not_run}."
 
 
 def _succeeded(results: Results) -> int:

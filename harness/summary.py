@@ -39,6 +39,8 @@ _HEADLINE_STYLE = {
 _PLAIN_WIDTH = 100_000
 #: Faults shown on a terminal before the rest is only counted.
 _FAULTS_SHOWN_MAX = 40
+#: In place of a verdict, of a checker that could not judge the run.
+_NOT_RUN = "not run"
 #: Below a table of faults, for the mark behind a node.
 _LEADER_NOTE = "* led when the fault came"
 
@@ -168,7 +170,10 @@ def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> 
     lines += _markdown_table(
         "Checkers",
         ("checker", "verdict", "reason"),
-        [(result.checker, result.verdict.value, result.reason) for result in results.checkers],
+        [
+            *((result.checker, result.verdict.value, result.reason) for result in results.checkers),
+            *((name, _NOT_RUN, reason) for name, reason in results.not_run.items()),
+        ],
     )
     for title, sentences in (
         ("Analysis by Spark", finding_sentences(findings_of(analysis))),
@@ -303,6 +308,8 @@ def _checkers_table(results: Results) -> Table:
         style = _VERDICT_STYLE[result.verdict]
         name, reason = Text(printable(result.checker)), Text(printable(result.reason))
         table.add_row(Text(result.verdict.value, style=style), name, reason)
+    for name, why in results.not_run.items():
+        table.add_row(Text(_NOT_RUN, style="yellow"), Text(printable(name)), Text(printable(why)))
     return table
 
 

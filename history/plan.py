@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from contracts.names import NodeName, RunId
+from contracts.system import ReadsSpeakFor
 from history.run_folder import RUN_FOLDER_SCHEMA
 
 #: Purposes that have a random stream of their own.
@@ -40,6 +41,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: Whether the adapter promises state events; the vacuity rules depend on it.
     declares_state_events: bool = False
     declares_committed_logs: bool = True
+    #: For whom the system's reads speak; None in plans of earlier versions, which do not say.
+    reads_speak_for: ReadsSpeakFor | None = None
     runtime: str
     #: Engine, kernel and image digests.
     runtime_versions: dict[str, str] = {}
@@ -52,6 +55,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     #: What judges the run: ``linearizability:cas-register``, ``set-full``, ``split-brain``,
     #: ``lost-commits``.
     checkers: tuple[str, ...]
+    #: Checkers of the workload that cannot judge this run, each with the reason, a clause.
+    checkers_not_run: dict[str, str] = {}
     checker_options: dict[str, Any] = {}
     #: As the user asked: ``partition,kill:leader``, ``none``, a scripted plan or a plan file.
     nemesis: str

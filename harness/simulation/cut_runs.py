@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from checker.registry import COMMITTED_LOGS, checker_names, evidence_needed
+from checker.registry import STATE_EVENTS, can_judge
 from checker.verdict import CheckResult, Verdict
 from contracts.scenario import Violation
 
@@ -37,7 +37,7 @@ def with_reasons_of_a_cut_run(
 
 def _excused(check: CheckResult, violation: Violation) -> CheckResult:
     reason = f"Not decided: the world ended where {violation.invariant} was violated"
-    if check.checker in checker_names() and COMMITTED_LOGS in evidence_needed(check.checker):
+    if not can_judge(check.checker, {STATE_EVENTS}):
         told = f"{reason}, before its nodes could agree."
     else:
         told = f"{reason} ({check.reason.rstrip('.')})."

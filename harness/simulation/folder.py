@@ -9,7 +9,7 @@ Source: design, section 5; issue 5.
 
 import datetime as dt
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ from harness.atomic_file import write_atomically
 from harness.log_collection import write_committed_log
 from harness.manifest import open_manifest, write_manifest
 from harness.phases import Phase, phases_path
-from harness.plan_record import usable_checkers, write_plan
-from harness.simulation.judging import asked_checkers, has_converged
+from harness.plan_record import reads_speak_for, unusable_checkers, usable_checkers, write_plan
+from harness.simulation.judging import checkers_not_asked, checkers_of, has_converged
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.record import DRAWN, SIMULATED, encode_record, record_of
 from harness.simulation.scenario_file import encode_scenario
@@ -68,17 +68,27 @@ def keep_sweep_run(
     name = f"{kind}-{scenario.system}-{scenario.load.workload}"
     with create_run(runs_folder, name, scenario.seed) as living:
         plan = plan_of_scenario(
-            scenario, name, living.run_id, system(scenario.system), asked_checkers(outcome)
+            scenario, name, living.run_id, system(scenario.system), checkers_not_asked(outcome)
         )
         write_run(living.folder, plan, outcome, judged=judged, shrunk_from=shrunk_from, like=like)
         return living.folder.root
 
 
 def plan_of_scenario(
-    scenario: Scenario, name: str, run_id: RunId, system: System, checkers: Sequence[str]
+    scenario: Scenario, name: str, run_id: RunId, system: System, not_asked: Mapping[str, str]
 ) -> Plan:
-    """The plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone."""
+    """The plan of a drawn or shrunk world; its faults stand in ``scenario.json`` alone.
+
+    Args:
+        scenario: the world.
+        name: of the test.
+        run_id: of the run.
+        system: whose nodes it has.
+        not_asked: checkers of its load that can say nothing of it, each with the reason.
+    """
     load = scenario.load
+    of_load = checkers_of(load)
+    checkers = [one for one in of_load if one not in not_asked]
     return Plan(
         run_id=run_id,
         test=name,
@@ -88,12 +98,14 @@ def plan_of_scenario(
         system_versions=system.versions(),
         declares_state_events=system.declares_state_events,
         declares_committed_logs=system.declares_committed_logs,
+        reads_speak_for=reads_speak_for(system),
         runtime=SIMULATED,
         runtime_versions=runtime_versions(),
         nodes=voters(scenario.nodes),
         workload=load.workload,
         workload_options=dict(load.workload_options),
         checkers=usable_checkers(checkers, system),
+        checkers_not_run={**unusable_checkers(of_load, system), **not_asked},
         nemesis=DRAWN,
         planned_faults=len(scenario.faults),
         seed=scenario.seed,

@@ -9,7 +9,7 @@ Source: design, section 9.
 from collections.abc import Sequence
 
 from checker.evidence import Evidence
-from checker.registry import COMMITTED_LOGS, checker_named, evidence_needed
+from checker.registry import STATE_EVENTS, can_judge, checker_named
 from checker.verdict import CheckResult, Verdict
 from contracts.scenario import LoadOptions
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
@@ -67,18 +67,25 @@ def checkers_of(load: LoadOptions) -> tuple[str, ...]:
 
 
 def asked_checkers(outcome: SimulationOutcome) -> tuple[str, ...]:
-    """The checkers that can say something of this outcome.
+    """The checkers that can say something of this outcome."""
+    left_out = checkers_not_asked(outcome)
+    return tuple(name for name in checkers_of(outcome.scenario.load) if name not in left_out)
+
+
+def checkers_not_asked(outcome: SimulationOutcome) -> dict[str, str]:
+    """The others, each with the reason: a clause.
 
     Logs of nodes that were never wholly healed prove nothing of what was committed; a world that
     leaves some of them dead is not undecided for that. There the invariants watch every commit.
     Where a disk lied undetectably, Raft promises nothing, and a loss is no finding.
     """
-    if outcome.lie is not None:
-        return ()
     names = checkers_of(outcome.scenario.load)
+    if outcome.lie is not None:
+        return dict.fromkeys(names, "a disk lied undetectably, where Raft promises nothing")
     if has_converged(outcome):
-        return names
-    return tuple(name for name in names if COMMITTED_LOGS not in evidence_needed(name))
+        return {}
+    reason = "not all nodes were healed and came to agree in this world"
+    return {name: reason for name in names if not can_judge(name, {STATE_EVENTS})}
 
 
 def evidence_of(outcome: SimulationOutcome) -> Evidence:

@@ -16,7 +16,7 @@ from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import Address, DeploymentSpec
 from contracts.simulation import SimulatedSystem
-from contracts.system import CLIENT_PORT, LeaderView, Place, Route, SystemOptions
+from contracts.system import CLIENT_PORT, LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
 from nodes.transport.client_protocol import NodeState
 from systems.kraft import committed_log as committed
 from systems.kraft import deployment as deploy
@@ -37,6 +37,7 @@ class KraftSystem:
     name = "kraft"
     declares_state_events = True
     declares_committed_logs = True
+    reads_speak_for: ReadsSpeakFor = "cluster"
     declares_durable_lengths = True
     planted_bugs: Mapping[str, str] = PLANTED_BUGS
     state_machines: Sequence[str] = tuple(WORKLOADS)

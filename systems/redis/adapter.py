@@ -14,7 +14,7 @@ from contracts.errors import HarnessError
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
 from contracts.runtime import Address, DeploymentSpec
-from contracts.system import LeaderView, Place, Route, SystemOptions
+from contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
 from systems.redis import deployment as deploy
 from systems.redis.client import RedisClient
 from systems.redis.membership import Membership
@@ -44,6 +44,8 @@ class RedisSystem:
     name = "redis"
     declares_state_events = False
     declares_committed_logs = False
+    #: What the primary lacks its replicas may have had, until they follow it to the same offset.
+    reads_speak_for: ReadsSpeakFor = "converged"
     declares_durable_lengths = False
     #: None: it needs no help to lose acknowledged writes.
     planted_bugs: Mapping[str, str] = {}

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -9,7 +10,7 @@ from checker.evidence import Evidence
 from checker.leadership import overlaps, reigns
 from checker.lost_commits import check
 from contracts.budget import Unlimited
-from contracts.committed import CommittedLog
+from harness.evidence_loader import read_committed_log
 from history.records import Event
 from spark_analysis.ingest import ingest
 from spark_analysis.jobs import commits, leadership
@@ -140,20 +141,37 @@ def test_two_leaders_of_one_epoch_one_after_the_other_are_an_overlap(
     assert row["start_ns"] == row["end_ns"] == reign.start
 
 
-@pytest.mark.parametrize("seed", [21, 22])
+def end_before(folder: Path, node: str, share: float) -> None:
+    """Let a node's commit position lie below the end of its log."""
+    path = folder / "nodes" / node / "log.jsonl"
+    header, *records = path.read_bytes().splitlines(keepends=True)
+    told = msgspec.json.decode(header)
+    told["end_offset"] = round(told["end_offset"] * share)
+    path.write_bytes(b"".join([msgspec.json.encode(told), b"\n", *records]))
+
+
+@pytest.mark.parametrize(("seed", "tails"), [(21, False), (22, False), (21, True)])
 def test_lost_commits_and_overlaps_equal_those_of_the_checker(
-    session: SparkSession, tmp_path: Path, seed: int
+    session: SparkSession, tmp_path: Path, seed: int, *, tails: bool
 ) -> None:
     world = World(Shape(seed=seed, repeated_values=0.0, positionless=0.1, snapshot=seed == 22))
     acknowledged = effective_writes(world)
     for event in world.random.sample(acknowledged, 30):
         world.lose(event, nodes=world.random.randint(1, 3))
-    tables = tables_of(session, world, tmp_path)
-    run = Run(tmp_path / "run")
+    folder = world.write(tmp_path / "run")
+    if tails:
+        end_before(folder, "n1", 0.5)
+        end_before(folder, "n2", 0.8)
+    ingest(folder)
+    tables = open_tables(session, [folder])
+    run = Run(folder)
+    problems: list[str] = []
     logs = {
-        node: CommittedLog(node, start, records[-1].offset + 1, tuple(records))
-        for node, (start, records) in run.logs.items()
+        node: log
+        for node in run.logs
+        if (log := read_committed_log(folder / "nodes" / node / "log.jsonl", problems))
     }
+    assert (len(logs), problems) == (3, [])
 
     result = check(Evidence(tuple(run.operations), committed_logs=logs, voters=3), Unlimited())
     leaders = leadership.reigns(tables.state_events, tables.faults, tables.operations)

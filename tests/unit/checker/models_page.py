@@ -90,6 +90,22 @@ These look for certain kinds of violations, in time linear in what was read (tim
 things are sorted; `python -m bench.set_full` and `python -m bench.outcome_checkers` measure it).
 `valid` says that none of these was found, and no more.
 
+`set-full`, `queue-totals`, `counter-bounds` and `bank` call nothing lost that a member may still
+hold: as long as one that votes has not answered a final read, what the others lack is `unknown`,
+and the member is named; once all have answered without it, it is `invalid`. Where one answer speaks
+for all, one is enough: the system's adapter says so (`reads_speak_for`, in `plan.json`): `cluster`
+where reads go through a quorum, `converged` where all members are alike once the nodes have come to
+agree, else `member`. Of a bare history nobody knows that: with final reads in it, each node that
+answered anything counts; without them, or without nodes, it is judged by its reads alone.
+
+A checker whose evidence the system does not declare is not run. It changes no verdict, since a
+system that can show no more must be able to be valid, and it is named beside the verdict: in its
+sentence, as `not run` in every list of checkers, and under `not_run` in `results.json`. A run that
+no checker can judge is `unknown`. `split-brain` judges every run that has logs, asked for or not.
+
+That the nodes did not come to agree within their patience, though every fault was healed, is a
+finding of its own: `convergence`, which is `unknown`.
+
 | checker | what it holds a run to | needs besides the history |
 |---|---|---|
 """
@@ -111,7 +127,7 @@ def _model_row(model: Model) -> str:
 
 
 def _checker_row(name: str) -> str:
-    needs = ", ".join(sorted(evidence_needed(name))) or "nothing"
+    needs = " or ".join(sorted(evidence_needed(name), reverse=True)) or "nothing"
     return f"| `{name}` | {PROMISES[name]} | {needs} |"
 
 

@@ -8,6 +8,7 @@ from checker.evidence import Evidence
 from checker.lost_commits import check
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Unlimited
+from contracts.committed import CommittedLog
 from tests.unit.checker.operations import log, logs, operation, record
 
 
@@ -21,9 +22,9 @@ OTHER = record(1, 2, "write", 6)
 
 
 def held_by(count: int, dumped: int = 3) -> dict[str, Any]:
-    """Dumps of some of three nodes, of which ``count`` hold the record."""
+    """Dumps of some of three nodes, of which ``count`` hold the record and the others nothing."""
     return {
-        f"n{number}": log(f"n{number}", HELD if number <= count else OTHER)
+        f"n{number}": log(f"n{number}", *([HELD] if number <= count else []))
         for number in range(1, dumped + 1)
     }
 
@@ -209,10 +210,10 @@ def test_a_mutant_gives_another_verdict(
 
 
 def test_nodes_that_do_not_vote_hold_nothing_for_a_majority() -> None:
-    held = {"n1": log("n1", OTHER), "n2": log("n2", OTHER), "n4": log("n4", HELD)}
+    held = {"n1": log("n1"), "n2": log("n2"), "n4": log("n4", HELD)}
     fields = {"observers": frozenset({"n4", "n5"}), "voters": 3}
     assert judged(WRITE, committed_logs=held, **fields).verdict is Verdict.INVALID
-    held = {"n1": log("n1", HELD), "n2": log("n2", HELD), "n4": log("n4", OTHER)}
+    held = {"n1": log("n1", HELD), "n2": log("n2", HELD), "n4": log("n4")}
     assert judged(WRITE, committed_logs=held, **fields).verdict is Verdict.VALID
 
 
@@ -234,3 +235,116 @@ def test_a_topic_s_change_that_was_made_must_be_in_the_logs(
     assert judged(done, committed_logs=logs(OTHER)).verdict is verdict
     there = record(1, 1, f, argument)
     assert judged(done, committed_logs=logs(there)).verdict is Verdict.VALID
+
+
+# --- logs that differ, and members that lack what others have ----------------------------------
+
+
+@pytest.mark.parametrize("converged", [True, False])
+def test_logs_that_differ_are_invalid_whether_they_converged_or_not(converged: bool) -> None:
+    differing = {"n1": log("n1", HELD), "n2": log("n2", HELD), "n3": log("n3", OTHER)}
+    result = judged(WRITE, committed_logs=differing, converged=converged)
+    assert result.verdict is Verdict.INVALID
+    assert [found["kind"] for found in result.violations] == ["different-committed-records"]
+    assert result.reason.startswith(
+        "The logs differ at 1 offset: At offset 1 n1 and n2 committed write 5 of epoch 1 and n3 "
+        "committed write 6 of epoch 2."
+    )
+    assert ("did not converge" in result.reason) is not converged
+
+
+def test_what_is_lost_and_what_differs_are_both_told_the_lost_first() -> None:
+    differing = {"n1": log("n1", HELD), "n2": log("n2", OTHER), "n3": log("n3", OTHER)}
+    result = judged(WRITE, committed_logs=differing)
+    kinds = [found["kind"] for found in result.violations]
+    assert kinds == ["lost", "different-committed-records"]
+    assert (result.figures["lost"], result.figures["conflicting-offsets"]) == (1, 1)
+
+
+def test_a_member_that_lacks_what_a_majority_holds_is_told_node_by_node() -> None:
+    result = judged(WRITE, committed_logs=held_by(2))
+    assert result.verdict is Verdict.VALID
+    (found,) = result.observations
+    assert (found["kind"], found["node"], found["count"]) == ("missing-at-member", "n3", 1)
+    assert found["sentence"] == (
+        "The log of n3, which ends at offset 0, lacks 1 acknowledged change that a majority holds; "
+        "the first is write 5 of key a (index 0, process 0)."
+    )
+
+
+def test_equal_changes_that_a_member_lacks_are_told_too() -> None:
+    two = [operation("write", 5, start=start, end=start + 5) for start in (0, 10)]
+    both = record(0, 1, "write", 5), record(1, 1, "write", 5)
+    held = {"n1": log("n1", *both), "n2": log("n2", *both), "n3": log("n3", both[0])}
+    result = judged(*two, committed_logs=held)
+    assert result.verdict is Verdict.VALID
+    assert [found["node"] for found in result.observations] == ["n3"]
+
+
+def test_what_was_done_last_may_still_be_on_its_way_to_a_member() -> None:
+    last = operation("write", 5, start=0, end=9, position=(1, 1), final=True)
+    assert judged(last, committed_logs=held_by(2)).observations == ()
+
+
+def tailed(node: str, *records: Any, end: int) -> CommittedLog:
+    return CommittedLog(node=node, start_offset=0, end_offset=end, records=records)
+
+
+NAMELESS = operation("write", 5, start=0, end=9)
+
+
+@pytest.mark.parametrize("write", [WRITE, NAMELESS])
+def test_a_record_above_a_node_s_commit_position_is_neither_held_nor_absent(write: Any) -> None:
+    held = {"n1": log("n1", HELD), "n2": tailed("n2", HELD, end=1), "n3": log("n3")}
+    assert judged(write, committed_logs=held).verdict is Verdict.UNKNOWN
+    tail_of_another = {**held, "n2": tailed("n2", OTHER, end=1)}
+    assert judged(write, committed_logs=tail_of_another).verdict is Verdict.INVALID
+
+
+# --- members that were not read ----------------------------------------------------------------
+
+ADD = operation("add", 7, start=0, end=5, key="s")
+MEMBERS = frozenset({"n1", "n2", "n3"})
+
+
+def final(node: str | None, *elements: int, **fields: Any) -> Any:
+    return operation(
+        "read", None, [*elements], start=10, end=12, key="s", final=True, node=node, **fields
+    )
+
+
+def test_an_element_is_not_lost_while_a_member_that_may_hold_it_was_not_read() -> None:
+    reads = final("n1"), final("n2")
+    assert judged(ADD, *reads, members=MEMBERS).verdict is Verdict.UNKNOWN
+    assert judged(ADD, *reads, final("n3"), members=MEMBERS).verdict is Verdict.INVALID
+    assert judged(ADD, *reads).verdict is Verdict.INVALID  # one speaks for all
+
+
+def test_what_some_member_shows_is_held_though_others_were_not_read() -> None:
+    assert judged(ADD, final("n1", 7), members=MEMBERS).verdict is Verdict.VALID
+
+
+def test_final_reads_that_failed_read_nobody() -> None:
+    failed = final("n3", outcome="fail")
+    reads = final("n1"), final("n2"), failed
+    assert judged(ADD, *reads, members=MEMBERS).verdict is Verdict.UNKNOWN
+    assert judged(ADD, failed, members=MEMBERS).verdict is Verdict.UNKNOWN
+
+
+def test_a_violation_that_was_found_outlives_the_budget() -> None:
+    class Later:
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def exhausted(self) -> str | None:
+            self.asked += 1
+            return "time is up" if self.asked > 1 else None
+
+    lost_commits_in_two_polls = [
+        operation("write", number, start=number, end=number + 1)
+        for number in range(lost_commits.POLL_INTERVAL + 1)
+    ]
+    evidence = Evidence(tuple(lost_commits_in_two_polls), committed_logs=logs(OTHER), voters=3)
+    result = check(evidence, Later())
+    assert result.verdict is Verdict.INVALID
+    assert "Not finished: time is up." in result.reason

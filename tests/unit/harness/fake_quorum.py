@@ -29,7 +29,7 @@ from contracts.runtime import (
     NodeStatus,
 )
 from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Place, Route, SystemOptions
+from contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
 from history.run_folder import RunFolder
 
 ELECTION_S = 0.1
@@ -186,6 +186,7 @@ class FakeSystem:
     declares_state_events = True
     declares_committed_logs = True
     declares_durable_lengths = True
+    reads_speak_for: ReadsSpeakFor = "cluster"
     planted_bugs: Mapping[str, str] = {
         "stale-leader-reads": "A deposed leader answers reads from its own log.",
         "ack-before-commit": "A leader acknowledges what only it holds.",

@@ -1,0 +1,202 @@
+"""Nodes that do not agree are a finding; for whom a read speaks is what the system claims."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checker.verdict import Verdict
+from contracts.names import RunId
+from contracts.system import ReadsSpeakFor
+from harness import agreement, judge
+from harness.bare_history import judge_history
+from harness.evidence_loader import load_run
+from harness.limits import Limits
+from harness.manifest import write_manifest
+from harness.options import prepare
+from harness.plan_record import plan_of
+from harness.results import Results
+from history.run_folder import RunFolder
+from tests.synthetic_runs import write_run
+from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.run_fake import FakeRun
+from tests.unit.harness.test_mutated_runs import edit, edit_plan, lines, rewrite
+
+LIMITS = Limits(30, 1024, 1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    judge_in_process(monkeypatch)
+    return RunFolder(write_run(tmp_path / "run", operations_per_second=30))
+
+
+def judged(folder: RunFolder) -> Results:
+    write_manifest(folder)
+    return judge.judge(folder.root, analyze=False)
+
+
+def verdict_of(found: Results, checker: str) -> Verdict:
+    return next(result.verdict for result in found.checkers if result.checker == checker)
+
+
+def apart(folder: RunFolder, *, left_out: str = "", then: str = "") -> None:
+    """The nodes did not agree within the patience of the run."""
+    path = folder.root / "phases.jsonl"
+    course = [line for line in lines(path) if line["phase"] != left_out]
+    for line in course:
+        if line["phase"] == "converged":
+            line |= {"phase": "not-converged", "detail": "after 30 s: n3 is at 5 of 9"}
+    rewrite(path, course + ([{"time": 1, "phase": then}] if then else []))
+
+
+# --- nodes that do not agree -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("checkers", [["linearizability:cas-register"], ["lost-commits"]])
+def test_nodes_that_do_not_agree_are_a_finding_whatever_judges_the_run(
+    folder: RunFolder, checkers: list[str]
+) -> None:
+    apart(folder)
+    edit_plan(folder, checkers=checkers)
+    found = judged(folder)
+    assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
+    (told,) = [result for result in found.checkers if result.checker == "convergence"]
+    assert told.verdict is Verdict.UNKNOWN
+    assert told.reason == (
+        "All faults were healed. The nodes did not come to agree: after 30 s: n3 is at 5 of 9."
+    )
+    # Said once.
+    assert not any("agree" in problem for problem in found.problems)
+
+
+def test_nodes_that_agree_are_no_finding(folder: RunFolder) -> None:
+    assert all(result.checker != "convergence" for result in judged(folder).checkers)
+
+
+@pytest.mark.parametrize(("left_out", "then"), [("", "interrupted"), ("healed", "")])
+def test_a_run_that_was_not_given_its_time_is_none_either(
+    folder: RunFolder, left_out: str, then: str
+) -> None:
+    apart(folder, left_out=left_out, then=then)
+    found = judged(folder)
+    assert all(result.checker != "convergence" for result in found.checkers)
+    assert any("did not come to agree" in problem for problem in found.problems)
+
+
+# --- for whom reads speak --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plan", "converged", "anybody"),
+    [
+        ({"reads_speak_for": "cluster"}, True, False),
+        ({"reads_speak_for": "cluster"}, False, False),
+        ({"reads_speak_for": "converged"}, True, False),
+        ({"reads_speak_for": "converged"}, False, True),
+        ({"reads_speak_for": "member"}, True, True),
+        ({"reads_speak_for": "member"}, False, True),
+        # Plans of earlier versions: the adapter says it, where there is one.
+        ({"system": "kraft"}, False, False),
+        ({"system": "redis"}, True, False),
+        ({"system": "redis"}, False, True),
+        ({"system": "of somebody else"}, True, True),
+    ],
+)
+def test_who_may_hold_what_was_not_read_follows_from_the_claim(
+    folder: RunFolder, plan: dict[str, Any], converged: bool, anybody: bool
+) -> None:
+    edit_plan(folder, **plan)
+    found = agreement.members(load_run(folder.root), converged=converged)
+    assert found == (frozenset({"n1", "n2", "n3"}) if anybody else frozenset())
+
+
+def test_a_node_that_does_not_vote_holds_nothing_for_the_cluster(folder: RunFolder) -> None:
+    edit_plan(folder, reads_speak_for="member", observers=["n4"])
+    found = agreement.members(load_run(folder.root), converged=True)
+    assert found == frozenset({"n1", "n2", "n3"})
+
+
+@pytest.mark.parametrize("claim", ["member", "converged", "cluster"])
+def test_the_plan_records_the_claim(tmp_path: Path, claim: ReadsSpeakFor) -> None:
+    run = FakeRun(tmp_path)
+    run.system.reads_speak_for = claim
+    plan = plan_of(prepare(run.options, run.system, lambda: run.runtime), "test", RunId("r"))
+    assert plan.reads_speak_for == claim
+
+
+def test_an_adapter_that_claims_nothing_claims_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = FakeRun(tmp_path)
+    monkeypatch.delattr(type(run.system), "reads_speak_for")
+    plan = plan_of(prepare(run.options, run.system, lambda: run.runtime), "test", RunId("r"))
+    assert plan.reads_speak_for == "member"
+
+
+def with_a_lost_element(folder: RunFolder, *readers: str) -> None:
+    """Clients of a set: what n2 acknowledged is in no final read."""
+    told: list[dict[str, Any]] = []
+
+    def operation(f: str, value: Any, node: str, *, final: bool = False) -> None:
+        for kind in ("invoke", "ok"):
+            told.append(
+                {
+                    "index": len(told),
+                    "time": 1_000 * len(told),
+                    "process": 0,
+                    "type": kind,
+                    "f": f,
+                    "key": "s",
+                    "value": None if f == "read" and kind == "invoke" else value,
+                    "node": node,
+                    "final": final,
+                }
+            )
+
+    operation("add", 1, "n2")
+    for node in readers:
+        operation("read", [], node, final=True)
+    rewrite(folder.history, told)
+    phases = folder.root / "phases.jsonl"
+    edit(phases, lambda course: [{**line, "events": 0} for line in course])
+
+
+@pytest.mark.parametrize(
+    ("claim", "readers", "verdict"),
+    [
+        ("member", ["n1"], Verdict.UNKNOWN),
+        ("member", ["n1", "n2", "n3"], Verdict.INVALID),
+        ("member", [], Verdict.UNKNOWN),
+        ("converged", ["n1"], Verdict.INVALID),
+        ("cluster", ["n1"], Verdict.INVALID),
+    ],
+)
+def test_an_element_is_lost_once_all_that_may_hold_it_were_read(
+    folder: RunFolder, claim: str, readers: list[str], verdict: Verdict
+) -> None:
+    with_a_lost_element(folder, *readers)
+    edit_plan(folder, checkers=["set-full"], reads_speak_for=claim)
+    assert verdict_of(judged(folder), "set-full") is verdict
+
+
+@pytest.mark.parametrize(("readers", "code"), [(["n1"], 2), (["n1", "n2"], 1), (["n2"], 1)])
+def test_of_a_bare_history_the_nodes_that_answered_count(
+    folder: RunFolder, readers: list[str], code: int
+) -> None:
+    with_a_lost_element(folder, *readers)
+    assert judge_history(folder.history, "set-full", None, LIMITS).exit_code == code
+
+
+@pytest.mark.parametrize("lacking", ["node", "final"])
+def test_a_bare_history_without_nodes_or_final_reads_is_judged_by_itself(
+    folder: RunFolder, lacking: str
+) -> None:
+    with_a_lost_element(folder, "n1")
+    told = [
+        {name: value for name, value in json.loads(line).items() if name != lacking}
+        for line in folder.history.read_text().splitlines()
+    ]
+    rewrite(folder.history, told)
+    assert judge_history(folder.history, "set-full", None, LIMITS).exit_code == 1
