@@ -6,9 +6,8 @@ Must never take what a snapshot covers for absent, nor a node without a dump for
 a record at or above a node's own commit position for a committed one: such a tail may be cut off.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -118,8 +117,8 @@ def committed_records(log: CommittedLog) -> list[CommittedRecord]:
     return sorted(committed, key=_offset)
 
 
-def conflicting_records(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]]:
-    """Offsets at which committed logs differ, one violation each, in their order.
+def differing_offsets(logs: Mapping[str, CommittedLog]) -> list[int]:
+    """Offsets at which committed logs differ, in their order.
 
     They differ where they hold records of another epoch or digest, and where one log lacks a record
     that it must have: another one has it, and it lies within the log, so that neither a snapshot
@@ -142,7 +141,18 @@ def conflicting_records(logs: Mapping[str, CommittedLog]) -> list[dict[str, Any]
         # Few logs have a hole, and only in these it is looked for.
         if len(there) < end - start:
             disputed.update(o for o in first_at if start <= o < end and o not in there)
-    return [_conflict(offset, logs, committed) for offset in sorted(disputed)]
+    return sorted(disputed)
+
+
+def conflicts_at(
+    logs: Mapping[str, CommittedLog], offsets: Collection[int]
+) -> list[dict[str, Any]]:
+    """Violations at these of the ``differing_offsets``, one each."""
+    committed = {
+        node: [record for record in committed_records(logs[node]) if record.offset in offsets]
+        for node in sorted(logs)
+    }
+    return [_conflict(offset, logs, committed) for offset in offsets]
 
 
 def _conflict(
@@ -154,8 +164,7 @@ def _conflict(
     told: dict[tuple[int, str], tuple[CommittedRecord, list[str]]] = {}
     lacking: list[str] = []
     for node, records in committed.items():
-        place = bisect_left(records, offset, key=_offset)
-        here = records[place : bisect_right(records, offset, lo=place, key=_offset)]
+        here = [record for record in records if record.offset == offset]
         for record in here:
             told.setdefault(_identity(record), (record, []))[1].append(node)
         if not here and logs[node].start_offset <= offset < logs[node].end_offset:

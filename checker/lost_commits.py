@@ -21,7 +21,8 @@ from checker.committed_logs import (
     NodeLog,
     Presence,
     change_of,
-    conflicting_records,
+    conflicts_at,
+    differing_offsets,
 )
 from checker.evidence import Evidence, acknowledged_change, describe_operation
 from checker.fault_attribution import fault_spans
@@ -43,8 +44,9 @@ class _Findings(msgspec.Struct):
     #: The first lost changes, described.
     named: list[dict[str, Any]]
     losses: Losses
-    #: Offsets at which the logs differ, described.
+    #: The first offsets at which the logs differ, described; and how many there are.
     conflicts: list[dict[str, Any]]
+    differing: int
     lost: int = 0
     held: int = 0
     untold: int = 0
@@ -85,7 +87,9 @@ def check(evidence: Evidence, budget: Budget) -> CheckResult:
     }
     figures = {"acknowledged": len(changes), "logs": len(of_voters)}
     losses = Losses(fault_spans(evidence.faults))
-    findings = _Findings([], losses, conflicting_records(evidence.committed_logs))
+    differing = differing_offsets(evidence.committed_logs)
+    conflicts = conflicts_at(evidence.committed_logs, differing[:NAMED_MAX])
+    findings = _Findings([], losses, conflicts, len(differing))
     if not evidence.converged:
         findings.unfinished = (
             "The nodes did not converge after healing, so their logs prove nothing yet."
@@ -202,10 +206,9 @@ def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str
 
 def _result(findings: _Findings, figures: dict[str, Any], logs: Sequence[NodeLog]) -> CheckResult:
     lost, conflicts = findings.lost, findings.conflicts
-    cut_short = findings.unfinished is not None
-    if not cut_short or lost:
+    if findings.unfinished is None or lost or conflicts:
         figures = {**figures, "held": findings.held, "untold": findings.untold, "lost": lost}
-    figures = {**figures, "conflicting-offsets": len(conflicts), **findings.losses.figures()}
+    figures = {**figures, "conflicting-offsets": findings.differing, **findings.losses.figures()}
     observations = tuple(_lacking(log, *findings.lacking[log.node]) for log in logs
                          if log.node in findings.lacking)  # fmt: skip
     if lost or conflicts:
@@ -213,7 +216,7 @@ def _result(findings: _Findings, figures: dict[str, Any], logs: Sequence[NodeLog
         all_ = f"{lost:,} of {figures['acknowledged']:,} acknowledged changes are lost"
         clauses = [all_, findings.losses.clauses(), findings.named[0]["sentence"]] if lost else []
         if conflicts:
-            offsets = counted(len(conflicts), "offset")
+            offsets = counted(findings.differing, "offset")
             clauses.append(f"the logs differ at {offsets}: {conflicts[0]['sentence']}")
         reason = f"{': '.join(filter(None, clauses))} {findings.unfinished or ''}".rstrip()
         reason = reason[0].upper() + reason[1:]
@@ -233,7 +236,7 @@ def _result(findings: _Findings, figures: dict[str, Any], logs: Sequence[NodeLog
         verdict=verdict,
         reason=reason,
         figures=figures,
-        violations=(*findings.named, *conflicts[:NAMED_MAX]),
+        violations=(*findings.named, *conflicts),
         observations=observations,
         lists=findings.losses.lists(),
     )

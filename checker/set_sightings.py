@@ -49,11 +49,12 @@ class FinalReads:
     """
 
     def __init__(self, reads: Sequence[PairedOperation], poll: Poll) -> None:
-        self._by_node: dict[str, list[tuple[PairedOperation, set[Hashable]]]] = {}
+        by_node: dict[str, list[tuple[PairedOperation, set[Hashable]]]] = {}
         finals = sorted((read for read in reads if read.final), key=lambda read: read.start)
         for read, shown in _shown(finals, poll):
             if read.node is not None:
-                self._by_node.setdefault(read.node, []).append((read, shown))
+                by_node.setdefault(read.node, []).append((read, shown))
+        self._by_node = dict(sorted(by_node.items()))
 
     def sides(
         self, element: Hashable, since: int
@@ -69,7 +70,7 @@ class FinalReads:
         """
         showing: dict[str, PairedOperation] = {}
         lacking: dict[str, PairedOperation] = {}
-        for node, reads in sorted(self._by_node.items()):
+        for node, reads in self._by_node.items():
             shown = [read for read, elements in reads if element in elements]
             due = [read for read, _ in reads if read.start > since]
             if shown:

@@ -45,7 +45,7 @@ def choose(
         return []
     known = {operation.index for operation in core}
     begin = min(operation.start for operation in core)
-    end = max(operation.end or operation.start for operation in core)
+    end = max(o.start if o.end is None else o.end for o in core)
     neighbours = [
         operation
         for operation in operations

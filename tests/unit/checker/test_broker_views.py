@@ -55,6 +55,14 @@ STORIES = {
         ),
         Verdict.VALID,
     ),
+    "a delete that its node never knew to be committed": Story(
+        (view(0, 3, 6),),
+        Verdict.VALID,
+        (
+            CommittedLog(node="n1", start_offset=0, end_offset=5, records=LOG),
+            log("n2", *LOG[:3], record(5, 2, None, None)),
+        ),
+    ),
     "the same offset twice": Story((view(0, 3, 4), view(2, 3, 4)), Verdict.VALID),
     "an earlier offset later": Story((view(0, None, 6), view(2, 3, 4)), (BACK,)),
     "not against the last but the furthest": Story(

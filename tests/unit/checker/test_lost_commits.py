@@ -251,6 +251,8 @@ def test_logs_that_differ_are_invalid_whether_they_converged_or_not(converged: b
         "committed write 6 of epoch 2."
     )
     assert ("did not converge" in result.reason) is not converged
+    # For those who add up what is lost: nothing is.
+    assert result.figures["lost"] == 0
 
 
 def test_what_is_lost_and_what_differs_are_both_told_the_lost_first() -> None:

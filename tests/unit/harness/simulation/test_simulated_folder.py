@@ -162,6 +162,30 @@ def test_no_folder_tells_that_nodes_agree_which_were_left_dead() -> None:
     assert "converged" in {phase.phase for phase in folders.course(outcome())}
 
 
+@pytest.mark.parametrize(
+    ("changes", "not_run", "why"),
+    [
+        ({}, set[str](), ""),
+        ({"unlike": "n1 holds less"}, {"lost-commits"}, "not all nodes were healed"),
+        (
+            {"lie": "a disk forgot"},
+            {"linearizability:cas-register", "split-brain", "lost-commits"},
+            "a disk lied",
+        ),
+    ],
+)
+def test_checkers_that_a_world_is_not_asked_are_named_with_the_reason(
+    changes: dict[str, str],
+    not_run: set[str],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = results_of(kept(msgspec.structs.replace(calm(), **changes), tmp_path), monkeypatch)
+    assert found.not_run.keys() == not_run
+    assert all(reason.startswith(why) for reason in found.not_run.values())
+
+
 def test_faults_that_a_violation_kept_from_healing_are_no_failure_of_the_harness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
