@@ -44,6 +44,7 @@ from harness.vacuity import vacuous_reasons
 from harness.waiting import ANALYSING, JUDGING, During, unseen
 from history.plan import Plan, reproduce_command
 from nemesis.plan_file import PLAN_FILE_ENDINGS
+from workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
 #: Phases that say that a run came to its end in order.
@@ -182,7 +183,9 @@ def _fault_results(record: RunRecord) -> tuple[FaultResult, ...]:
 
 
 def _with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
-    took = failovers_ns(fault_windows(record.faults, record.end_time), record.operations)
+    took = failovers_ns(
+        fault_windows(record.faults, record.end_time), record.operations, record.functions
+    )
     return tuple(
         msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
         if fault.index in took
@@ -260,13 +263,17 @@ def _assemble(
     from_outside = not record.state_events
     led = made("Who led", lambda: _led(record), set[tuple[int, str]]())
     gap = made(
-        "The longest unavailability", lambda: longest_unavailability_ns(record.operations), None
+        "The longest unavailability",
+        lambda: longest_unavailability_ns(record.operations, record.functions),
+        None,
     )
     acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
     epochs = {epoch for epoch, _ in led} | acknowledged
     coverage = made("What the faults met", lambda: coverage_of(record), None)
     counts = made(
-        "The outcomes", lambda: outcome_counts(record.operations), dict[str, OutcomeCounts]()
+        "The outcomes",
+        lambda: outcome_counts(record.operations, record.functions),
+        dict[str, OutcomeCounts](),
     )
     return Results(
         schema=RESULTS_SCHEMA,
@@ -309,13 +316,10 @@ def _checker_names(record: RunRecord) -> list[str]:
     """The plan's checkers; without a plan those that fit the operations and the evidence."""
     if record.plan is not None:
         return list(record.plan.checkers)
-    kinds = {operation.f for operation in record.operations}
-    names = ["set-full"] if "add" in kinds else ["linearizability:cas-register"]
-    if "create" in kinds:
-        names = ["linearizability:topics", "broker-views"]
+    names = checkers_fitting({operation.f for operation in record.operations})
     if record.state_events or record.committed_logs:
-        names += ["split-brain", "lost-commits"]
-    return names
+        return list(names)
+    return [name for name in names if name not in ("split-brain", "lost-commits")]
 
 
 def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
@@ -329,6 +333,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         observers=frozenset(record.observers),
         faults=record.faults,
         converged=converged and not unhealed,
+        functions=dict(record.functions),
     )
 
 

@@ -32,6 +32,7 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
         observers=test.observers,
         workload=test.workload.name,
         workload_options=test.workload.options(),
+        functions=dict(test.workload.functions),
         checkers=usable_checkers(test.workload.checkers, test.system),
         nemesis=options.nemesis,
         planned_faults=len(test.schedule),
