@@ -23,6 +23,8 @@ EXIT_UNKNOWN = 2
 EXIT_HARNESS_FAILED = 3
 
 
+#: Name of the checker that judges the nodes' own conduct.
+NODE_CHECKER = "node-health"
 #: Name of the checker that judges the record itself.
 RECORD_CHECKER = "record"
 #: Characters of a headline; what is longer is cut at the end of a clause.
@@ -211,6 +213,9 @@ def leading_sentence(results: Results) -> str:
         if headline == "UNKNOWN":
             # What the record lacks is why the others are unknown, or tells more than they do.
             found.sort(key=lambda result: result.checker != RECORD_CHECKER)
+        if found and found[0].checker == NODE_CHECKER:
+            # Its last words, and where they stand, are at the end.
+            return found[0].reason
         if found:
             return first_clauses(found[0].reason)
     if headline == "VACUOUS":
