@@ -158,8 +158,8 @@ def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> 
     if results.faults:
         lines += _markdown_table(
             "Faults",
-            ("#", "at", "fault", "nodes", "bit", "healed", "noticed", "effect seen", "noticed by"),
-            [(*_fault_row(fault), _noticed_by(fault)) for fault in results.faults],
+            ("#", "at", "fault", "nodes", "bit", "healed", "noticed", "effect seen"),
+            [_fault_row(fault) for fault in results.faults],
         )
         if _hit_a_leader(results.faults):
             lines += ["", markdown(_LEADER_NOTE)]
@@ -250,19 +250,18 @@ def unnoticed(faults: Iterable[FaultResult]) -> list[str]:
     ]
 
 
-def _noticed_by(fault: FaultResult) -> str:
-    return (fault.notice if fault.noticed else None) or "-"
-
-
-def _noticed(fault: FaultResult) -> str:
+def _noticed(fault: FaultResult) -> tuple[str, str | None]:
+    """Whether the system noticed the fault, and by what; ``unnoticed`` tells where it did not."""
     if fault.noticed is None:
-        return "-" if fault.notice is None else "unknown"
-    return "yes" if fault.noticed else "no"
+        told = None if fault.notice is None else f"noticed? {fault.notice}"
+        return "-" if fault.notice is None else "unknown", told
+    return ("yes", f"noticed: {fault.notice}") if fault.noticed else ("no", None)
 
 
 def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str, str]:
     nodes = ",".join(f"{node}*" if node == fault.leader else node for node in fault.nodes)
     bit = "yes" if fault.verified else ("no" if fault.applied else "n/a")
+    noticed, by = _noticed(fault)
     healed = _seconds(fault.healed_ms) if fault.healed else ("no" if fault.applied else "-")
     return (
         str(fault.index),
@@ -271,8 +270,8 @@ def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str, s
         nodes or "-",
         bit,
         healed,
-        _noticed(fault),
-        fault.evidence or "-",
+        noticed,
+        "; ".join(filter(None, (fault.evidence, by))) or "-",
     )
 
 
