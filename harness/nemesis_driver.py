@@ -284,9 +284,9 @@ class NemesisDriver:
         """Whether the node has ended by itself, which no heal undoes."""
         if self._holds.is_down(node) or self._runtime.status(node) != "exited":
             return False
-        # One that the fault killed and that was never started is the runtime's failure.
-        was_killed = one.kind.ends_processes and node in one.actual.nodes
-        return not was_killed or self._runtime.exit_code(node) != KILLED
+        # One that was killed and that the heal has not started is the runtime's failure.
+        is_started = any(node in started_by(act) for act in one.course.heal)
+        return not is_started or self._runtime.exit_code(node) != KILLED
 
     def _heal(self, one: InForce, served: str) -> None:
         """Heal one fault and see it gone.
