@@ -29,9 +29,9 @@ _NS_PER_MS: Final = 1_000_000
 MARGIN_NS: Final = 1_000_000_000
 #: Operations of the quiet time, below which nothing can be compared with it.
 QUIET_MIN: Final = 20
-#: A gap in a node's log is a stall from here on, and a slow answer one that took so much longer.
+#: A gap in a node's log is a stall from here on, and a slow answer one that took so much longer:
+#: less is what a busy machine does by itself.
 _STALL_NS: Final = 250_000_000
-_SLOWER_NS: Final = 50_000_000
 #: Times the longest of the quiet time.
 _LONGER: Final = 2
 #: Standard deviations by which a kind of failure must be more frequent than in the quiet time.
@@ -209,7 +209,7 @@ class _Requests:
                 unusual = "" if not share else f", where {usual:.0f} are usual"
                 yield f"{count:,} of {met.count:,} operations ended {outcome} ({error}){unusual}"
         longest, usual_ns = met.longest_ns, quiet.longest_ns
-        if longest > max(_LONGER * usual_ns, usual_ns + _SLOWER_NS):
+        if longest > max(_LONGER * usual_ns, usual_ns + _STALL_NS):
             yield (
                 f"an answer took {longest // _NS_PER_MS:,} ms, "
                 f"{usual_ns // _NS_PER_MS:,} ms at most without a fault"
