@@ -143,11 +143,12 @@ def _watched_exits(
     for phase in record.phases:
         if phase.phase != "node-exited" or phase.node != node:
             continue
-        words = last_words(record.folder.root, node, phase.exit_code)
-        if _has_lived_since(record, windows, node, phase.time):
-            # The end of its log is that of another life.
-            words = words if words is not None and words.is_telling else None
         why = _stated_reason(events, phase.time) or phase.detail
+        words = last_words(record.folder.root, node, phase.exit_code)
+        if words is not None and not words.is_telling:
+            # The end of its log may be that of another life, and adds nothing to a stated reason.
+            is_other = _has_lived_since(record, windows, node, phase.time)
+            words = None if is_other or why else words
         said = why or (words.words if words is not None and words.is_telling else None)
         asking = _asking(windows, node, phase.time)
         if asking and _fits(asking, said, phase.exit_code):

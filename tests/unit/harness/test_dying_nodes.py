@@ -3,7 +3,9 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from contracts.errors import HarnessError
@@ -21,6 +23,14 @@ N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     judge_in_process(monkeypatch)
+
+
+def patient_run(folder: Path, **options: Any) -> FakeRun:
+    """A run that waits for a busy machine."""
+    run = FakeRun(folder, **options)
+    patience = msgspec.structs.replace(run.timing.nemesis, healed_s=5.0, resumed_s=5.0)
+    run.timing = msgspec.structs.replace(run.timing, nemesis=patience)
+    return run
 
 
 def die(run: FakeRun, node: NodeName, exit_code: int = 2) -> None:
@@ -100,7 +110,7 @@ def test_a_fault_on_a_node_that_ends_by_itself_is_healed_for_the_others(
     tmp_path: Path, kind: str, target: str, call: str
 ) -> None:
     schedule = (fault(kind, target), fault("pause", "n2", at_ms=900, duration_ms=300, index=1))
-    run = FakeRun(tmp_path, schedule=schedule, time_limit_s=1.6)
+    run = patient_run(tmp_path, schedule=schedule, time_limit_s=4.0)
     refusing_what_has_ended(run, "pause")
     refusing_what_has_ended(run, "resume")
     dies_at(run, call, N3)
@@ -115,7 +125,7 @@ def test_a_fault_on_a_node_that_has_ended_already_does_not_bite_and_ends_nothing
         fault("partition", "n2", at_ms=200, duration_ms=200),
         fault("pause", "n3", at_ms=700, duration_ms=200, index=1),
     )
-    run = FakeRun(tmp_path, schedule=schedule, time_limit_s=1.4)
+    run = patient_run(tmp_path, schedule=schedule, time_limit_s=4.0)
     refusing_what_has_ended(run, "pause")
     refusing_what_has_ended(run, "resume")
     dies_at(run, "cut", N3)
@@ -127,7 +137,7 @@ def test_a_fault_on_a_node_that_has_ended_already_does_not_bite_and_ends_nothing
 def test_another_node_s_partition_is_healed_though_one_end_of_its_links_is_gone(
     tmp_path: Path,
 ) -> None:
-    run = FakeRun(tmp_path, schedule=(fault("partition", "n2"),), time_limit_s=1.4)
+    run = patient_run(tmp_path, schedule=(fault("partition", "n2"),), time_limit_s=4.0)
     reachable = run.runtime.reachable
     # A probe is answered by a process.
     run.runtime.reachable = lambda link, port, timeout_s: (  # type: ignore[method-assign]
