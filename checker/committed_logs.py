@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from checker.evidence import LOGGED_FUNCTIONS
 from checker.models.model import freeze
 from contracts.committed import CommittedLog, CommittedRecord
 from history.records import PairedOperation
@@ -82,9 +81,7 @@ class CommittedLogs:
     ) -> None:
         self.nodes: list[NodeLog] = [NodeLog(logs[node]) for node in sorted(logs)]
         #: How often each change was asked for, whatever came of it.
-        self.asked: Counter[Change] = Counter(
-            change_of(operation) for operation in operations if operation.f in LOGGED_FUNCTIONS
-        )
+        self.asked: Counter[Change] = Counter(map(change_of, operations))
 
     def presence(self, operation: PairedOperation) -> dict[str, Presence]:
         """Node to whether it holds the record of an acknowledged change."""

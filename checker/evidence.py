@@ -5,13 +5,8 @@ import msgspec
 from contracts.committed import CommittedLog
 from contracts.fault import FaultEvent
 from contracts.state_event import StateEvent
+from history.functions import COMPARE_AND_SET, USUAL, Function, Functions, effect_of
 from history.records import PairedOperation
-
-#: Operation kinds that leave a record in the log when they are acknowledged.
-LOGGED_FUNCTIONS = frozenset({"write", "cas", "add", "put", "append", "remove", "create", "delete"})
-
-#: Of these the kinds whose answer may be that it was not done.
-REFUSABLE_FUNCTIONS = frozenset({"cas", "create", "delete"})
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -34,33 +29,22 @@ class Evidence(msgspec.Struct, frozen=True):
     #: Nodes each of which may hold what no other does, so that nothing is lost before each has
     #: answered a final read; empty where one answer speaks for all, or where no node is known.
     members: frozenset[str] = frozenset()
+    #: Effects of the workload's functions.
+    functions: dict[str, Function] = msgspec.field(default_factory=lambda: dict(USUAL))
 
 
-def acknowledged_change(operation: PairedOperation) -> bool:
-    """Whether the operation changed something and its client was told so."""
-    if operation.type != "ok" or operation.f not in LOGGED_FUNCTIONS:
+def acknowledged_change(operation: PairedOperation, functions: Functions) -> bool:
+    """Whether the operation left a record in the log and its client was told so."""
+    if operation.type != "ok":
         return False
-    return not was_refused(operation.f, operation.result)
-
-
-def was_refused(f: str, result: object) -> bool:
-    """Whether the answer to a change says that it was not done: an observation, no change.
-
-    A compare-and-set met another value, a create found what it was to make, a delete nothing.
-    """
-    if f == "create":
-        return isinstance(result, (list, tuple)) and list(result)[1:] == [False]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if f == "delete":
-        return result is False
-    return f == "cas" and not cas_succeeded(result)
+    effect = effect_of(functions, operation.f, operation.argument, operation.result)
+    return effect == "records"
 
 
 def cas_succeeded(result: object) -> bool:
     """Whether ``[expected, new, succeeded]`` says so; an answer without a third part does."""
-    if not isinstance(result, (list, tuple)):
-        return True
-    parts: list[object] = [*result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return len(parts) < 3 or bool(parts[2])
+    refused = COMPARE_AND_SET.refused
+    return refused is None or not refused.covers(result)
 
 
 def describe_operation(operation: PairedOperation) -> str:

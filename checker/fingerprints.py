@@ -20,8 +20,8 @@ from typing import Any, cast
 
 import msgspec
 
-from checker.evidence import was_refused
 from checker.verdict import CheckResult, Verdict
+from history.functions import USUAL, was_refused
 
 #: Version of the shapes, as digits behind the ``f`` of every fingerprint.
 VERSION = 1
@@ -124,7 +124,7 @@ def _label(operation: _Found) -> str:
     outcome = operation.get("type")
     if outcome is None:
         return str(kind)
-    if outcome == "ok" and was_refused(str(kind), operation.get("result")):
+    if outcome == "ok" and was_refused(USUAL, str(kind), operation.get("result")):
         outcome = "refused"
     return f"{kind}:{outcome}"
 

@@ -81,7 +81,11 @@ class _Findings(msgspec.Struct):
 
 def check(evidence: Evidence, budget: Budget) -> CheckResult:
     """Judge every acknowledged change of a run."""
-    changes = [operation for operation in evidence.operations if acknowledged_change(operation)]
+    changes = [
+        operation
+        for operation in evidence.operations
+        if acknowledged_change(operation, evidence.functions)
+    ]
     of_voters = {
         node: log for node, log in evidence.committed_logs.items() if node not in evidence.observers
     }

@@ -196,7 +196,7 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
     logs = CommittedLogs(evidence.committed_logs, evidence.operations)
     violations: list[dict[str, Any]] = []
     for operation in evidence.operations:
-        if not acknowledged_change(operation):
+        if not acknowledged_change(operation, evidence.functions):
             continue
         presence = logs.presence(operation)
         if any(found is not Presence.ABSENT for found in presence.values()):

@@ -44,8 +44,9 @@ class Client(Protocol):
         """Perform one operation; never raises for the system's faults, they are outcomes.
 
         A write that timed out or whose connection broke after sending is ``info``; a timed-out
-        pure read is ``fail``. After either the caller closes the client: a late answer must
-        never meet a later operation.
+        pure read is ``fail``: an adapter that cannot know that an operation only reads says
+        ``info``, and the caller, who knows what the workload declares, makes ``fail`` of it. After
+        either the caller closes the client: a late answer must never meet a later operation.
         """
         ...
 

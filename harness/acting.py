@@ -22,6 +22,11 @@ from nemesis.acts import Act
 #: A node that has just ended may still be on its way out.
 _START_PATIENCE_S: Final = 10.0
 _START_INTERVAL_S: Final = 0.5
+#: Acts on a process that must be there.
+_ON_PROCESSES: Final = (
+    *(acts.Pause, acts.Resume, acts.Throttle, acts.Unthrottle, acts.Kill, acts.Terminate),
+    *(acts.LimitMemory, acts.UnlimitMemory, acts.Warp, acts.Unwarp),
+)
 #: With less no program comes so far as to need it.
 _MEMORY_MIB_MIN: Final = 8
 _MIB: Final = 1 << 20
@@ -70,6 +75,27 @@ def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Perfo
         return _put_back(runtime, act, records)
     done = _ACTS[type(act)](runtime, act)
     return Performed() if done is None else done
+
+
+def perform_where_it_can_be(
+    runtime: Runtime, act: Act, records: Sequence[Record] = ()
+) -> Performed:
+    """Do it to the nodes that are there: to one that has ended by itself nothing can be done.
+
+    Args and Raises as of ``perform``.
+    """
+    try:
+        return perform(runtime, act, records)
+    except HarnessError:
+        if not isinstance(act, _ON_PROCESSES):
+            raise
+        gone = [node for node in act.nodes if runtime.status(node) == "exited"]
+        if not gone:
+            raise
+    there = [node for node in act.nodes if node not in gone]
+    done = perform(runtime, acts.at(act, there), records) if there else Performed()
+    said = f"{', '.join(gone)} had ended by itself"
+    return Performed(done.records, "; ".join(filter(None, (done.said, said))))
 
 
 def _cut(runtime: Runtime, act: acts.Cut) -> None:

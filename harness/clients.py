@@ -29,6 +29,7 @@ from harness.processes import Processes
 from harness.run_clock import NANOSECONDS
 from harness.stop import Stop
 from harness.traffic import Traffic
+from history.functions import Functions, only_reads
 from history.records import Event, EventType
 from workloads.workload import Workload
 
@@ -38,8 +39,6 @@ CATCH_UP_FACTOR = 3
 _CLIENT_GRACE_S = 0.5
 #: A failure that took this share of the timeout is taken for a timeout.
 TIMED_OUT_SHARE = Fraction(9, 10)
-#: Operation kinds that change nothing: without an answer they certainly did nothing.
-PURE_READS = frozenset({"read", "describe", "view"})
 _OVERDUE = "client-overdue"
 _CRASHED = "client-crashed"
 
@@ -118,8 +117,18 @@ def reader_slots(
 class Performer:
     """Performs single operations: records both events, and judges what must follow."""
 
-    def __init__(self, history: Recorder, traffic: Traffic, timeout_s: float, stop: Stop) -> None:
+    def __init__(
+        self,
+        history: Recorder,
+        traffic: Traffic,
+        timeout_s: float,
+        stop: Stop,
+        *,
+        functions: Functions,
+    ) -> None:
+        """``functions``: those of the workload."""
         self._history = history
+        self._functions = functions
         self._traffic = traffic
         self._timeout_s = timeout_s
         self._slow_ns = round(TIMED_OUT_SHARE * timeout_s * NANOSECONDS)
@@ -143,6 +152,10 @@ class Performer:
             process, "invoke", f, key=key, value=operation.value, node=asked, final=final
         )
         completion = await self._invoke(seat, operation)
+        is_open = completion.type == "info"
+        if is_open and only_reads(self._functions, f, operation.value):
+            # The adapter need not know what the workload's operations do.
+            completion = msgspec.structs.replace(completion, type="fail")
         outcome, node = completion.type, completion.node or asked
         completed = append(
             *(process, outcome, f),
@@ -157,14 +170,13 @@ class Performer:
         if outcome == "ok":
             return completion, False
         slow = completed.time - invoked.time >= self._slow_ns
-        return completion, outcome == "info" or slow
+        return completion, is_open or slow
 
     async def _invoke(self, seat: "Seat", operation: Operation) -> Completion:
-        unanswered = "fail" if operation.f in PURE_READS else "info"
         try:
             return await seat.deadline.hold(seat.client.invoke(operation, self._timeout_s))
         except TimeoutError:
-            return Completion(unanswered, error=_OVERDUE)
+            return Completion("info", error=_OVERDUE)
         except Exception as error:  # noqa: BLE001 - see below
             # A client reports the system's faults as outcomes; whatever it raises is a defect of
             # the adapter. The operation may have happened, and the run must not look green.
@@ -176,7 +188,7 @@ class Performer:
                     "This is a defect of the system's adapter; please report it.",
                 )
             )
-            return Completion(unanswered, error=_CRASHED)
+            return Completion("info", error=_CRASHED)
 
 
 class Seat:

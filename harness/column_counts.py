@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 
-from checker.evidence import REFUSABLE_FUNCTIONS, was_refused
 from harness.results import OutcomeCounts
 from harness.timeline import UNNAMED_ERROR
 from history.columns import OK, OUTCOMES, OperationColumns
+from history.functions import USUAL, was_refused
 
 
 def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
@@ -26,8 +26,9 @@ def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:
         if outcome != OK:
             by_error = errors.setdefault((f, OUTCOMES[outcome]), Counter())
             by_error[columns.error_names[error] or UNNAMED_ERROR] += count
-    for f in REFUSABLE_FUNCTIONS & counted.keys():
-        counted[f]["refused"] = _refused(columns, f)
+    for f in counted.keys() & USUAL.keys():
+        if USUAL[f].refused is not None:
+            counted[f]["refused"] = _refused(columns, f)
     return {
         kind: OutcomeCounts(
             ok=outcomes["ok"],
@@ -57,4 +58,4 @@ def _refused(columns: OperationColumns, f: str) -> int:
     asked = columns.kinds == columns.kind_names.index(f)
     results = np.bincount(columns.results[asked & (columns.outcomes == OK)])
     met: list[int] = np.flatnonzero(results).tolist()
-    return sum(int(results[code]) for code in met if was_refused(f, columns.values[code]))
+    return sum(int(results[code]) for code in met if was_refused(USUAL, f, columns.values[code]))

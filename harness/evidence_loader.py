@@ -21,6 +21,7 @@ from harness.phases import Phase, phases_path
 from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_for_judging
 from harness.store import is_alive
 from history.errors import HistoryError, PairingError
+from history.functions import USUAL, Functions
 from history.pairing import pair
 from history.plan import Plan, decode_plan
 from history.reader import HistoryReader
@@ -97,6 +98,11 @@ class RunRecord(msgspec.Struct, frozen=True):
     def observers(self) -> list[str]:
         """Those of them that do not vote."""
         return [] if self.plan is None else [str(node) for node in self.plan.observers]
+
+    @property
+    def functions(self) -> Functions:
+        """Effects of the workload's functions; by their usual names where no plan declares any."""
+        return USUAL if self.plan is None else self.plan.functions or USUAL
 
     def reached(self, phase: str) -> bool:
         """Whether the run came as far as that phase."""

@@ -12,25 +12,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from harness.fault_results import FaultWindow
-from harness.timeline import PURE_KINDS
+from history.functions import Functions, only_reads
 from history.records import PairedOperation
 
 
 def failovers_ns(
-    windows: Sequence[FaultWindow], operations: Iterable[PairedOperation]
+    windows: Sequence[FaultWindow],
+    operations: Iterable[PairedOperation],
+    functions: Functions,
 ) -> Mapping[int, int]:
     """Index of each fault that moved the leader, to how long that took, ns.
 
     Args:
         windows: of the faults that were injected.
         operations: of the run.
+        functions: of its workload.
     """
     changes = sorted(
         (operation.end, operation.start, operation.position[0])
         for operation in operations
         if operation.type == "ok"
         and not operation.final
-        and operation.f not in PURE_KINDS
+        and not only_reads(functions, operation.f, operation.argument)
         and operation.end is not None
         and operation.position is not None
     )

@@ -25,6 +25,7 @@ from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
 from harness.failovers import failovers_ns
 from harness.fault_coverage import coverage_of
+from harness.fault_notice import Signs, notices
 from harness.fault_results import fault_results, fault_windows
 from harness.judging_lock import exclusive
 from harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
@@ -44,6 +45,7 @@ from harness.vacuity import vacuous_reasons
 from harness.waiting import ANALYSING, JUDGING, During, unseen
 from history.plan import Plan, reproduce_command
 from nemesis.plan_file import PLAN_FILE_ENDINGS
+from workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
 #: Phases that say that a run came to its end in order.
@@ -156,6 +158,7 @@ def _judge_record(
 
     faults = made("What became of the faults", lambda: _fault_results(record), ())
     faults = made("How long failovers took", lambda: _with_failovers(record, faults), faults)
+    faults = made("What noticed the faults", lambda: _with_notices(record, faults), faults)
     undecided = [_undecided(name) for name in _checker_names(record)]
     checked = made(
         "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
@@ -184,10 +187,31 @@ def _fault_results(record: RunRecord) -> tuple[FaultResult, ...]:
 
 
 def _with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
-    took = failovers_ns(fault_windows(record.faults, record.end_time), record.operations)
+    took = failovers_ns(
+        fault_windows(record.faults, record.end_time), record.operations, record.functions
+    )
     return tuple(
         msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
         if fault.index in took
+        else fault
+        for fault in faults
+    )
+
+
+def _with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
+    signs = Signs(
+        operations=record.operations,
+        state_events=record.state_events,
+        nodes=record.node_names,
+        sightings=record.sightings,
+        phases=record.phases,
+    )
+    found = notices(fault_windows(record.faults, record.end_time), signs)
+    return tuple(
+        msgspec.structs.replace(
+            fault, noticed=found[fault.index].noticed, notice=found[fault.index].words
+        )
+        if fault.index in found
         else fault
         for fault in faults
     )
@@ -265,13 +289,17 @@ def _assemble(
     from_outside = not record.state_events
     led = made("Who led", lambda: _led(record), set[tuple[int, str]]())
     gap = made(
-        "The longest unavailability", lambda: longest_unavailability_ns(record.operations), None
+        "The longest unavailability",
+        lambda: longest_unavailability_ns(record.operations, record.functions),
+        None,
     )
     acknowledged = made("The epochs", lambda: acknowledged_epochs(record.operations), set[int]())
     epochs = {epoch for epoch, _ in led} | acknowledged
     coverage = made("What the faults met", lambda: coverage_of(record), None)
     counts = made(
-        "The outcomes", lambda: outcome_counts(record.operations), dict[str, OutcomeCounts]()
+        "The outcomes",
+        lambda: outcome_counts(record.operations, record.functions),
+        dict[str, OutcomeCounts](),
     )
     return Results(
         schema=RESULTS_SCHEMA,
@@ -320,13 +348,10 @@ def _checker_names(record: RunRecord) -> list[str]:
         if record.committed_logs and not record.is_drawn and _LOGS_CHECKER not in names:
             names.append(_LOGS_CHECKER)
         return names
-    kinds = {operation.f for operation in record.operations}
-    names = ["set-full"] if "add" in kinds else ["linearizability:cas-register"]
-    if "create" in kinds:
-        names = ["linearizability:topics", "broker-views"]
+    fitting = checkers_fitting({operation.f for operation in record.operations})
     if record.state_events or record.committed_logs:
-        names += [_LOGS_CHECKER, "lost-commits"]
-    return names
+        return list(fitting)
+    return [name for name in fitting if name not in (_LOGS_CHECKER, "lost-commits")]
 
 
 def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
@@ -341,6 +366,7 @@ def _evidence(record: RunRecord, faults: Sequence[FaultResult]) -> Evidence:
         faults=record.faults,
         converged=converged and not unhealed,
         members=agreement.members(record, converged=converged and not unhealed),
+        functions=dict(record.functions),
     )
 
 

@@ -66,7 +66,10 @@ class LoadPhase:
         self._progress = progress
         self._stop = stop
         self._processes = Processes(load.concurrency)
-        self._performer = Performer(history, progress.traffic, load.operation_timeout_s, stop)
+        self._performer = Performer(
+            *(history, progress.traffic, load.operation_timeout_s, stop),
+            functions=workload.functions,
+        )
         self._crew: Crew | None = None
 
     def run(self) -> None:

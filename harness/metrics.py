@@ -69,7 +69,6 @@ class MetricsSampler:
         self._down = down
         self._progress = progress
         self._stop = stop
-        self._exited: set[NodeName] = set()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
 
@@ -119,9 +118,8 @@ class MetricsSampler:
         line = sampled.line
         self._lines.append(line)
         if line.status != "exited":
-            self._exited.discard(line.node)
-        elif sampled.exited_unasked and line.node not in self._exited:
-            self._exited.add(line.node)
+            self._progress.exited.discard(line.node)
+        elif sampled.exited_unasked and line.node not in self._progress.exited:
             self._progress.reached(
                 "node-exited", node=line.node, exit_code=self._runtime.exit_code(line.node)
             )

@@ -17,7 +17,7 @@ from contracts.fault import ActualFault, FaultEvent, FaultPhase, ScheduledFault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
-from harness.acting import perform
+from harness.acting import perform, perform_where_it_can_be
 from harness.defects import failure
 from harness.down_nodes import DownNodes
 from harness.evidence import Evidence, Observer
@@ -25,13 +25,14 @@ from harness.fault_aim import Aim, Patience
 from harness.fault_gate import FaultGate, SparedError
 from harness.fault_in_force import InForce, RecordWriter, in_short
 from harness.holds import Holds
+from harness.last_words import KILLED
 from harness.progress import Progress
 from harness.record_hits import RecordAt, records_hit
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
-from harness.stop import Stop, patiently
+from harness.stop import Stop
 from harness.undisturbed import undisturbed
-from nemesis.acts import Act, ended_by, forgets, started_by
+from nemesis.acts import Act, Start, ended_by, forgets, started_by
 from nemesis.courses import Step
 from nemesis.expectations import Expectation
 from nemesis.fault_kind import FaultKind
@@ -130,19 +131,22 @@ class NemesisDriver:
             HarnessError: the runtime failed.
         """
         failed: list[HarnessError] = []
-        left = list(self._in_force.values())
-        for one in left:
+
+        def tried(act: Callable[[], object]) -> None:
+            # What fails keeps no other node from being healed.
+            try:
+                act()
+            except HarnessError as error:
+                failed.append(error)
+
+        for one in list(self._in_force.values()):
             for act in one.course.heal:
-                try:
-                    self._do(one, act)
-                except HarnessError as error:
-                    failed.append(error)
+                tried(lambda one=one, act=act: self._do(one, act))
         self._holds.clear()
-        self._runtime.heal_all()
-        killed = self._down.all()
-        for node in killed:
-            patiently(lambda node=node: self._runtime.start(node), 10.0, 0.5, HarnessError)
-        self._down.back(killed)
+        tried(self._runtime.heal_all)
+        for node in self._down.all():
+            tried(lambda node=node: perform(self._runtime, Start((node,))))
+            self._down.back([node])
         if failed:
             raise failed[0]
 
@@ -186,9 +190,8 @@ class NemesisDriver:
     def _strike(self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault, at: int) -> None:
         """The whole course of one fault."""
         course = kind.course_of(actual, fault.duration_ms, self._nodes)
-        looked_for = [
-            *(item for step in course.steps for item in step.seen), *course.healed, *course.resumed
-        ]  # fmt: skip
+        looked_for = [item for step in course.steps for item in step.seen]
+        looked_for += [*course.healed, *course.resumed]
         baseline = self._observer.before(looked_for)
         with self._recording:
             self._schedule_file.append(actual)
@@ -210,9 +213,8 @@ class NemesisDriver:
         end = max(at, invoked) + fault.duration_ms * _NS_PER_MS
         self._stop.wait((end - self._clock.now()) / 1e9)
         after = self._progress.traffic.counts()
-        inside = sum(
-            after.ok_by_node.get(node, 0) - before.ok_by_node.get(node, 0) for node in actual.nodes
-        )
+        ok, ok_before = after.ok_by_node, before.ok_by_node
+        inside = sum(ok.get(node, 0) - ok_before.get(node, 0) for node in actual.nodes)
         served = (
             f"{after.ok - before.ok} operations acknowledged from the call to inject until the "
             f"healing, {inside} by its nodes"
@@ -232,10 +234,8 @@ class NemesisDriver:
                 continue
             if not is_told:
                 is_told = True
-                sentence_ = "; ".join([seen.sentence, *one.said])
-                self._record(
-                    one.fault, one.actual, "verified" if seen.seen else "not-bitten", sentence_
-                )
+                phase = "verified" if seen.seen else "not-bitten"
+                self._record(one.fault, one.actual, phase, "; ".join([seen.sentence, *one.said]))
             elif not seen.seen:
                 self._record(one.fault, one.actual, "not-bitten", seen.sentence)
             else:
@@ -277,7 +277,16 @@ class NemesisDriver:
                 wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
             ),
             is_healed=is_healed,
+            has_ended=lambda node: is_healed and self._has_ended(node, one),
         )
+
+    def _has_ended(self, node: NodeName, one: InForce) -> bool:
+        """Whether the node has ended by itself, which no heal undoes."""
+        if self._holds.is_down(node) or self._runtime.status(node) != "exited":
+            return False
+        # One that was killed and that the heal has not started is the runtime's failure.
+        is_started = any(node in started_by(act) for act in one.course.heal)
+        return not is_started or self._runtime.exit_code(node) != KILLED
 
     def _heal(self, one: InForce, served: str) -> None:
         """Heal one fault and see it gone.
@@ -307,6 +316,7 @@ class NemesisDriver:
                 "The run was stopped; look at the nodes' logs in the run folder.",
             )
         self._are_back(actual.nodes)
+        self._tell_exits(one)
         self._in_force.pop(fault.index, None)
         self._record(fault, actual, "removed", gone.sentence)
         if not self._stop.is_set():
@@ -339,7 +349,7 @@ class NemesisDriver:
         with self._acting:
             self._down.expect(ended_by(act))
             for part in self._holds.admit(index, act):
-                done = perform(self._runtime, part, one.records)
+                done = perform_where_it_can_be(self._runtime, part, one.records)
                 one.records.extend(done.records)
                 if done.said:
                     one.said.append(done.said)
@@ -353,7 +363,8 @@ class NemesisDriver:
     def _tell_exits(self, one: InForce) -> None:
         """Nodes that were started again and ended by themselves: that is the system's own doing."""
         for node in sorted(one.actual.nodes):
-            if one.kind.ends_processes and self._runtime.status(node) == "exited":
+            is_told = node in self._progress.exited or self._holds.is_down(node)
+            if one.kind.ends_processes and not is_told and self._runtime.status(node) == "exited":
                 self._progress.reached(
                     "node-exited",
                     node=node,

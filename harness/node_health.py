@@ -18,8 +18,10 @@ from checker.verdict import CheckResult, Verdict
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
+from harness.last_words import LastWords, last_words, node_logs
+from harness.results import NODE_CHECKER
 
-CHECKER_NAME = "node-health"
+CHECKER_NAME = NODE_CHECKER
 
 #: A state event is stamped when the harness reads it, a fault when it is asked for.
 _STAMP_SLACK_NS = 2_000_000_000
@@ -47,7 +49,6 @@ _STAYING = frozenset({"flip", "truncate"})
 _KILLED = 137
 #: Faults under which the kernel kills, who states no reason.
 _STARVING = frozenset({"memory-limit", "memory"})
-_LOG_SUFFIXES = frozenset({".log", ".txt", ".out", ".err"})
 _TRACEBACK = b"Traceback (most recent call last)"
 _BLOCK_BYTES = 1 << 22
 #: How much of a line before a traceback, and of a log from there, is shown at most.
@@ -129,7 +130,9 @@ def _result(
 
 
 def _left_a_trace(record: RunRecord, node: str) -> bool:
-    return bool(record.state_events.get(node)) or any(_logs(record.folder.root / "nodes" / node))
+    return bool(record.state_events.get(node)) or any(
+        node_logs(record.folder.root / "nodes" / node)
+    )
 
 
 def _watched_exits(
@@ -141,12 +144,43 @@ def _watched_exits(
         if phase.phase != "node-exited" or phase.node != node:
             continue
         why = _stated_reason(events, phase.time) or phase.detail
+        words = last_words(record.folder.root, node, phase.exit_code)
+        if words is not None and not words.is_telling:
+            # The end of its log may be that of another life, and adds nothing to a stated reason.
+            is_other = _has_lived_since(record, windows, node, phase.time)
+            words = None if is_other or why else words
+        said = why or (words.words if words is not None and words.is_telling else None)
         asking = _asking(windows, node, phase.time)
-        if asking and _fits(asking, why, phase.exit_code):
+        if asking and _fits(asking, said, phase.exit_code):
             continue
         code = "an unknown exit code" if phase.exit_code is None else f"exit code {phase.exit_code}"
         what = f"ended by itself with {code}" + (f" ({why})" if why else "")
-        yield _violation("node-exited", node, phase.time, what + _despite(asking))
+        yield _with_words(
+            _violation("node-exited", node, phase.time, what + _despite(asking)), words
+        )
+
+
+def _has_lived_since(
+    record: RunRecord, windows: Sequence[FaultWindow], node: str, time: int
+) -> bool:
+    """Whether a fault, or somebody, has started the node again."""
+    events = record.state_events.get(node, [])
+    before = max((event.incarnation for event in events if (event.time or 0) <= time), default=0)
+    if any(event.incarnation > before for event in events):
+        return True
+    return any(
+        window.kind in ENDING_KINDS and node in window.nodes and window.end > time
+        for window in windows
+    )
+
+
+def _with_words(violation: dict[str, Any], words: LastWords | None) -> dict[str, Any]:
+    """The violation with what the node said at its end, and where that stands."""
+    if words is None:
+        return violation
+    says = words.words if words.is_telling else f"its log ends with {words.words!r}"
+    sentence = f"{violation['sentence'].rstrip('.')}: {says} ({words.place})."
+    return {**violation, "sentence": sentence, "words": words.words, "place": words.place}
 
 
 def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
@@ -252,7 +286,7 @@ def _violation(kind: str, node: str, time: int | None, what: str) -> dict[str, A
 
 
 def _tracebacks(node: str, folder: Path) -> Iterator[dict[str, Any]]:
-    for path in _logs(folder):
+    for path in node_logs(folder):
         excerpt = first_traceback(path)
         if excerpt is None:
             continue
@@ -306,12 +340,3 @@ def _excerpt(first: bytes, following: Iterator[bytes]) -> list[str]:
         if (body and not body.startswith(" ")) or len(lines) >= _EXCERPT_LINES_MAX:
             break
     return lines
-
-
-def _logs(folder: Path) -> Iterator[Path]:
-    """Text that the node printed or logged; its data folder is left alone."""
-    if not folder.is_dir():
-        return
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and path.suffix in _LOG_SUFFIXES:
-            yield path

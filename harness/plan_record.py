@@ -33,6 +33,7 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
         observers=test.observers,
         workload=test.workload.name,
         workload_options=test.workload.options(),
+        functions=dict(test.workload.functions),
         checkers=usable_checkers(test.workload.checkers, test.system),
         checkers_not_run=unusable_checkers(test.workload.checkers, test.system),
         nemesis=options.nemesis,

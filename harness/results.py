@@ -6,6 +6,7 @@ none may change its meaning without a new schema number. This module judges noth
 lose or soften a verdict. Source: design, sections 5 (verdicts) and 6 (exit codes).
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,8 @@ EXIT_UNKNOWN = 2
 EXIT_HARNESS_FAILED = 3
 
 
+#: Name of the checker that judges the nodes' own conduct.
+NODE_CHECKER = "node-health"
 #: Name of the checker that judges the record itself.
 RECORD_CHECKER = "record"
 #: Characters of a headline; what is longer is cut at the end of a clause.
@@ -77,6 +80,17 @@ class FaultResult(msgspec.Struct, frozen=True):
     #: From the call to inject to the first change acknowledged in a new epoch, milliseconds; None
     #: where it moved no leader, or where the system gives no positions.
     failover_ms: int | None = None
+    #: Whether the system noticed it; None where it did not take effect, or where that cannot be
+    #: told.
+    noticed: bool | None = None
+    #: By what the system noticed it, else why that is not so or not known, in words; None where it
+    #: did not take effect, and in results of earlier versions.
+    notice: str | None = None
+
+    @property
+    def is_unnoticed(self) -> bool:
+        """Whether it took effect and nothing in the system showed it: then it proves little."""
+        return self.noticed is False
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -183,6 +197,11 @@ def exit_code(
     return EXIT_VALID
 
 
+def _unnoticed(faults: Sequence[FaultResult]) -> str:
+    count = sum(fault.is_unnoticed for fault in faults)
+    return f" ({count} unnoticed by the system)" if count else ""
+
+
 def first_clauses(sentence: str) -> str:
     """As many whole clauses as fit into a headline; the whole sentence stands with its checker."""
     if len(sentence) <= _HEADLINE_LENGTH_MAX:
@@ -210,6 +229,9 @@ def leading_sentence(results: Results) -> str:
         if headline == "UNKNOWN":
             # What the record lacks is why the others are unknown, or tells more than they do.
             found.sort(key=lambda result: result.checker != RECORD_CHECKER)
+        if found and found[0].checker == NODE_CHECKER:
+            # Its last words, and where they stand, are at the end.
+            return found[0].reason
         if found:
             return first_clauses(found[0].reason)
     if headline == "VACUOUS":
@@ -217,7 +239,9 @@ def leading_sentence(results: Results) -> str:
         return f"The {what} proves nothing: {results.vacuous[0]}"
     verified = sum(fault.verified for fault in results.faults)
     faults = (
-        "no fault was planned, " if not results.faults else f"{counted(verified, 'fault')} bit, "
+        "no fault was planned, "
+        if not results.faults
+        else f"{counted(verified, 'fault')} bit{_unnoticed(results.faults)}, "
     )
     if results.bare_history:
         # What was done to the system meanwhile stands in no history.

@@ -95,6 +95,8 @@ def render(results: Results, console: Console) -> None:
         bitten = sum(fault.verified for fault in results.faults)
         title = f"Faults ({bitten} of {len(results.faults)} bit)"
         _print_block(console, title, _faults_table(results.faults))
+        for sentence in unnoticed(results.faults):
+            console.print(Padding(Text(printable(sentence), style="yellow"), (0, 0, 0, 2)))
         if _hit_a_leader(results.faults):
             console.print(Padding(Text(_LEADER_NOTE, style="dim"), (0, 0, 0, 2)))
     if _cluster_rows(results):
@@ -158,11 +160,12 @@ def to_markdown(results: Results, analysis: Mapping[str, Any] | None = None) -> 
     if results.faults:
         lines += _markdown_table(
             "Faults",
-            ("#", "at", "fault", "nodes", "bit", "healed", "effect seen"),
+            ("#", "at", "fault", "nodes", "bit", "healed", "noticed", "effect seen"),
             [_fault_row(fault) for fault in results.faults],
         )
         if _hit_a_leader(results.faults):
             lines += ["", markdown(_LEADER_NOTE)]
+        lines += [line for text in unnoticed(results.faults) for line in ("", markdown(text))]
         if results.coverage is not None:
             kinds = sorted({fault.kind for fault in results.faults})
             rows = coverage_rows(results.coverage, kinds)
@@ -226,6 +229,7 @@ def _faults_table(faults: Sequence[FaultResult]) -> Table:
     table.add_column("nodes", no_wrap=True)
     table.add_column("bit", no_wrap=True)
     table.add_column("healed", justify="right", no_wrap=True)
+    table.add_column("noticed", no_wrap=True)
     table.add_column("effect seen", overflow="fold")
     for fault in faults[:_FAULTS_SHOWN_MAX]:
         cells = [Text(printable(cell)) for cell in _fault_row(fault)]
@@ -233,15 +237,36 @@ def _faults_table(faults: Sequence[FaultResult]) -> Table:
             cells[4].stylize("yellow")
         if fault.applied and not fault.healed:
             cells[5].stylize("red")
+        if fault.is_unnoticed:
+            cells[6].stylize("yellow")
         table.add_row(*cells)
     if len(faults) > _FAULTS_SHOWN_MAX:
         table.add_row("", "", f"and {len(faults) - _FAULTS_SHOWN_MAX} more: see report.html")
     return table
 
 
-def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str]:
+def unnoticed(faults: Iterable[FaultResult]) -> list[str]:
+    """A sentence for each fault that took effect and that nothing in the system showed."""
+    return [
+        f"Fault {fault.index} ({fault.kind}:{fault.target}) took effect, but the system noticed "
+        f"nothing: {fault.notice}."
+        for fault in faults
+        if fault.is_unnoticed
+    ]
+
+
+def _noticed(fault: FaultResult) -> tuple[str, str | None]:
+    """Whether the system noticed the fault, and by what; ``unnoticed`` tells where it did not."""
+    if fault.noticed is None:
+        told = None if fault.notice is None else f"noticed? {fault.notice}"
+        return "-" if fault.notice is None else "unknown", told
+    return ("yes", f"noticed: {fault.notice}") if fault.noticed else ("no", None)
+
+
+def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str, str]:
     nodes = ",".join(f"{node}*" if node == fault.leader else node for node in fault.nodes)
     bit = "yes" if fault.verified else ("no" if fault.applied else "n/a")
+    noticed, by = _noticed(fault)
     healed = _seconds(fault.healed_ms) if fault.healed else ("no" if fault.applied else "-")
     return (
         str(fault.index),
@@ -250,7 +275,8 @@ def _fault_row(fault: FaultResult) -> tuple[str, str, str, str, str, str, str]:
         nodes or "-",
         bit,
         healed,
-        fault.evidence or "-",
+        noticed,
+        "; ".join(filter(None, (fault.evidence, by))) or "-",
     )
 
 

@@ -10,15 +10,13 @@ from itertools import pairwise
 
 import msgspec
 
-from checker.evidence import was_refused
 from contracts.state_event import StateEvent
 from harness.fault_results import ENDING_KINDS, FaultWindow
 from harness.leader_watch import LeaderSighting
 from harness.results import OutcomeCounts
+from history.functions import USUAL, Functions, only_reads, was_refused
 from history.records import PairedOperation
 
-#: Operation kinds that commit nothing.
-PURE_KINDS = frozenset({"read", "describe", "view"})
 #: Error class of an operation that says none.
 UNNAMED_ERROR = "unnamed-error"
 
@@ -34,8 +32,15 @@ class Reign(msgspec.Struct, frozen=True, order=True):
     epoch: int
 
 
-def outcome_counts(operations: Iterable[PairedOperation]) -> dict[str, OutcomeCounts]:
-    """Operation kind to how many ended how, final reads included."""
+def outcome_counts(
+    operations: Iterable[PairedOperation], functions: Functions = USUAL
+) -> dict[str, OutcomeCounts]:
+    """Operation kind to how many ended how, final reads included.
+
+    Args:
+        operations: of a run or of a bare history, which declares no functions.
+        functions: of the run's workload.
+    """
     counted: dict[str, Counter[str]] = {}
     errors: dict[tuple[str, str], Counter[str]] = {}
     for operation in operations:
@@ -44,7 +49,7 @@ def outcome_counts(operations: Iterable[PairedOperation]) -> dict[str, OutcomeCo
         if operation.type != "ok":
             by_error = errors.setdefault((operation.f, operation.type), Counter())
             by_error[operation.error or UNNAMED_ERROR] += 1
-        elif was_refused(operation.f, operation.result):
+        elif was_refused(functions, operation.f, operation.result):
             counts["refused"] += 1
     return {
         kind: OutcomeCounts(
@@ -129,7 +134,9 @@ def acknowledged_epochs(operations: Iterable[PairedOperation]) -> set[int]:
     }
 
 
-def longest_unavailability_ns(operations: Iterable[PairedOperation]) -> int | None:
+def longest_unavailability_ns(
+    operations: Iterable[PairedOperation], functions: Functions
+) -> int | None:
     """Longest time without an acknowledged write while the clients loaded the system, ns.
 
     Bounded by the first invocation of a write and the last event of one; None without writes.
@@ -138,7 +145,7 @@ def longest_unavailability_ns(operations: Iterable[PairedOperation]) -> int | No
     writes = [
         operation
         for operation in operations
-        if not operation.final and operation.f not in PURE_KINDS
+        if not operation.final and not only_reads(functions, operation.f, operation.argument)
     ]
     if not writes:
         return None

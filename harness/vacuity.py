@@ -10,11 +10,11 @@ import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from checker.evidence import acknowledged_change
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.fault_results import FaultWindow, fault_windows
 from harness.results import FaultResult, counted
+from history.functions import Functions, effect_of
 from history.records import PairedOperation
 
 #: Successful operations of each kind, final reads apart, below which a run proves nothing.
@@ -28,9 +28,11 @@ def vacuous_reasons(record: RunRecord, faults: Sequence[FaultResult]) -> tuple[s
     reasons = [
         too_few_faults_bit(faults),
         no_operation_met_a_fault(windows, record.operations),
-        nothing_committed_after_last_heal(windows, record.operations),
+        nothing_committed_after_last_heal(windows, record.operations, record.functions),
         *kinds_without_results(record.operations),
-        state_events_missing(record.state_events, record.operations) if declares else None,
+        state_events_missing(record.state_events, record.operations, record.functions)
+        if declares
+        else None,
     ]
     planned = record.plan.planned_faults if record.plan else 0
     if planned > len(faults):
@@ -71,9 +73,11 @@ def no_operation_met_a_fault(
 
 
 def nothing_committed_after_last_heal(
-    windows: Sequence[FaultWindow], operations: Sequence[PairedOperation]
+    windows: Sequence[FaultWindow],
+    operations: Sequence[PairedOperation],
+    functions: Functions,
 ) -> str | None:
-    """No write invoked after the last heal was acknowledged."""
+    """No write invoked after the last heal was acknowledged, as far as it is told what writes."""
     if not windows:
         return None
     unhealed = next((window for window in windows if not window.healed), None)
@@ -83,10 +87,19 @@ def nothing_committed_after_last_heal(
             "so nothing is known to work again."
         )
     last_heal = max(window.end for window in windows)
-    if any(
-        acknowledged_change(operation) and operation.start >= last_heal for operation in operations
-    ):
+    acknowledged = [
+        operation
+        for operation in operations
+        if operation.type == "ok" and operation.start >= last_heal
+    ]
+    if any(_is_change(operation, functions) for operation in acknowledged):
         return None
+    untold = sorted({operation.f for operation in acknowledged} - functions.keys())
+    if untold:
+        return (
+            f"Nothing tells whether {', '.join(untold)} changed anything after the last heal: "
+            "the plan does not declare what they do."
+        )
     return "No write that was invoked after the last heal was acknowledged."
 
 
@@ -105,7 +118,9 @@ def kinds_without_results(operations: Sequence[PairedOperation]) -> list[str]:
 
 
 def state_events_missing(
-    state_events: Mapping[str, Sequence[StateEvent]], operations: Sequence[PairedOperation]
+    state_events: Mapping[str, Sequence[StateEvent]],
+    operations: Sequence[PairedOperation],
+    functions: Functions,
 ) -> str | None:
     """Writes were acknowledged in an epoch of which no node says that it led."""
     led = sorted(
@@ -117,15 +132,23 @@ def state_events_missing(
     acknowledged = {
         operation.position[0]
         for operation in operations
-        if operation.position is not None and acknowledged_change(operation)
+        if operation.position is not None and _is_change(operation, functions)
     }
-    if not state_events and any(acknowledged_change(operation) for operation in operations):
+    if not state_events and any(_is_change(operation, functions) for operation in operations):
         return "The system promises state events and wrote none."
     missing = sorted(epoch for epoch in acknowledged if not _contains(led, epoch))
     if not missing:
         return None
     listed = ", ".join(map(str, missing[:5]))
     return f"No node told of leading in epoch {listed}, in which writes were acknowledged."
+
+
+def _is_change(operation: PairedOperation, functions: Functions) -> bool:
+    """Whether it changed something, and its client was told so."""
+    if operation.type != "ok":
+        return False
+    effect = effect_of(functions, operation.f, operation.argument, operation.result)
+    return effect in ("changes", "records")
 
 
 def _still_open(operation: PairedOperation, time: int) -> bool:

@@ -16,6 +16,7 @@ import msgspec
 
 from contracts.names import NodeName, RunId
 from contracts.system import ReadsSpeakFor
+from history.functions import Function
 from history.run_folder import RUN_FOLDER_SCHEMA
 
 #: Purposes that have a random stream of their own.
@@ -52,6 +53,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     observers: tuple[NodeName, ...] = ()
     workload: str
     workload_options: dict[str, Any] = {}
+    #: Effects of the workload's functions; empty in the plan of an older version, which knew them
+    #: by their names (``history.functions.USUAL``).
+    functions: dict[str, Function] = {}
     #: What judges the run: ``linearizability:cas-register``, ``set-full``, ``split-brain``,
     #: ``lost-commits``.
     checkers: tuple[str, ...]

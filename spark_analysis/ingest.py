@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from contracts.errors import HarnessError
+from history.functions import Functions
 from history.plan import decode_plan
 from history.run_folder import RunFolder
 from spark_analysis.damage import Damage
@@ -103,7 +104,7 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
 
 
 def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> Ingested:
-    run_id, nodes = _identity(folder)
+    run_id, nodes, functions = _identity(folder)
     damage = Damage()
     rows: dict[str, int] = {}
 
@@ -115,7 +116,7 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
                 damage.add("values-refused", refused_rows(table, refused))
         rows[table.name] = writer.row_count
 
-    fill(OPERATIONS, operation_rows(folder, damage))
+    fill(OPERATIONS, operation_rows(folder, functions, damage))
     fill(FAULTS, fault_rows(folder, damage))
     fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
     # One pass fills two tables: what the logs hold, and how far each goes.
@@ -131,13 +132,13 @@ def _ingest(folder: RunFolder, sources: tuple[Source, ...], batch_rows: int) -> 
     )
 
 
-def _identity(folder: RunFolder) -> tuple[str, list[str]]:
-    """Run id and node names: from the plan where it can be read, else from the folders."""
+def _identity(folder: RunFolder) -> tuple[str, list[str], Functions]:
+    """Run id, node names, functions: from the plan where it can be read, else from the folders."""
     try:
         plan = decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError):
-        return folder.root.resolve().name, [str(node) for node in folder.node_names()]
-    return plan.run_id, [str(node) for node in plan.nodes]
+        return folder.root.resolve().name, [str(node) for node in folder.node_names()], {}
+    return plan.run_id, [str(node) for node in plan.nodes], plan.functions
 
 
 def _sources(folder: RunFolder) -> tuple[Source, ...]:

@@ -23,6 +23,8 @@ _DIGEST_DIGITS: Final = 10
 _OF_ONE_RUN: Final = (
     *("schema", "run_id", "test", "runtime_versions", "started_at"),
     *("tool_version", "tool_commit", "replay_of", "pinned"),
+    # Those of the workload, which is told; plans of older versions have none.
+    "functions",
 )
 #: Of a node or a system; file systems take 255, three times as many when escaped.
 _NAME_BYTES_MAX: Final = 64

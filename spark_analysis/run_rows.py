@@ -16,6 +16,7 @@ from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from history.errors import HistoryError, PairingError
+from history.functions import Functions, was_refused
 from history.pairing import pair
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
@@ -49,9 +50,13 @@ class _MetricLine(msgspec.Struct, frozen=True):
     system: dict[str, float] | None = None
 
 
-def operation_rows(folder: RunFolder, damage: Damage) -> Iterator[Row]:
-    """Rows of ``operations``, in the order of completion, those never completed last."""
-    yield from map(_operation_row, _operations(folder, damage))
+def operation_rows(folder: RunFolder, functions: Functions, damage: Damage) -> Iterator[Row]:
+    """Rows of ``operations``, in the order of completion, those never completed last.
+
+    ``functions`` are those that the plan declares, none where it declares none.
+    """
+    for operation in _operations(folder, damage):
+        yield _operation_row(operation, functions)
 
 
 def _operations(folder: RunFolder, damage: Damage) -> Iterator[PairedOperation]:
@@ -93,7 +98,7 @@ def _why(event: Event, last_index: int) -> str:
     return f"process {event.process} goes on with {event.f} after info retired it"
 
 
-def _operation_row(operation: PairedOperation) -> Row:
+def _operation_row(operation: PairedOperation, functions: Functions) -> Row:
     epoch, offset = operation.position or (None, None)
     return (
         operation.index,
@@ -110,7 +115,17 @@ def _operation_row(operation: PairedOperation) -> Row:
         epoch,
         offset,
         operation.final,
+        _effect(operation, functions),
     )
+
+
+def _effect(operation: PairedOperation, functions: Functions) -> str | None:
+    f = operation.f
+    if f not in functions:
+        return None
+    if operation.type == "ok" and was_refused(functions, f, operation.result):
+        return "refused"
+    return functions[f].effect_on(operation.argument)
 
 
 def fault_rows(folder: RunFolder, damage: Damage) -> list[Row]:

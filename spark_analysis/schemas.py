@@ -60,7 +60,7 @@ def declare_across(name: str, version: int, *fields: pa.Field) -> Table:
 #: completion, operations without an answer last.
 OPERATIONS: Final = declare(
     "operations",
-    1,
+    2,
     _required("index", _LONG),
     _required("process", _LONG),
     _required("f", _STRING),
@@ -75,6 +75,8 @@ OPERATIONS: Final = declare(
     _optional("position_epoch", _LONG),
     _optional("position_offset", _LONG),
     _required("final", _BOOLEAN),
+    # since version 2
+    _optional("effect", _STRING),  # reads, changes, records, refused; null: nobody declared it
 )
 
 #: One row per fault of ``faults.jsonl``; a time is null where the phase was not reached.

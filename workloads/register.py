@@ -7,9 +7,10 @@ Values come from a small domain by default, so that a compare-and-set often meet
 it expects; ``values=unique`` writes each value once, which tells exactly which write a read saw.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from contracts.operations import Completion, Operation
+from history.functions import COMPARE_AND_SET, READ, RECORD, Functions
 from workloads.chosen_options import chosen
 from workloads.draws import Draws
 from workloads.keys import KeyRotation
@@ -20,6 +21,7 @@ LANES = 2
 DOMAIN = 5
 _MIX = (("read", 3), ("write", 4), ("cas", 3))
 _READER_MIX = (("read", 1),)
+_FUNCTIONS: Final[Functions] = {"read": READ, "write": RECORD, "cas": COMPARE_AND_SET}
 
 
 class RegisterWorkload:
@@ -27,6 +29,7 @@ class RegisterWorkload:
 
     name = "register"
     checkers: tuple[str, ...] = ("linearizability:cas-register", "split-brain", "lost-commits")
+    functions: Functions = _FUNCTIONS
 
     def __init__(
         self, seed: int, slots: int, *, readers: frozenset[int], unique_values: bool

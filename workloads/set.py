@@ -4,9 +4,10 @@ Adds dominate; a few reads of whole sets during the run show elements that come 
 given up after some hundred elements, so that reading one stays cheap.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from contracts.operations import Completion, Operation
+from history.functions import READ, RECORD, Functions
 from workloads.chosen_options import chosen
 from workloads.draws import Draws
 from workloads.keys import KeyRotation
@@ -16,6 +17,7 @@ LANES = 2
 #: Operations on one set, nearly all of them adds.
 OPERATIONS_PER_SET = 500
 _MIX = (("add", 9), ("read", 1))
+_FUNCTIONS: Final[Functions] = {"read": READ, "add": RECORD}
 
 
 class SetWorkload:
@@ -23,6 +25,7 @@ class SetWorkload:
 
     name = "set"
     checkers: tuple[str, ...] = ("set-full", "split-brain", "lost-commits")
+    functions: Functions = _FUNCTIONS
 
     def __init__(self, seed: int, slots: int) -> None:
         self._seed = seed

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from contracts.operations import Completion, Operation
+from history.functions import CREATE, DELETE, READ, Functions
 from workloads.chosen_options import chosen
 from workloads.draws import Draws
 from workloads.keys import KeyRotation
@@ -25,6 +26,7 @@ _MIX = (("create", 4), ("delete", 3), ("describe", 3))
 _OPTIONS: Final = {"brokers": ("view", "change")}
 #: Generations of topics whose numbers of partitions are remembered.
 _REMEMBERED = 8
+_FUNCTIONS: Final[Functions] = {"create": CREATE, "delete": DELETE, "describe": READ, "view": READ}
 
 
 class TopicsWorkload:
@@ -37,6 +39,7 @@ class TopicsWorkload:
         "split-brain",
         "lost-commits",
     )
+    functions: Functions = _FUNCTIONS
 
     def __init__(
         self, seed: int, slots: int, *, readers: frozenset[int], brokers: str = "view"

@@ -1,9 +1,11 @@
 """What a workload is, and the registry of those that exist."""
 
-from typing import Any, Protocol
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, Protocol
 
 from contracts.errors import UsageError
 from contracts.operations import Completion, Operation
+from history.functions import Functions
 from workloads.register import RegisterWorkload
 from workloads.set import SetWorkload
 from workloads.topics import TopicsWorkload
@@ -18,6 +20,8 @@ class Workload(Protocol):
     name: str
     #: Checkers that judge its histories, by the names that ``harness.judge`` knows.
     checkers: tuple[str, ...]
+    #: Each function of its operations and final reads, to what it does.
+    functions: Functions
 
     def operation(self, slot: int, n: int) -> Operation:
         """The n-th operation of a worker slot.
@@ -46,9 +50,23 @@ class Workload(Protocol):
         ...
 
 
+_WORKLOADS: Final = (RegisterWorkload, SetWorkload, TopicsWorkload)
+
+
 def workload_names() -> tuple[str, ...]:
     """Names of all workloads, sorted."""
-    return ("register", "set", "topics")
+    return tuple(sorted(kind.name for kind in _WORKLOADS))
+
+
+def functions_of(name: str) -> Functions:
+    """Declaration of the workload with that name, one of ``workload_names()``."""
+    return next(kind.functions for kind in _WORKLOADS if kind.name == name)
+
+
+def checkers_fitting(functions: AbstractSet[str]) -> tuple[str, ...]:
+    """Checkers of the workload that shares most of these functions, for runs without a plan."""
+    best = max(_WORKLOADS, key=lambda kind: len(kind.functions.keys() & functions))
+    return best.checkers
 
 
 def workload(

@@ -116,6 +116,7 @@ VERDICT_FIGURES: Final = (
     _faults("faults_applied", "share of the planned faults whose target existed"),
     _faults("faults_verified", "share of the injected faults that were seen to bite"),
     _faults("faults_healed", "share of the injected faults that were seen to be gone"),
+    _faults("faults_noticed", "share of the faults that took effect that the system noticed"),
     Figure(
         name="elections",
         unit="count",

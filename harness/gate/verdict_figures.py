@@ -237,6 +237,11 @@ _MEASURES: Final[dict[str, _Measure]] = {
     "faults_healed": _fault_share(
         lambda fault: fault.healed, lambda fault: fault.applied, "no fault was injected"
     ),
+    "faults_noticed": _fault_share(
+        lambda fault: fault.noticed is True,
+        lambda fault: fault.noticed is not None,
+        "of no fault it can be told whether the system noticed it",
+    ),
     "elections": _elections,
     "unavailability_max_ms": _unavailability,
 }

@@ -47,6 +47,7 @@ class _SharedWorkload:
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self.name, self.checkers = workload.name, workload.checkers
+        self.functions = workload.functions
         self.operation = workload.operation
         self.final_reads = workload.final_reads
         self.at_observer = workload.at_observer
@@ -89,6 +90,7 @@ class Worker:
             performer=Performer(
                 *(self._events, self._traffic),
                 *(assignment.load.operation_timeout_s, self._stop),
+                functions=assignment.workload.functions,
             ),
             processes=self._processes,
             slots=assignment.slots,

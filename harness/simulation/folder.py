@@ -34,6 +34,7 @@ from harness.tool_version import tool_commit, tool_version
 from history.plan import Plan, sub_seeds
 from history.run_folder import RunFolder
 from history.timeline_records import TimelineViolation
+from workloads.workload import functions_of
 
 _US_PER_MS = 1_000
 _US_PER_S = 1_000_000
@@ -104,6 +105,7 @@ def plan_of_scenario(
         nodes=voters(scenario.nodes),
         workload=load.workload,
         workload_options=dict(load.workload_options),
+        functions=dict(functions_of(load.workload)),
         checkers=usable_checkers(checkers, system),
         checkers_not_run={**unusable_checkers(of_load, system), **not_asked},
         nemesis=DRAWN,

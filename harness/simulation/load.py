@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
 from contracts.scenario import LoadOptions
@@ -22,6 +24,7 @@ from contracts.simulation import SimulatedCluster, World
 from contracts.system import Route
 from harness.clients import CATCH_UP_FACTOR, TIMED_OUT_SHARE, routes
 from harness.processes import Processes
+from history.functions import Functions, only_reads
 from history.records import Event
 from workloads.workload import Workload
 
@@ -121,8 +124,10 @@ class VirtualSeat:
         slot: int,
         route: Route,
         timeout_us: int,
+        functions: Functions,
     ) -> None:
         self._world = world
+        self._functions = functions
         self._cluster = cluster
         self._history = history
         self._processes = processes
@@ -143,10 +148,13 @@ class VirtualSeat:
         self._history.invoked(self._process, operation, self._asked, final)
 
         def completed(completion: Completion) -> None:
+            is_open = completion.type == "info"
+            if is_open and only_reads(self._functions, operation.f, operation.value):
+                completion = msgspec.structs.replace(completion, type="fail")
             node = completion.node or self._asked
             self._history.completed(self._process, operation, completion, node, final, invoked_us)
             is_slow = self._world.now - invoked_us >= self._slow_us
-            if completion.type == "info" or (completion.type == "fail" and is_slow):
+            if is_open or (completion.type == "fail" and is_slow):
                 self._client.close()
                 self._client = self._cluster.open_client(self._slot, self._route)
                 self._process = self._processes.fresh(self._slot)
@@ -222,6 +230,7 @@ class SimulatedLoad:
                     slot=number,
                     route=route,
                     timeout_us=options.timeout_us,
+                    functions=workload.functions,
                 ),
             )
             for number, route in enumerate(routes(voters, clients, cluster.observers))

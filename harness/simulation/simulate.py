@@ -185,6 +185,7 @@ class _Course:
             slot=0,
             route=Route("leader", self._recovery.healed[0]),
             timeout_us=self._scenario.load.timeout_us,
+            functions=self._workload.functions,
         )
         reads = VirtualFinalReads(seat, self._workload.final_reads(), world)
         reads.begin()

@@ -2,8 +2,9 @@
 
 Definitions, used by the job and by its reference in the tests:
 
-- The *load* is every operation that is no final read. A *write* is one of a kind other than
-  those that change nothing; it is *acknowledged* where it ended ok, at its completion time.
+- The *load* is every operation that is no final read. A *write* is one that was asked to
+  change something, as its workload declares (``jobs.effects``); it is *acknowledged* where it
+  ended ok, at its completion time.
 - A *window* is one injected fault, from ``start``, when the runtime was asked to inject, to
   ``end``, when the fault was seen removed; a fault never removed lasts to the end of the load.
 - *before* and *after* are the 5 s (``CONTEXT_NS``) next to a window, shortened to the load and to
@@ -29,10 +30,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from spark_analysis.frames import conform
+from spark_analysis.jobs.effects import is_write
 from spark_analysis.schemas import UNAVAILABILITY, WINDOWS
 
-#: Kinds of operations that change nothing.
-PURE_KINDS: Final = ("read", "describe", "view")
 SLOT_NS: Final = 100_000_000
 CONTEXT_NS: Final = 5_000_000_000
 _NS_PER_MS: Final = 1e6
@@ -59,7 +59,7 @@ def fault_windows(
         Rows of ``WINDOWS``, in no order; none for runs without load.
     """
     load = operations.where(~sql.col("final"))
-    acknowledged = load.where((sql.col("type") == "ok") & _is_write()).select(
+    acknowledged = load.where((sql.col("type") == "ok") & is_write()).select(
         "run_id",
         sql.col("start_ns").alias("asked"),
         sql.col("end_ns").alias("told"),
@@ -88,7 +88,7 @@ def longest_unavailability(operations: DataFrame) -> DataFrame:
     Returns:
         Rows of ``UNAVAILABILITY``; of equal gaps the earliest.
     """
-    writes = operations.where(~sql.col("final") & _is_write())
+    writes = operations.where(~sql.col("final") & is_write())
     acknowledged = writes.where(sql.col("type") == "ok").select(
         "run_id", sql.col("end_ns").alias("at")
     )
@@ -123,10 +123,6 @@ def longest_unavailability(operations: DataFrame) -> DataFrame:
         )
     )
     return conform(longest, UNAVAILABILITY)
-
-
-def _is_write() -> Column:
-    return ~sql.col("f").isin(*PURE_KINDS)
 
 
 def _gap(start: Column, end: Column) -> Column:
@@ -202,7 +198,7 @@ def _asked_by_slot(load: DataFrame, slot_ns: int) -> DataFrame:
 
     One reading of the history for all of it; ``epoch`` is null for what is no placed write.
     """
-    is_acknowledged = (sql.col("type") == "ok") & _is_write()
+    is_acknowledged = (sql.col("type") == "ok") & is_write()
     return (
         load.withColumn("acknowledged", is_acknowledged)
         .groupBy(

@@ -4,7 +4,8 @@ Definitions, used by the jobs and by their reference in the tests:
 
 - A write is *acknowledged* where it ended ok, unless it was refused (a compare-and-set met another
   value, a create found what it was to make, a delete found nothing): it changed nothing, whether
-  the log has a record of it or not.
+  the log has a record of it or not. Writes of which the workload declares that they leave no record
+  are not looked for either (``jobs.effects``).
 - A node *holds* a write where its committed log has a record of the same epoch, offset, kind, key
   and value; where the system gave no position, of the same kind, key and value. What lies below
   the log's start offset is in the node's snapshot and counts as held.
@@ -28,7 +29,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from spark_analysis.frames import Counted, conform, few_or_many
-from spark_analysis.jobs.availability import PURE_KINDS
+from spark_analysis.jobs.effects import has_record, is_write
 from spark_analysis.schemas import LOST, PHANTOM
 
 _SAID: Final = ("f", "key", "value")
@@ -55,8 +56,7 @@ def acknowledged_writes(operations: DataFrame) -> DataFrame:
     Returns:
         The rows of ``OPERATIONS`` that are acknowledged writes.
     """
-    is_write = ~sql.col("f").isin(*PURE_KINDS)
-    return operations.where((sql.col("type") == "ok") & is_write & ~refused())
+    return operations.where((sql.col("type") == "ok") & has_record())
 
 
 def lost_commits(operations: DataFrame, committed: DataFrame, logs: DataFrame) -> DataFrame:
@@ -117,7 +117,7 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
     Returns:
         Rows of ``PHANTOM``, in no order.
     """
-    writes = _as_records(operations.where(~sql.col("f").isin(*PURE_KINDS)))
+    writes = _as_records(operations.where(is_write()))
     placed = (sql.col("type") == "ok") & sql.col("offset").isNotNull()
     records = committed.where(sql.col("f").isNotNull())
     places = few_or_many(_only_in(records, writes.where(placed)))
@@ -153,17 +153,6 @@ def phantom_commits(operations: DataFrame, committed: DataFrame) -> DataFrame:
         )
     )
     return conform(phantom, PHANTOM)
-
-
-def refused() -> Column:
-    """Whether an operation is a change whose result says that it was not done.
-
-    ``[expected, new, false]`` of a compare-and-set, ``[number, false]`` of a create, ``false`` of a
-    delete.
-    """
-    by_last = sql.col("f").isin("cas", "create") & sql.col("result").endswith("false]")
-    refused = by_last | ((sql.col("f") == "delete") & (sql.col("result") == "false"))
-    return sql.coalesce(refused, sql.lit(False))
 
 
 def _as_records(operations: DataFrame) -> DataFrame:

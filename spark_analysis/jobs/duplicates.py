@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 
 from spark_analysis.finding_schemas import DUPLICATES
 from spark_analysis.frames import conform
-from spark_analysis.jobs.availability import PURE_KINDS
+from spark_analysis.jobs.effects import is_write
 
 _CONTENT: Final = ("run_id", "f", "key", "value")
 
@@ -37,7 +37,7 @@ def duplicates(operations: DataFrame, committed: DataFrame) -> DataFrame:
 
 def _committed_twice(operations: DataFrame, committed: DataFrame) -> DataFrame:
     asked = (
-        operations.where(~sql.col("f").isin(*PURE_KINDS) & (sql.col("type") != "fail"))
+        operations.where(is_write() & (sql.col("type") != "fail"))
         .withColumnRenamed("argument", "value")
         .groupBy(*_CONTENT)
         .agg(sql.count(sql.lit(1)).alias("asked"))

@@ -24,7 +24,7 @@ from pyspark.sql import functions as sql
 
 from spark_analysis.finding_schemas import STALE_READS
 from spark_analysis.frames import conform
-from spark_analysis.jobs.commits import refused
+from spark_analysis.jobs.effects import is_refused
 
 _OBJECT: Final = ("run_id", "key")
 _NS_PER_MS: Final = 1e6
@@ -107,7 +107,7 @@ def _writes(registers: DataFrame) -> DataFrame:
     return registers.where(
         (sql.col("f") != "read")
         & (sql.col("type") != "fail")
-        & ~((sql.col("type") == "ok") & refused())
+        & ~((sql.col("type") == "ok") & is_refused())
     ).select(
         *(*_OBJECT, "type", "start_ns", "end_ns"),
         sql.when(is_cas, _item("argument", plain=False))

@@ -225,7 +225,8 @@ def _read_run(
         return written
 
     nodes, logs = list(identity.nodes), list[Row]()
-    operations = 0 if is_pruned else fill(OPERATIONS, operation_rows(folder, damage))
+    functions = {} if identity.plan is None else identity.plan.functions
+    operations = 0 if is_pruned else fill(OPERATIONS, operation_rows(folder, functions, damage))
     fill(FAULTS, fault_rows(folder, damage))
     fill(STATE_EVENTS, state_event_rows(folder, nodes, damage))
     fill(COMMITTED, committed_rows(folder, nodes, logs, damage))

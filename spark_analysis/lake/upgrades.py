@@ -42,6 +42,11 @@ def _state_events_2(rows: DataFrame) -> DataFrame:
     return rows.withColumn("detail", sql.lit(None).cast("string"))
 
 
+def _operations_2(rows: DataFrame) -> DataFrame:
+    """No plan declared what functions do."""
+    return rows.withColumn("effect", sql.lit(None).cast("string"))
+
+
 def _runs_2(rows: DataFrame) -> DataFrame:
     return rows.withColumn("plan_digest", sql.lit(None).cast("string"))
 
@@ -94,6 +99,22 @@ OLDER: Final[Versions] = {
     ("runs", 2): Older(
         declare("runs", 2, *_RUNS_1, *_fields(pa.string(), "plan_digest", nullable=True)),
         _runs_3,
+    ),
+    ("operations", 1): Older(
+        declare(
+            "operations",
+            1,
+            *_fields(pa.int64(), "index", "process"),
+            *_fields(pa.string(), "f"),
+            *_fields(pa.string(), "key", "argument", "result", nullable=True),
+            *_fields(pa.string(), "type"),
+            *_fields(pa.int64(), "start_ns"),
+            *_fields(pa.int64(), "end_ns", nullable=True),
+            *_fields(pa.string(), "node", "error", nullable=True),
+            *_fields(pa.int64(), "position_epoch", "position_offset", nullable=True),
+            *_fields(pa.bool_(), "final"),
+        ),
+        _operations_2,
     ),
     ("faults", 1): Older(
         declare(

@@ -22,8 +22,8 @@ REQUEST_KINDS: Final[dict[str, RequestKind]] = {
     "describe": "describe-topic",
     "view": "describe-topic",
 }
-#: Operations that change nothing: unanswered ones are ``fail``.
-PURE_READS: Final = frozenset({"read", "read-set", "describe", "view"})
+#: Requests that change nothing: unanswered ones are ``fail``.
+_READING_REQUESTS: Final[frozenset[RequestKind]] = frozenset({"read", "read-set", "describe-topic"})
 #: Error class for each outcome that a node answers.
 ERROR_CLASSES: Final[dict[AnswerOutcome, str]] = {
     "not-leader": "not-leader",
@@ -46,7 +46,7 @@ def answered(operation: Operation, answer: ClientAnswer, node: str) -> Completio
     """What a node's answer means for the operation."""
     if answer.outcome == "ok":
         position = None
-        has_record = operation.f not in PURE_READS and not _was_refused(operation, answer)
+        has_record = not _only_reads(operation) and not _was_refused(operation, answer)
         if has_record and answer.epoch is not None and answer.offset is not None:
             position = (answer.epoch, answer.offset)
         return Completion("ok", _result(operation, answer), None, position, node)
@@ -58,7 +58,7 @@ def answered(operation: Operation, answer: ClientAnswer, node: str) -> Completio
 
 def unanswered(operation: Operation, error: str, node: str) -> Completion:
     """The operation was sent, and what came of it is not known."""
-    return Completion("fail" if operation.f in PURE_READS else "info", error=error, node=node)
+    return Completion("fail" if _only_reads(operation) else "info", error=error, node=node)
 
 
 def certainly_not(error: str, node: str | None) -> Completion:
@@ -70,9 +70,13 @@ def may_go_on(operation: Operation, completion: Completion) -> bool:
     """Whether another node may be asked: it is certain that nothing changed, but not refused."""
     if completion.type != "fail":
         return False
-    if operation.f in PURE_READS:
+    if _only_reads(operation):
         return completion.error != "invalid-request"
     return completion.error in {NOT_SENT, "not-leader", "stopping"}
+
+
+def _only_reads(operation: Operation) -> bool:
+    return REQUEST_KINDS[operation.f] in _READING_REQUESTS
 
 
 def _was_refused(operation: Operation, answer: ClientAnswer) -> bool:
@@ -85,7 +89,7 @@ def _result(operation: Operation, answer: ClientAnswer) -> Any:
     result = answer.result
     if operation.f == "view":
         return [result, answer.offset]
-    if operation.f in PURE_READS:
+    if _only_reads(operation):
         return result
     if operation.f == "create":
         return [operation.value, bool(result)]

@@ -14,7 +14,7 @@ from typing import Final
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
 from contracts.system import Route
-from systems.redis.commands import PRIMARY_ROLE, PURE_READS, commands, is_known, role_of
+from systems.redis.commands import PRIMARY_ROLE, commands, is_known, only_reads, role_of
 from systems.redis.connection import LostError, NotSentError, RespConnection, connect
 from systems.redis.membership import SERVER_PORT, Endpoint, Membership
 from systems.redis.outcomes import (
@@ -164,4 +164,4 @@ class RedisClient:
 
 def _may_ask_elsewhere(operation: Operation, completion: Completion) -> bool:
     """Whether the failure is certain and another node, or the same one later, may do better."""
-    return completion.error in ELSEWHERE or (operation.f in PURE_READS and completion.error == LOST)
+    return completion.error in ELSEWHERE or (only_reads(operation) and completion.error == LOST)

@@ -16,8 +16,6 @@ from systems.redis.resp import ErrorReply, Reply, text
 
 Command = tuple[str | bytes, ...]
 
-#: Operations that change nothing.
-PURE_READS: Final = frozenset({"read"})
 #: What ``ROLE`` says of a node that takes writes.
 PRIMARY_ROLE: Final = "master"
 
@@ -61,6 +59,11 @@ _COMMANDS: Final[dict[str, Callable[[str, Any], tuple[Command, ...]]]] = {
     "cas": _cas,
     "add": _add,
 }
+
+
+def only_reads(operation: Operation) -> bool:
+    """Whether its commands change nothing."""
+    return _COMMANDS[operation.f] is _read
 
 
 def is_known(operation: Operation) -> bool:

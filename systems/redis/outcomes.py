@@ -14,9 +14,9 @@ import msgspec
 
 from contracts.operations import Completion, Operation
 from systems.redis.commands import (
-    PURE_READS,
     UnexpectedReplyError,
     error_of,
+    only_reads,
     read_by_primary,
     result,
 )
@@ -76,7 +76,7 @@ def answered(
     error = error_of(replies)
     if error is not None:
         return _refused(operation, error, node)
-    if operation.f in PURE_READS and not (replica_reads or read_by_primary(replies)):
+    if only_reads(operation) and not (replica_reads or read_by_primary(replies)):
         return certainly_not(NOT_PRIMARY, node)
     try:
         return Completion("ok", result(operation, replies), node=node)
@@ -93,7 +93,7 @@ def _refused(operation: Operation, error: ErrorReply, node: str) -> Completion:
 
 def unanswered(operation: Operation, error: str, node: str) -> Completion:
     """The operation was sent, and what came of it is not known."""
-    return Completion("fail" if operation.f in PURE_READS else "info", error=error, node=node)
+    return Completion("fail" if only_reads(operation) else "info", error=error, node=node)
 
 
 def certainly_not(error: str, node: str | None) -> Completion:

@@ -199,7 +199,7 @@ def test_the_unchanged_checker_gives_the_expected_verdicts() -> None:
         (NodeLog, "at", snapshots_forgotten),
         (lost_commits, "_shown_by_final_reads", lambda operations: {}),
         (lost_commits, "_judge_counts", lambda *_: None),
-        (lost_commits, "acknowledged_change", lambda operation: operation.position is not None),
+        (lost_commits, "acknowledged_change", lambda operation, _: operation.position is not None),
     ],
 )
 def test_a_mutant_gives_another_verdict(

@@ -6,6 +6,7 @@ import pytest
 
 from harness.failovers import failovers_ns
 from harness.fault_results import FaultWindow
+from history.functions import USUAL
 from history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
@@ -39,12 +40,12 @@ STORIES: dict[str, tuple[list[PairedOperation], dict[int, int]]] = {
 @pytest.mark.parametrize("name", STORIES)
 def test_a_failover_is_told_where_there_was_one(name: str) -> None:
     operations, told = STORIES[name]
-    assert failovers_ns([window(10)], operations) == told
+    assert failovers_ns([window(10)], operations, USUAL) == told
 
 
 def test_a_failover_ends_before_the_next_fault() -> None:
     operations = [BEFORE, change(11, 30, 2), change(41, 60, 3)]
     windows = [window(10), window(35, 1)]
-    assert failovers_ns(windows, operations) == {0: 20, 1: 25}
+    assert failovers_ns(windows, operations, USUAL) == {0: 20, 1: 25}
     late = [BEFORE, change(11, 38, 2), change(41, 60, 3)]
-    assert failovers_ns(windows, late) == {1: 25}
+    assert failovers_ns(windows, late, USUAL) == {1: 25}

@@ -11,6 +11,7 @@ from contracts.state_event import StateEvent
 from harness.evidence_loader import load_run, read_committed_log, read_json_lines
 from harness.fault_results import fault_results, fault_windows
 from harness.timeline import longest_unavailability_ns, reigns
+from history.functions import USUAL
 from history.records import PairedOperation
 from tests.synthetic_runs import write_run
 
@@ -143,7 +144,7 @@ def test_longest_unavailability(moments: list[tuple[int, int]], expected: int) -
         PairedOperation(index, 0, "write", "r", 1, 1, "ok", start * S, end * S)
         for index, (start, end) in enumerate(moments)
     ]
-    assert longest_unavailability_ns(writes) == expected * S
+    assert longest_unavailability_ns(writes, USUAL) == expected * S
 
 
 def test_reads_do_not_shorten_unavailability_and_final_reads_do_not_lengthen_it() -> None:
@@ -151,5 +152,5 @@ def test_reads_do_not_shorten_unavailability_and_final_reads_do_not_lengthen_it(
     late = PairedOperation(1, 0, "write", "r", 1, 1, "ok", 5 * S, 6 * S)
     read = PairedOperation(2, 1, "read", "r", None, 1, "ok", 2 * S, 3 * S)
     final = msgspec.structs.replace(read, start=90 * S, end=91 * S, final=True)
-    assert longest_unavailability_ns([write, late, read, final]) == 5 * S
-    assert longest_unavailability_ns([read]) is None
+    assert longest_unavailability_ns([write, late, read, final], USUAL) == 5 * S
+    assert longest_unavailability_ns([read], USUAL) is None

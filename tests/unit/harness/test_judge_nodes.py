@@ -16,6 +16,7 @@ from history.records import Event
 from history.run_folder import RunFolder
 
 S = 1_000_000_000
+LOADED = Phase(S, "load-started")
 
 
 def event(kind: StateEventKind, at: int, incarnation: int = 0, **more: object) -> StateEvent:
@@ -314,3 +315,38 @@ def test_nobody_is_blamed_for_ending_after_the_environment_has_failed(
         Phase(30 * S, "failed", detail="No space left on device", since=15 * S),
     )
     assert judge_nodes(record(tmp_path, [event("started", 1)], phases=course)).verdict is verdict
+
+
+def test_what_a_node_said_last_is_told_with_its_line(tmp_path: Path) -> None:
+    exited = Phase(time=30 * S, phase="node-exited", node="n1", exit_code=2)
+    found = record(tmp_path, [event("started", 1)], phases=(exited, LOADED))
+    log = tmp_path / "nodes" / "n1" / "output.log"
+    log.write_text("listening\nfatal error: all goroutines are asleep\n")
+    result = judge_nodes(found)
+    assert result.reason == (
+        "Node n1 ended by itself with exit code 2 30.000 s into the run: "
+        "fatal error: all goroutines are asleep (nodes/n1/output.log:2)."
+    )
+    log.write_text("listening\n")
+    last = "its log ends with 'listening' (nodes/n1/output.log:1)."
+    assert judge_nodes(found).reason.endswith(last)
+    # Where the node has lived on, the end of its log is no last word.
+    lived = record(tmp_path, [event("started", 1), event("started", 40, 1)], phases=found.phases)
+    assert judge_nodes(lived).reason.endswith("30.000 s into the run.")
+    # A stated reason needs no last line beside it.
+    stated = [event("started", 1), event("fatal", 29, reason="no disk")]
+    why = judge_nodes(record(tmp_path, stated, phases=found.phases)).reason
+    assert why.endswith("exit code 2 (no disk) 30.000 s into the run.")
+
+
+def test_a_foreign_node_states_its_reason_in_its_log(tmp_path: Path) -> None:
+    exited = Phase(time=15 * S, phase="node-exited", node="n1", exit_code=2)
+    full = kill(10, 20, kind="full-disk")
+    found = record(tmp_path, [], faults=full, phases=(exited, LOADED))
+    log = tmp_path / "nodes" / "n1" / "output.log"
+    log.write_text("panic: write wal: no space left on device\n")
+    assert judge_nodes(found).verdict is Verdict.VALID
+    log.write_text("panic: index out of range\n")
+    reason = judge_nodes(found).reason
+    assert "which is not the reason that full-disk gives" in reason
+    assert "panic: index out of range (nodes/n1/output.log:1)" in reason

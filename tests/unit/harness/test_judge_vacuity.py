@@ -13,6 +13,7 @@ from harness.vacuity import (
     state_events_missing,
     too_few_faults_bit,
 )
+from history.functions import USUAL
 from history.records import PairedOperation
 
 S = 1_000_000_000
@@ -83,8 +84,8 @@ def test_an_operation_that_meets_only_a_fault_that_did_not_bite_does_not_count()
 def test_a_write_invoked_before_the_last_heal_does_not_show_recovery() -> None:
     windows = [window(1, 2), window(5, 10)]
     before = operation(start=9 * S, end=11 * S)
-    assert nothing_committed_after_last_heal(windows, [before]) is not None
-    assert nothing_committed_after_last_heal(windows, [operation(start=11 * S)]) is None
+    assert nothing_committed_after_last_heal(windows, [before], USUAL) is not None
+    assert nothing_committed_after_last_heal(windows, [operation(start=11 * S)], USUAL) is None
 
 
 @pytest.mark.parametrize(
@@ -97,12 +98,12 @@ def test_a_write_invoked_before_the_last_heal_does_not_show_recovery() -> None:
 )
 def test_what_commits_nothing_does_not_show_recovery(not_committed: dict[str, object]) -> None:
     after = operation(start=11 * S, **not_committed)
-    assert nothing_committed_after_last_heal([window(5, 10)], [after]) is not None
+    assert nothing_committed_after_last_heal([window(5, 10)], [after], USUAL) is not None
 
 
 def test_a_fault_that_was_never_healed_shows_no_recovery() -> None:
     reason = nothing_committed_after_last_heal(
-        [window(5, 10, healed=False)], [operation(start=20 * S)]
+        [window(5, 10, healed=False)], [operation(start=20 * S)], USUAL
     )
     assert reason is not None
     assert "never seen to be healed" in reason
@@ -132,20 +133,25 @@ def leads(epoch: int) -> StateEvent:
 
 def test_an_epoch_with_acknowledged_writes_and_no_leader_told_is_vacuous() -> None:
     writes = [operation(position=(1, 5)), operation(position=(3, 6))]
-    assert state_events_missing({"n1": [leads(1), leads(3)]}, writes) is None
-    reason = state_events_missing({"n1": [leads(1)]}, writes)
+    assert state_events_missing({"n1": [leads(1), leads(3)]}, writes, USUAL) is None
+    reason = state_events_missing({"n1": [leads(1)]}, writes, USUAL)
     assert reason is not None
     assert "epoch 3" in reason
 
 
 def test_a_candidate_is_no_leader() -> None:
     candidate = StateEvent("n1", 0, 0, "role", 1, role="candidate")
-    assert state_events_missing({"n1": [candidate]}, [operation(position=(1, 5))]) is not None
+    assert (
+        state_events_missing({"n1": [candidate]}, [operation(position=(1, 5))], USUAL) is not None
+    )
 
 
 def test_reads_need_no_leader_told() -> None:
-    assert state_events_missing({"n1": [leads(1)]}, [operation(f="read", position=(9, 1))]) is None
+    assert (
+        state_events_missing({"n1": [leads(1)]}, [operation(f="read", position=(9, 1))], USUAL)
+        is None
+    )
 
 
 def test_promised_state_events_that_are_all_missing_are_told() -> None:
-    assert state_events_missing({}, [operation()]) is not None
+    assert state_events_missing({}, [operation()], USUAL) is not None

@@ -22,6 +22,7 @@ from harness.processes import Processes
 from harness.run_clock import RunClock
 from harness.stop import Stop
 from harness.traffic import Counts, Traffic
+from history.functions import USUAL
 from systems.registry import names, system
 from tests.unit.harness.load_clients import Behaviour
 from tests.unit.harness.load_rig import LOAD, NODES
@@ -183,7 +184,7 @@ def timetable(load: Load) -> list[tuple[float, Operation]]:
             ),
             load=load,
             open_client=lambda route: Noting(),
-            performer=Performer(Unrecorded(), Traffic(), 1.0, Stop()),
+            performer=Performer(Unrecorded(), Traffic(), 1.0, Stop(), functions=USUAL),
             processes=Processes(load.concurrency),
         )
         start = asyncio.get_running_loop().time()
@@ -216,7 +217,7 @@ def test_a_load_ends_at_once_while_its_slots_sleep() -> None:
             workload=workload("set", seed=1, slots=4, readers=frozenset(), options={}),
             load=load,
             open_client=Behaviour(),
-            performer=Performer(Unrecorded(), Traffic(), 1.0, Stop()),
+            performer=Performer(Unrecorded(), Traffic(), 1.0, Stop(), functions=USUAL),
             processes=Processes(4),
         )
         running = asyncio.ensure_future(clients.run(stopped))

@@ -7,8 +7,15 @@ import pytest
 
 from contracts.errors import UsageError
 from contracts.operations import Completion, Operation
+from history.functions import only_reads
 from workloads.draws import Draws
-from workloads.workload import Workload, workload, workload_names
+from workloads.workload import (
+    Workload,
+    checkers_fitting,
+    functions_of,
+    workload,
+    workload_names,
+)
 
 SLOTS = 10
 
@@ -44,6 +51,36 @@ def test_seeds_and_slots_have_streams_of_their_own(name: str, options: dict[str,
 
     streams = [stream(seed, slot) for seed in (1, 2) for slot in (0, 1)]
     assert all(a != b for i, a in enumerate(streams) for b in streams[:i])
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_every_function_of_a_workload_is_declared(name: str, options: dict[str, str]) -> None:
+    source = make(name, options)
+    asked = [source.operation(slot, n) for slot in range(SLOTS) for n in range(200)]
+    finals = source.final_reads()
+    finals += tuple(view for read in finals if (view := source.at_observer(read)) is not None)
+    used = {operation.f for operation in (*asked, *finals)}
+    assert used <= source.functions.keys() == functions_of(name).keys()
+    assert all(only_reads(source.functions, read.f, read.value) for read in finals)
+
+
+@pytest.mark.parametrize(
+    ("functions", "workload_name"),
+    [
+        ({"read", "write", "cas"}, "register"),
+        ({"read"}, "register"),
+        (set[str](), "register"),
+        ({"read", "add"}, "set"),
+        ({"add"}, "set"),
+        ({"create", "view"}, "topics"),
+        ({"describe"}, "topics"),
+        ({"never-heard-of"}, "register"),
+    ],
+)
+def test_a_run_without_plan_is_judged_as_the_workload_that_its_functions_fit(
+    functions: set[str], workload_name: str
+) -> None:
+    assert checkers_fitting(functions) == make(workload_name).checkers
 
 
 @pytest.mark.parametrize("name", workload_names())

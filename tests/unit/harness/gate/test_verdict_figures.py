@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Any
 
+import msgspec
 import pytest
 
 from checker.fingerprints import fingerprint_of
@@ -75,6 +76,7 @@ MIXED = (
         ("faults_verified", 4 / 5),
         ("faults_verified{fault=kill}", 1),
         ("faults_healed", 4 / 5),
+        ("faults_noticed", "of no fault it can be told whether the system noticed it"),
         ("elections", 10),
         ("unavailability_max_ms", 900),
         ("failures_new", "there is no baseline: name one with --baseline"),
@@ -85,6 +87,13 @@ MIXED = (
 )
 def test_each_figure_is_what_it_says(text: str, value: float | str) -> None:
     assert figure(text, *MIXED) == (value if isinstance(value, str) else pytest.approx(value))
+
+
+def test_only_faults_of_which_it_can_be_told_count_as_noticed_or_not() -> None:
+    seen, unseen, unknown = (
+        msgspec.structs.replace(fault("pause"), noticed=noticed) for noticed in (True, False, None)
+    )
+    assert figure("faults_noticed", run("a", faults=(seen, unseen, unknown, seen))) == 2 / 3
 
 
 def test_every_figure_of_verdicts_is_measured() -> None:

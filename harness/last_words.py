@@ -1,0 +1,253 @@
+"""Last words of a node's process in its own log: a panic, an exception, an assertion, a signal.
+
+Systems are written in every language, and each runtime has its own way to say that the process
+ends. The words of the last life are what is looked for, so logs are read from their end, at most
+``SEARCHED_BYTES_MAX`` of each, in blocks: a log may be a gigabyte of anything, without a line feed
+and without a character. Must never take for last words what a process says that goes on: whoever
+asks knows that it has ended. Sources: the runtimes' own sources and manuals (Go's ``printpanics``,
+the JVM's ``hs_err`` file, Erlang's ``init``, CPython's ``traceback``, glibc's ``assert``), each
+form below was seen.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+import msgspec
+
+#: Of one log, from its end.
+SEARCHED_BYTES_MAX: Final = 64 << 20
+#: Words that are shown.
+_SHOWN_MAX: Final = 160
+_LINE_BYTES_MAX: Final = 4096
+#: Rank of a line of which no more is known than that it is the last one.
+_LAST_LINE: Final = -9
+_COUNTED_BYTES: Final = 1 << 22
+_LOG_SUFFIXES: Final = frozenset({".log", ".txt", ".out", ".err"})
+#: Lines after the one that was recognised among which its message stands.
+_FOLLOWING_MAX: Final = 60
+#: Exit code of a process that a kill ended: it had no time to say anything of its own.
+KILLED: Final = 137
+
+
+class _Form(NamedTuple):
+    """One way to say that the process ends."""
+
+    #: Stands on the line; searched for first, since that is quick.
+    sign: bytes
+    #: Shape that the line must have; None: any.
+    shape: re.Pattern[bytes] | None = None
+
+
+#: Times, levels and names of containers that may stand before words; no prose.
+_PREFIX: Final = rb"^(?:(?:[^\sa-z]\S*|\S+\s*\|)\s+){0,4}"
+#: Forms that nothing but the end of a process, or of its main thread, has.
+_TELLING: Final = (
+    # Go, and its loggers, which end the process at these levels
+    _Form(b"panic: ", re.compile(_PREFIX + rb"panic: ")),
+    _Form(b"fatal error: ", re.compile(_PREFIX + rb"fatal error: ")),
+    _Form(b"SIGSEGV: segmentation violation"),
+    _Form(b'"level":"fatal"'),
+    _Form(b'"level":"panic"'),
+    # Java
+    _Form(b'Exception in thread "'),
+    _Form(b"A fatal error has been detected by the Java Runtime Environment"),
+    _Form(b"java.lang.OutOfMemoryError"),
+    # Erlang
+    _Form(b"Kernel pid terminated"),
+    _Form(b"init terminating in do_boot"),
+    # Python
+    _Form(b"Traceback (most recent call last)"),
+    _Form(b"Fatal Python error: "),
+    # Rust
+    _Form(b"panicked at ", re.compile(rb"\bthread .{1,120}panicked at ")),
+    # C and C++
+    _Form(b"terminate called "),
+    _Form(b"Assertion ", re.compile(rb"\bAssertion .{1,1000} failed")),
+    _Form(b" detected ***", re.compile(rb"\*\*\* .{1,80} detected \*\*\*")),
+    _Form(b"double free or corruption"),
+    _Form(b"malloc(): "),
+    _Form(b"free(): "),
+    _Form(b"Sanitizer: ", re.compile(rb"==\d+==ERROR: \w+Sanitizer: ")),
+    _Form(b"crashed by signal"),
+    # the kernel
+    _Form(b"Out of memory: Kill"),
+    _Form(b" segfault at "),
+)
+#: Less telling ones, which count where there is no other.
+_HINTING: Final = (
+    _Form(b"FATAL", re.compile(rb"\bFATAL\b")),
+    _Form(b"PANIC: "),
+    _Form(b"CRASH REPORT"),
+    _Form(b"=ERROR REPORT="),
+    _Form(b"Killed", re.compile(rb"(?:^|\s)Killed\s*$")),
+    _Form(b"Segmentation fault"),
+    _Form(b"Bus error"),
+    _Form(b"Aborted", re.compile(rb"(?:^|\s)Aborted(?: \(core dumped\))?\s*$")),
+    _Form(b"Illegal instruction"),
+)
+#: Of a process that was killed: why it was.
+_KILLING: Final = (
+    _Form(b"OutOfMemoryError"),
+    _Form(b"Out of memory: Kill"),
+    _Form(b"Killed", re.compile(rb"(?:^|\s)Killed\s*$")),
+)
+#: Lines of one form that are looked at, from the last on.
+_LOOKS_MAX: Final = 1_000
+#: Lines whose message stands behind them.
+_MESSAGE_FOLLOWS: Final = re.compile(
+    rb"panicked at [^\r\n]*:\d+:\d+:\s*$|terminate called |Runtime Environment|REPORT=*"
+)
+
+#: Exit codes of processes that were asked to end, or had nothing left to do: they die of nothing.
+_IN_ORDER: Final = (0, 130, 143)
+
+
+class LastWords(msgspec.Struct, frozen=True):
+    """Why a process says that it ends."""
+
+    words: str
+    #: Below the run folder.
+    file: str
+    #: Number of the line, from 1.
+    line: int
+    #: Whether they say why; else they are no more than the last line.
+    is_telling: bool
+
+    @property
+    def place(self) -> str:
+        """Where they stand: ``nodes/n1/container.log:120``."""
+        return f"{self.file}:{self.line}"
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A place in a log."""
+
+    path: Path
+    offset: int
+    #: The higher, the more telling.
+    rank: int
+
+
+def node_logs(folder: Path) -> Iterator[Path]:
+    """Text that the node printed or logged; its data folder is left alone."""
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix in _LOG_SUFFIXES:
+            yield path
+
+
+def last_words(run_folder: Path, node: str, exit_code: int | None) -> LastWords | None:
+    """The last words in a node's logs; None where it printed nothing at all.
+
+    Args:
+        run_folder: the run's folder.
+        node: that has ended by itself.
+        exit_code: of the process, where known. One that was killed says nothing of its own.
+    """
+    logs = list(node_logs(run_folder / "nodes" / node))
+    found = [place for path in logs if (place := _last(path, exit_code)) is not None]
+    # The most telling of all logs; among equals the log that was written last.
+    found.sort(key=lambda place: (place.rank, place.path.stat().st_mtime_ns))
+    return _told(found[-1], run_folder) if found else None
+
+
+def _last(path: Path, exit_code: int | None) -> _Found | None:
+    """The last telling place of one log, else its last line, unless the process was killed."""
+    size = path.stat().st_size
+    start = max(0, size - SEARCHED_BYTES_MAX)
+    with path.open("rb") as file:
+        file.seek(start)
+        text = file.read(SEARCHED_BYTES_MAX)
+    ranks = (_TELLING, _HINTING)
+    if exit_code == KILLED:
+        ranks = (_KILLING,)
+    elif exit_code in _IN_ORDER:
+        ranks = ()
+    for rank, forms in enumerate(ranks):
+        offset = max(_last_of(form, text) for form in forms)
+        if offset >= 0:
+            return _Found(path, start + offset, -rank)
+    ended = text.rstrip()
+    if not ended or exit_code == KILLED:
+        return None
+    return _Found(path, start + _line_start(ended, len(ended)), _LAST_LINE)
+
+
+def _last_of(form: _Form, text: bytes) -> int:
+    """Beginning of the last line that has this form; -1 where none has."""
+    end = len(text)
+    for _ in range(_LOOKS_MAX):
+        at = text.rfind(form.sign, 0, end)
+        if at < 0:
+            break
+        start = _line_start(text, at)
+        if form.shape is None or form.shape.search(_line(text, start)):
+            return start
+        end = at
+    return -1
+
+
+def _line_start(text: bytes, at: int) -> int:
+    """Where the line around a place begins, where that is near."""
+    near = max(0, at - _LINE_BYTES_MAX)
+    return max(near, text.rfind(b"\n", near, at) + 1)
+
+
+def _line(text: bytes, start: int) -> bytes:
+    line = text[start : start + 2 * _LINE_BYTES_MAX]
+    return line.split(b"\n", 1)[0].rstrip(b"\r")
+
+
+def _told(found: _Found, run_folder: Path) -> LastWords:
+    with found.path.open("rb") as file:
+        line = 1 + _line_feeds(file, found.offset)
+        file.seek(found.offset)
+        lines = file.read(_LINE_BYTES_MAX * 4).splitlines()
+    name = found.path.relative_to(run_folder).as_posix()
+    return LastWords(_words(lines), name, line, found.rank != _LAST_LINE)
+
+
+def _line_feeds(file: BinaryIO, before: int) -> int:
+    """How many there are before an offset, a block at a time."""
+    file.seek(0)
+    count, left = 0, before
+    while left > 0 and (block := file.read(min(left, _COUNTED_BYTES))):
+        count += block.count(b"\n")
+        left -= len(block)
+    return count
+
+
+def _words(lines: list[bytes]) -> str:
+    """What the recognised line says, with what follows it where its message stands there."""
+    first = lines[0][:_LINE_BYTES_MAX]
+    if b"Traceback (most recent call last)" in first:
+        return _printable(_exception(first, lines[1:]))
+    if _MESSAGE_FOLLOWS.search(first):
+        message = next((line for line in lines[1:8] if line.strip(b" #\r\t=")), b"")
+        return _printable(first.rstrip(b" :\r") + b": " + message.strip(b" #\r\t"))
+    return _printable(first)
+
+
+def _exception(first: bytes, following: list[bytes]) -> bytes:
+    """The line of a traceback that names the exception."""
+    if b"\\n" in first:  # a JSON line holds the whole of it
+        inside = first.split(b"Traceback (most recent call last)", 1)[1].split(b'"')[0]
+        parts = [part.strip() for part in inside.split(b"\\n") if part.strip()]
+        return parts[-1] if parts else first
+    indent = first.index(b"Traceback")
+    for line in following[:_FOLLOWING_MAX]:
+        body = line[indent:]
+        if body.strip() and not body.startswith(b" "):
+            return body
+    return first
+
+
+def _printable(line: bytes) -> str:
+    text = "".join(
+        character if character.isprintable() else " "
+        for character in line.decode("utf-8", "replace")
+    ).strip()
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."

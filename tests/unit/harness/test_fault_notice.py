@@ -1,0 +1,259 @@
+"""A fault that the system never noticed is told apart from one that it survived."""
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.names import NodeName
+from contracts.state_event import StateEvent
+from harness import fault_notice
+from harness.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
+from harness.fault_results import FaultWindow
+from harness.leader_watch import LeaderSighting
+from harness.phases import Phase
+from harness.results import FaultResult, OutcomeCounts, Results, leading_sentence
+from harness.summary import to_markdown, unnoticed
+from history.records import PairedOperation
+
+MS = 1_000_000
+S = 1000 * MS
+NODES = ("n1", "n2", "n3")
+#: The fault of most of these tests: from 10 s to 12 s, on n3.
+PAUSE = FaultWindow(0, "pause", ("n3",), 10 * S, 12 * S, 10 * S, healed=True)
+
+
+def operation(start: int, took: int | None = 5 * MS, **changes: Any) -> PairedOperation:
+    end = None if took is None else start + took
+    made = PairedOperation(start, 0, "write", "r", 1, 1, "ok", start, end)
+    return msgspec.structs.replace(made, **changes)
+
+
+#: Ten a second for 20 s; every fourth is refused by a follower, as pinned clients are.
+LOAD = tuple(
+    operation(at * S // 10 + 1)
+    if at % 4
+    else operation(at * S // 10 + 1, type="fail", error="not-leader")
+    for at in range(200)
+)
+
+
+def said(node: str, *events: tuple[int, str, dict[str, Any]]) -> tuple[StateEvent, ...]:
+    """Time in ms, kind, and what else there is to it."""
+    return tuple(
+        msgspec.structs.replace(
+            StateEvent(node, number, 0, kind, 1, time=at * MS),  # type: ignore[arg-type]
+            **more,
+        )
+        for number, (at, kind, more) in enumerate(events)
+    )
+
+
+def follows(node: str, *more: tuple[int, str, dict[str, Any]]) -> tuple[StateEvent, ...]:
+    """A node that leads or follows, with a log that grows ten times a second."""
+    role = {"role": "leader" if node == "n1" else "follower", "leader": 1}
+    grown = [(at * 100, "append", {}) for at in range(3, 200)]
+    return said(node, *sorted([(200, "role", role), *grown, *more], key=lambda event: event[0]))
+
+
+def quiet_events() -> dict[str, tuple[StateEvent, ...]]:
+    return {node: follows(node) for node in NODES}
+
+
+def signs(**changes: Any) -> Signs:
+    base = Signs(operations=LOAD, state_events=quiet_events(), nodes=NODES)
+    return msgspec.structs.replace(base, **changes)
+
+
+def noticed(window: FaultWindow = PAUSE, **changes: Any) -> Notice:
+    return notices([window], signs(**changes))[window.index]
+
+
+def test_a_fault_that_nothing_shows_was_not_noticed() -> None:
+    assert noticed() == Notice(False, NOTHING_NOTICED)
+
+
+@pytest.mark.parametrize("at", [10_000, 11_000, 12_900])
+def test_a_change_of_role_is_a_notice(at: int) -> None:
+    events = quiet_events()
+    events["n2"] = follows("n2", (at, "role", {"role": "candidate", "epoch": 2}))
+    notice = noticed(state_events=events)
+    assert notice.noticed
+    assert notice.words == f"n2 became candidate in epoch 2 after {at - 10_000:,} ms"
+
+
+@pytest.mark.parametrize("at", [9_999, 13_001])
+def test_a_change_of_role_at_another_time_is_none(at: int) -> None:
+    events = quiet_events()
+    events["n2"] = follows("n2", (at, "role", {"role": "candidate", "epoch": 2}))
+    assert noticed(state_events=events).noticed is False
+
+
+def test_saying_the_same_role_again_is_no_change() -> None:
+    events = quiet_events()
+    events["n2"] = follows("n2", (11_000, "role", {"role": "follower", "leader": 1}))
+    assert noticed(state_events=events).noticed is False
+
+
+def test_a_killed_node_s_own_start_is_no_notice_of_the_others() -> None:
+    kill = msgspec.structs.replace(PAUSE, kind="kill")
+    events = quiet_events()
+    before = tuple(event for event in events["n3"] if (event.time or 0) < 10 * S)
+    again = {"incarnation": 1, "role": "follower", "leader": 1}
+    after = said("n3", (12_100, "started", {"incarnation": 1}), (12_200, "role", again))
+    grown = tuple(
+        msgspec.structs.replace(event, incarnation=1)
+        for event in events["n3"]
+        if event.kind == "append" and (event.time or 0) > 12 * S
+    )
+    events["n3"] = (*before, *after, *grown)
+    assert noticed(kill, state_events=events).noticed is False
+    # A log that stands still while its node is frozen is one that fell behind.
+    assert noticed(state_events=events).noticed
+
+
+def test_a_node_that_ends_by_itself_under_a_fault_is_a_notice() -> None:
+    phases = (Phase(11 * S, "node-exited", node="n2", exit_code=2),)
+    assert noticed(phases=phases).words == "n2 ended by itself after 1,000 ms"
+    assert noticed(phases=(Phase(2 * S, "node-exited", node="n2"),)).noticed is False
+
+
+def test_a_peer_that_fell_behind_is_a_notice() -> None:
+    events = quiet_events()
+    events["n3"] = tuple(
+        event for event in events["n3"] if not 10_400 * MS < (event.time or 0) < 11_900 * MS
+    )
+    assert noticed(state_events=events).words == "n3 took in nothing for 1.5 s while others did"
+
+
+def test_where_nobody_writes_nobody_falls_behind() -> None:
+    events = {
+        node: tuple(event for event in told if not 10_000 * MS < (event.time or 0) < 12_000 * MS)
+        for node, told in quiet_events().items()
+    }
+    assert noticed(state_events=events).noticed is False
+
+
+@pytest.mark.parametrize(
+    ("suffering", "words"),
+    [
+        (
+            operation(11 * S, type="info", error="timed-out", took=None),
+            "1 of 31 operations ended info (timed-out)",
+        ),
+        (
+            operation(11 * S, type="fail", error="not-sent"),
+            "1 of 31 operations ended fail (not-sent)",
+        ),
+        (operation(11 * S, 400 * MS), "an answer took 400 ms, 5 ms at most without a fault"),
+        # Invoked before it, and open when it came.
+        (
+            operation(9 * S, 1500 * MS, type="fail", error="timed-out"),
+            "1 of 31 operations ended fail (timed-out)",
+        ),
+    ],
+)
+def test_a_request_that_suffers_is_a_notice(suffering: PairedOperation, words: str) -> None:
+    notice = noticed(operations=(*LOAD, suffering))
+    assert (notice.noticed, notice.words) == (True, words)
+
+
+def test_failures_as_usual_are_none_and_many_more_are() -> None:
+    refused = [operation(11 * S + n, type="fail", error="not-leader") for n in range(40)]
+    assert noticed(operations=(*LOAD, *refused[:3])).noticed is False
+    notice = noticed(operations=(*LOAD, *refused))
+    assert notice.noticed
+    assert "48 of 70 operations ended fail (not-leader), where 17 are usual" in notice.words
+
+
+def test_final_reads_tell_nothing() -> None:
+    late = operation(11 * S, type="fail", error="not-sent", final=True)
+    assert noticed(operations=(*LOAD, late)).noticed is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"operations": ()}, "no operation met it"),
+        (
+            {"operations": [one for one in LOAD if 10 * S < one.start < 13 * S]},
+            "too few operations were made without a fault to compare with",
+        ),
+        ({"state_events": {}}, "the nodes told of no role"),
+        ({"state_events": {"n1": follows("n1")}}, "n2, n3 told of no role"),
+    ],
+)
+def test_what_cannot_be_told_is_said(changes: dict[str, Any], why: str) -> None:
+    assert noticed(**changes) == Notice(None, why)
+
+
+def test_from_outside_who_leads_is_seen() -> None:
+    seen = (LeaderSighting(1 * S, NodeName("n1"), 1),)
+    assert noticed(state_events={}, sightings=seen).noticed is False
+    later = (*seen, LeaderSighting(12 * S, NodeName("n2"), 2))
+    notice = noticed(state_events={}, sightings=later)
+    assert (notice.noticed, notice.words) == (True, "n2 was seen to lead after 2,000 ms")
+
+
+def test_only_faults_that_took_effect_can_be_noticed() -> None:
+    never = msgspec.structs.replace(PAUSE, seen=None)
+    spared = msgspec.structs.replace(PAUSE, spared=True)
+    assert notices([never], signs()) == notices([spared], signs()) == {}
+
+
+def test_operations_meet_the_faults_that_they_overlap() -> None:
+    """The quick way to find them, against looking at every pair."""
+    draw = random.Random(5)
+    for _ in range(200):
+        spans = sorted(
+            (start, start + draw.randrange(30)) for start in draw.choices(range(50), k=4)
+        )
+        made = [
+            operation(start, draw.choice([0, 1, 7, None]), type="info", error=str(start))
+            for start in draw.choices(range(90), k=30)
+        ]
+        found = fault_notice._Requests(spans, made)
+        for place, (start, end) in enumerate(spans):
+            met = [o for o in made if o.start < end and (o.end is None or o.end > start)]
+            assert found._met[place].count == len(met)
+        quiet = [
+            o
+            for o in made
+            if all(o.start >= end or (o.end is not None and o.end <= start) for start, end in spans)
+        ]
+        assert found._quiet.count == len(quiet)
+
+
+def test_people_are_told() -> None:
+    fault = FaultResult(
+        *(0, "pause", "n3"), ("n3",), at_ms=1, verified=True, applied=True, healed=True, healed_ms=2
+    )
+    silent = msgspec.structs.replace(fault, noticed=False, notice=NOTHING_NOTICED)
+    (sentence,) = unnoticed(
+        [fault, silent, msgspec.structs.replace(fault, noticed=True, notice="")]
+    )
+    assert sentence.startswith(
+        "Fault 0 (pause:n3) took effect, but the system noticed nothing: no "
+    )
+    results = msgspec.convert(
+        {
+            **dict.fromkeys(("run", "test", "system", "workload", "runtime", "reproduce"), "x"),
+            "schema": 1,
+            "seed": 1,
+            "verdict": "valid",
+            "vacuous": [],
+            "exit_code": 0,
+            "checkers": [],
+            "elections": None,
+            "epochs": [],
+            "run_folder": "/nowhere",
+            "operations": {"write": OutcomeCounts(ok=9)},
+            "longest_unavailability_ms": None,
+            "faults": (silent,),
+        },
+        Results,
+    )
+    assert "1 fault bit (1 unnoticed by the system), no checker" in leading_sentence(results)
+    assert sentence in to_markdown(results)
+    assert "| no |" in to_markdown(results)
