@@ -15,7 +15,7 @@ from nodes.transport.doorkeeper import STUCK_TICKS_MAX, Doorkeeper
 #: Frames of one connection that are taken in one turn.
 FRAMES_PER_TURN_MAX: Final = 64
 #: Answers that one connection leaves unsent; with the next one it is dropped.
-UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024
+UNSENT_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class Cutter(Protocol):

@@ -68,13 +68,14 @@ class MetricsListener:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await reader.readuntil(_HEAD_END)
+            answer = self._answer(await reader.readuntil(_HEAD_END))
         except asyncio.IncompleteReadError:
             return
         except asyncio.LimitOverrunError:
-            writer.write(_answer("431 Request Header Fields Too Large", b"too long\n"))
-            return
-        writer.write(self._answer(head))
+            answer = _answer("431 Request Header Fields Too Large", b"too long\n")
+        # Whoever asked may be gone by now; on uvloop it would be a defect to write to it then.
+        if not writer.is_closing():
+            writer.write(answer)
 
     def _answer(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")

@@ -2,12 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
-import pytest
-import tenacity
-import uvloop
 
 from nodes.quorum.identifiers import (
     NO_EPOCH,
@@ -33,7 +30,6 @@ from nodes.transport.client_protocol import (
 from nodes.transport.doorkeeper import Doorkeeper
 from nodes.transport.inbound import UNSENT_BYTES_MAX
 from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.metrics_listener import CONNECTIONS_COUNT_MAX, MetricsListener
 from nodes.transport.peer_listener import PeerListener
 from nodes.wire.api_versions import served_versions
 from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
@@ -42,19 +38,24 @@ from nodes.wire.controller_apis import advertised_versions
 from nodes.wire.families.cluster import DescribeClusterRequest
 from nodes.wire.framing import FrameReader, frame
 from nodes.wire.messages import encode_request
+from tests.unit.nodes.transport.flooding import (
+    BEYOND_SOCKETS_BYTES,
+    HOST,
+    LOOPS,
+    PATIENCE_S,
+    Loop,
+    awaited,
+    close,
+    ended,
+    on,
+)
 
-HOST = "127.0.0.1"
-PATIENCE_S = 20.0
 TWO = NodeId(2)
 CLUSTER = DescribeClusterRequest(include_cluster_authorized_operations=False)
 DIRECTORY = DirectoryId("ab" * 16)
 VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), NodeId(1), DIRECTORY, NO_EPOCH, Offset(0), True)
-#: Beyond what the system's own socket buffers take on loopback.
-BEYOND_SOCKETS_BYTES = 24 * 1024 * 1024
 SMALL_BYTES = 2 * 1024 * 1024
 
-LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-Loop = Callable[[], asyncio.AbstractEventLoop]
 #: A listener, its port, and why connections were dropped.
 Served = tuple[ClientListener, int, list[str]]
 
@@ -85,36 +86,6 @@ class AtOnce:
 
     def disconnected(self, connection: ConnectionId) -> None:
         pass
-
-
-async def awaited(condition: Callable[[], bool]) -> None:
-    async for attempt in tenacity.AsyncRetrying(
-        stop=tenacity.stop_after_delay(PATIENCE_S), wait=tenacity.wait_fixed(0.005), reraise=True
-    ):
-        with attempt:
-            assert condition()
-
-
-async def close(writer: asyncio.StreamWriter) -> None:
-    writer.transport.abort()  # the node may not read what is left to be sent
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()
-
-
-async def ended(reader: asyncio.StreamReader) -> bool:
-    """Whether the node has closed the connection; what it sent before is read away."""
-    with contextlib.suppress(ConnectionError):
-        while await asyncio.wait_for(reader.read(1 << 20), PATIENCE_S):
-            pass
-    return True
-
-
-def on(loop: Loop, body: Callable[[], Awaitable[None]]) -> None:
-    async def main() -> None:
-        await body()
-
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(main())
 
 
 @contextlib.asynccontextmanager
@@ -349,27 +320,3 @@ def test_a_look_after_a_long_pause_drops_nobody() -> None:
             await close(writer)
 
     asyncio.run(body())
-
-
-@LOOPS
-def test_figures_are_had_beside_any_number_of_connections_that_ask_for_nothing(loop: Loop) -> None:
-    async def body() -> None:
-        listener = MetricsListener(lambda: b"x" * BEYOND_SOCKETS_BYTES, "text/plain")
-        port = await listener.listen(HOST, 0)
-        ask = b"GET /metrics HTTP/1.1\r\n\r\n"
-        writers: list[asyncio.StreamWriter] = []
-        for number in range(3 * CONNECTIONS_COUNT_MAX):
-            _, writer = await asyncio.open_connection(HOST, port)
-            writer.write(ask if number % 20 == 0 else ask[:9])  # and does not read
-            writers.append(writer)
-        reader, writer = await asyncio.open_connection(HOST, port)
-        writer.write(ask)
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
-        assert head.startswith(b"HTTP/1.1 200 ")
-        assert len(await asyncio.wait_for(reader.readexactly(BEYOND_SOCKETS_BYTES), PATIENCE_S))
-        assert listener.connections_count <= CONNECTIONS_COUNT_MAX
-        await listener.close()
-        for each in (*writers, writer):
-            await close(each)
-
-    on(loop, body)
