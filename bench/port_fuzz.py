@@ -5,7 +5,8 @@ registers, and three controllers with a broker, as processes on loopback, and se
 to their ports: well formed ones without sense, damaged ones, bytes; in a row, cut, dripping, with
 answers unread, on more connections than a port has. Beside, honest clients ask each of these ports.
 Exit code 1, with the seed and the command that repeats it, if a node ended, if an honest client was
-not answered in time, or if the memory of a node, or its log, grew by more than is allowed.
+not answered in time, if the memory of a node, or its log, grew by more than is allowed, or if a
+quorum whose leader is killed after all that has no new one.
 
 Source: issue 18, section 1.
 """
@@ -36,6 +37,7 @@ from bench.fuzz_connections import (
     OwnClient,
 )
 from bench.fuzz_frames import FrameMaker, World
+from contracts.errors import HarnessError
 from contracts.names import NodeName, RunId
 from contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
 from nodes.broker.forwarding import FORWARDED
@@ -117,6 +119,16 @@ class Target(NamedTuple):
         return Nuisance(*self.where, stream, draw_row)
 
 
+class NoLeaderError(Exception):
+    """A quorum has no leader."""
+
+
+def _retrying(patience_s: float) -> tenacity.Retrying:
+    return tenacity.Retrying(
+        stop=tenacity.stop_after_delay(patience_s), wait=tenacity.wait_fixed(0.05), reraise=True
+    )
+
+
 class Cluster:
     """Node processes on loopback."""
 
@@ -130,10 +142,7 @@ class Cluster:
     def start(self) -> None:
         """Start all nodes; returns when they serve."""
         self.runtime.deploy(self._spec)
-        retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_delay(60), wait=tenacity.wait_fixed(0.05), reraise=True
-        )
-        retrying(self.system.ready, self.runtime)
+        _retrying(60.0)(self.system.ready, self.runtime)
 
     def world(self, node: NodeName) -> World:
         """What frames may name of it."""
@@ -156,6 +165,24 @@ class Cluster:
         leader = self.system.leader(self.runtime, PATIENCE_S).leader
         assert leader is not None
         return leader
+
+    def elects(self) -> str | None:
+        """End the leader; why the others have no new one soon, None if they have."""
+        old = self.leader()
+        self.runtime.kill(old)
+
+        def elected() -> None:
+            view = self.system.leader(self.runtime, PATIENCE_S)
+            if view.leader in (None, old):
+                raise NoLeaderError(f"{self.name} elects nobody any more (epoch {view.epoch})")
+
+        try:
+            _retrying(PATIENCE_S)(elected)
+            self.runtime.start(old)
+            _retrying(PATIENCE_S)(self.system.ready, self.runtime)
+        except (NoLeaderError, HarnessError) as error:
+            return str(error)
+        return None
 
 
 class Measured(msgspec.Struct):
@@ -358,7 +385,9 @@ def fuzz(seed: int, frames_count: int, folder: Path) -> list[str]:
             cluster.start()
         run = Fuzz(seed, frames_count, clusters)
         asyncio.run(run.run())
-        return run.problems
+        if run.problems:
+            return run.problems
+        return [problem for cluster in clusters if (problem := cluster.elects()) is not None]
     finally:
         for cluster in clusters:
             cluster.runtime.teardown()
