@@ -16,8 +16,8 @@ _CONNECTIONS_COUNT_MIN: Final = 8
 def connections_per_port() -> int:
     """Let this process open as many files as the kernel allows; how many each port may have."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard == resource.RLIM_INFINITY:
         return CONNECTIONS_COUNT_MAX
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     share = (hard - _KEPT_COUNT) // _SHARES_COUNT
     return max(_CONNECTIONS_COUNT_MIN, min(share, CONNECTIONS_COUNT_MAX))
