@@ -18,7 +18,7 @@ from typing import Final, Protocol
 CONNECTIONS_COUNT_MAX: Final = 1_024
 #: What all connections of one port may hold: frames that wait or are not whole, requests without
 #: their answers, answers that were not sent.
-HELD_BYTES_MAX: Final = 32 * 1024 * 1024
+HELD_BYTES_MAX: Final = 64 * 1024 * 1024
 #: It is counted anew whenever this part of it has come.
 _COUNTS_PER_MAX: Final = 4
 #: Between two looks at all connections.

@@ -320,3 +320,26 @@ def test_a_look_after_a_long_pause_drops_nobody() -> None:
             await close(writer)
 
     asyncio.run(body())
+
+
+@LOOPS
+def test_hundreds_of_honest_clients_at_a_time_meet_no_limit(loop: Loop) -> None:
+    value = "x" * 20_000
+
+    async def body() -> None:
+        async with clients_of(answer) as (_, port, refusals):
+            clients = [(await connect(HOST, port, PATIENCE_S))[0] for _ in range(300)]
+            for number in range(3):
+                answers = await asyncio.gather(
+                    *(
+                        client.ask(ClientRequest(10 * number + each, "read", "k", value), 60)
+                        for client in clients
+                        for each in range(3)
+                    )
+                )
+                assert {each.result for each in answers} == {value}
+            assert refusals == []
+            for client in clients:
+                client.close()
+
+    on(loop, body)
