@@ -130,7 +130,7 @@ test: setup format lint types contracts tidy ## all that gates a change: contain
 
 # Each part is done whatever became of the others, and the last line names those that failed.
 # The gate itself (`make test`) is not among them: it has run before anything comes here.
-nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples, nightly tests; figures
+nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after a crash; more examples, a fuzz of ports, nightly tests; figures
 	@failed=""
 	$(BIN)/splitbrain nightly bench/nights/nightly.toml --time-budget "$(NIGHT_BUDGET)" \
 		|| failed+=" night (exit $$?)"
@@ -141,6 +141,8 @@ nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after
 		|| failed+=" sim (exit $$?)"
 	$(BIN)/splitbrain sim --seeds "$$((first + 5000)):$$((first + 6000))" --jobs 2 \
 		--beyond-promise || failed+=" sim beyond the promise (exit $$?)"
+	$(BIN)/python -m bench.port_fuzz --frames 1000000 --seed "$$first" \
+		|| failed+=" bench.port_fuzz (exit $$?)"
 	HYPOTHESIS_PROFILE=search $(PYTEST) -q --timeout=3600 --numprocesses auto \
 		$(wildcard tests/properties) tests/unit || failed+=" tests (exit $$?)"
 	$(PYTEST) -m nightly tests || failed+=" nightly tests (exit $$?)"

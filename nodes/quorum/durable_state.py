@@ -5,6 +5,7 @@ change is submitted at once; ``outbox`` holds the messages that depend on it. Ne
 """
 
 from nodes.quorum.bugs import PlantedBugs
+from nodes.quorum.epoch_limit import LAST_EPOCH
 from nodes.quorum.errors import HaltRequested, InvariantViolation
 from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
 from nodes.quorum.outbox import Outbox
@@ -40,9 +41,16 @@ class DurableState:
     def enter_epoch(
         self, epoch: Epoch, *, leader_id: NodeId | None = None, voted: ReplicaKey | None = None
     ) -> None:
-        """Moves to a higher epoch. Raises InvariantViolation (INV-04) if it is not higher."""
+        """Moves to a higher epoch.
+
+        Raises:
+            InvariantViolation: it is not higher (INV-04), or leaves too few for later elections
+                (INV-29).
+        """
         if epoch <= self.epoch:
             raise InvariantViolation("INV-04", f"epoch {self.epoch} to {epoch}")
+        if epoch > LAST_EPOCH:
+            raise InvariantViolation("INV-29", f"epoch {self.epoch} to {epoch}, above {LAST_EPOCH}")
         state = QuorumState(
             epoch=epoch,
             leader_id=leader_id,

@@ -257,6 +257,14 @@ class ReportState(msgspec.Struct, frozen=True, tag=True):
     reason: str | None = None
 
 
+class Warn(msgspec.Struct, frozen=True, tag=True):
+    """Tell the operator, in the node's log; nothing else comes of it."""
+
+    #: The same for all warnings of one kind.
+    message: str
+    reason: str
+
+
 class Halt(msgspec.Struct, frozen=True, tag=True):
     """The node must stop for good: going on could break a promise. Nothing follows it."""
 
@@ -285,5 +293,6 @@ Effect = (
     | AnswerRead
     | RejectRead
     | ReportState
+    | Warn
     | Halt
 )

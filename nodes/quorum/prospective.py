@@ -2,10 +2,12 @@
 
 It changes nothing durable. The leader that it had, if any, is remembered so that a lost pre-vote
 leads back to it: the others may well hear that leader. It is not named to peers, for it may be
-dead. A *granted* pre-vote may name the dead leader, too; following it was a livelock once.
+dead. A *granted* pre-vote may name the dead leader, too; following it was a livelock once. Where no
+epoch is left to stand in (``nodes.quorum.epoch_limit``) it asks nobody, and waits for a leader.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
+from nodes.quorum.epoch_limit import may_stand
 from nodes.quorum.identifiers import Microseconds, NodeId
 from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
 from nodes.quorum.request_ledger import Outstanding
@@ -80,6 +82,9 @@ class Prospective(Role):
         self._gives_up_at = self.context.moment(self.context.timing.election_timeout())
 
     def _go_on(self) -> None:
+        if not may_stand(self.context.durable.epoch):
+            self.deadline = self._gives_up_at
+            return
         if self._round.won and self._yields_until is None:
             self.context.roles.become_candidate("a majority of pre-votes")
             return

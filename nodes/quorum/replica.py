@@ -25,8 +25,9 @@ from typing import Final
 
 from nodes.quorum.admission import error_of, refusal
 from nodes.quorum.durable_state import DurableState
-from nodes.quorum.effects import CutLogStart, Effect, Halt
+from nodes.quorum.effects import CutLogStart, Effect, Halt, Warn
 from nodes.quorum.election_timing import ElectionTiming
+from nodes.quorum.epoch_limit import highest_from
 from nodes.quorum.errors import HaltRequested, InvariantViolation, StorageMismatch
 from nodes.quorum.events import (
     AnswerReceived,
@@ -77,6 +78,7 @@ from nodes.quorum.role import Role, RoleContext
 from nodes.quorum.role_changes import RoleOwner
 from nodes.quorum.settings import QuorumSettings
 from nodes.quorum.story import Story
+from nodes.quorum.trace import describe
 from nodes.quorum.transitions import RoleName
 from nodes.quorum.vote_rule import may_grant
 from nodes.quorum.voters import ReplicaKey, VoterSet
@@ -322,6 +324,8 @@ class Replica:
             return
         context = self._context
         error = error_of(request, context.voters, context.cluster_id, self.epoch)
+        if error is ErrorCode.NONE and self._refuses_epoch(request.epoch, describe(request)):
+            error = ErrorCode.INVALID_REQUEST
         if error is not ErrorCode.NONE:
             self._role.answer(event, refusal(request, error, self.leader_id, self.epoch))
             return
@@ -336,6 +340,15 @@ class Replica:
                 self._handle_begin(event, request)
             case EndQuorumEpochRequest():
                 self._handle_end(event, request)
+
+    def _refuses_epoch(self, epoch: Epoch, told_by: str) -> bool:
+        """Whether a message names an epoch that may not be entered; the operator is told."""
+        highest = highest_from(self.epoch)
+        if epoch <= highest:
+            return False
+        reason = f"no epoch above {highest} is entered from {self.epoch}: {told_by} names {epoch}"
+        self._context.outbox.emit(Warn("epoch refused", reason))
+        return True
 
     def _handle_vote(self, event: RequestReceived, request: VoteRequest) -> None:
         if request.epoch > self.epoch:
@@ -383,6 +396,10 @@ class Replica:
             return
         answer = event.answer
         role = self._role
+        if self._refuses_epoch(answer.epoch, f"{type(answer).__name__} of {event.peer}"):
+            if not outstanding.orphaned:
+                role.request_failed(event.peer, outstanding, refused=False)
+            return
         if answer.error in _TELLING:
             self._learn_from_answer(event.peer, answer)
         is_late = outstanding.orphaned and not context.settings.bugs.stale_answer_accepted

@@ -5,6 +5,8 @@ disk, requests of the old role are orphaned, the new role begins. Decides nothin
 """
 
 from nodes.quorum.candidate import Candidate
+from nodes.quorum.effects import Warn
+from nodes.quorum.epoch_limit import LAST_EPOCH, may_stand
 from nodes.quorum.errors import InvariantViolation
 from nodes.quorum.follower import Follower
 from nodes.quorum.identifiers import Epoch, NodeId
@@ -39,6 +41,8 @@ class RoleOwner:
     def __init__(self, context: RoleContext) -> None:
         self._context = context
         context.roles = self
+        #: In which it was said that this node cannot stand.
+        self._told_epoch: Epoch | None = None
         self.role: Role = first_role(context)
 
     def start(self) -> None:
@@ -71,6 +75,7 @@ class RoleOwner:
     def become_prospective(self, reason: str) -> None:
         """Asks for pre-votes in the present epoch."""
         self._end_role(RoleName.PROSPECTIVE, self._context.durable.epoch)
+        self._tell_if_it_cannot_stand()
         self._begin_role(Prospective(self._context), reason)
 
     def become_candidate(self, reason: str) -> None:
@@ -102,6 +107,18 @@ class RoleOwner:
                 f" {self._context.durable.epoch}",
             )
         self.role.validate()
+
+    def _tell_if_it_cannot_stand(self) -> None:
+        """Says so once; a voter comes by here whenever it has no leader."""
+        epoch = self._context.durable.epoch
+        if may_stand(epoch) or epoch == self._told_epoch:
+            return
+        self._told_epoch = epoch
+        reason = (
+            f"this node is in epoch {epoch} and none above {LAST_EPOCH} is stood in;"
+            " it needs a leader of that epoch, or a data folder formatted anew"
+        )
+        self._context.outbox.emit(Warn("does not stand", reason))
 
     def _end_role(self, after: RoleName, epoch: Epoch) -> Epoch:
         """Checks the change and ends the present role; returns the epoch that it was in."""

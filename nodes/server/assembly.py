@@ -15,6 +15,7 @@ from nodes.quorum.identifiers import NodeId
 from nodes.quorum.settings import QuorumSettings
 from nodes.server import exit_codes
 from nodes.server.assembling import Life, NodeMaterials, assemble, begin_life
+from nodes.server.bounded_log import BoundedLog
 from nodes.server.configuration import NodeConfiguration
 from nodes.server.disk_thread import DiskThread
 from nodes.server.filesystems import open_filesystem
@@ -22,6 +23,7 @@ from nodes.server.layer import Layer
 from nodes.server.log_lines import LogLines
 from nodes.server.loop_timers import LoopTimers
 from nodes.server.node import Node
+from nodes.server.open_files import connections_per_port
 from nodes.server.peers import Peers
 from nodes.server.planted import bugs_named
 from nodes.server.prometheus import CONTENT_TYPE, PrometheusMeasurements
@@ -65,10 +67,14 @@ class Server:
             incarnation_min=0 if last is None else last + 1,
         )
         life = begin_life(materials)
-        self._log_lines = LogLines(configuration.name, life.incarnation)
+        loop = asyncio.get_running_loop()
+        self._timers = LoopTimers(loop)
+        lines = LogLines(configuration.name, life.incarnation)
+        self._log_lines = BoundedLog(lines, self._timers)
         state_events = StateEventFile(events_path, configuration.name, life.incarnation)
-        self._finished: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._peers = Peers(life.identity, self._peer_refused)
+        self._finished: asyncio.Future[int] = loop.create_future()
+        connections_count_max = connections_per_port()
+        self._peers = Peers(life.identity, self._peer_refused, connections_count_max)
         self._control_links: ControlLinks | None = None
         if configuration.state_machine == "metadata":
             self._control_links = ControlLinks(life.identity.node_id, life.identity.voters)
@@ -82,7 +88,9 @@ class Server:
         self._metrics = MetricsListener(self._measurements.text, CONTENT_TYPE)
         self._peers.attach(self.node, _codec_of(configuration, self.node))
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
-        self._clients = ClientListener(hello, self.node.service.handle, self._client_refused)
+        self._clients = ClientListener(
+            hello, self.node.service.handle, self._client_refused, connections_count_max
+        )
 
     async def listen(self) -> None:
         """Open the listeners and begin; raises OSError where a port cannot be had."""
@@ -111,6 +119,7 @@ class Server:
                 self._control_links.close()
             await self._peers.stop_listening()
             self.node.close()
+            self._log_lines.sum_up()
             if self._lengths is not None:
                 self._lengths.close()
 
@@ -122,7 +131,7 @@ class Server:
         loop = asyncio.get_running_loop()
         thread, links = DiskThread(loop, "disk"), self._control_links
         surroundings = Surroundings(
-            timers=LoopTimers(loop),
+            timers=self._timers,
             disk_jobs=thread,
             peer_links=self._peers,
             peer_answers=self._peers,

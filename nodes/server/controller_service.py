@@ -45,6 +45,8 @@ SERVED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_CLUSTER, ApiKey.ENVELOPE})
 #: Answers of these that nothing was changed are for brokers to hand to clients who rely on them:
 #: whoever led meanwhile may have changed what they tell. A real controller does not look.
 _PROVEN: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS})
+#: Requests that may wait to be decided; beyond, as it looks, of some who are gone by now.
+WAITING_COUNT_MAX: Final = 4_096
 #: What brokers may ask on behalf of clients.
 _FORWARDED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_QUORUM})
 
@@ -114,7 +116,11 @@ class ControllerService:
             self._needs.feed(RequestReceived(connection, correlation, call.message))
         elif isinstance(call.message, DescribeClusterRequest):
             call.reply(self._described(call.message, call.version))
-        elif self._stopping or self._leading.active is None:
+        elif (
+            self._stopping
+            or self._leading.active is None
+            or self._leading.waiting_count >= WAITING_COUNT_MAX
+        ):
             # Known without a turn: whoever asks shall look for the active controller soon.
             answer_as_standby(call, self._identity, self._machine.image, self._needs.replica)
         else:

@@ -2,12 +2,15 @@
 
 What comes in Kafka's protocol is sent again to the next controller as a real broker does. What our
 own clients ask is sent once: asked again, a request may take effect twice, and the answer would
-tell of the second time alone (the planted bug ``change_sent_again``).
+tell of the second time alone (the planted bug ``change_sent_again``). So many are with a controller
+at a time, and the others wait: each takes a connection there. What waits has a limit, too, since
+who asked may be gone.
 
 Must never call a request certain that a controller may have heard and has not answered, nor one
 that it was not active for: it may have lost its leadership with the request in its log.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -43,8 +46,15 @@ _CLIENT_ID: Final = "splitbrain"
 _NOTHING_TO_DO: Final = frozenset(
     {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
 )
+#: Envelopes that are with a controller at a time.
+SENT_COUNT_MAX: Final = 64
+#: Of all requests that are under way here, with what each costs besides its bytes.
+HELD_BYTES_MAX: Final = 32 * 1024 * 1024
+_OVERHEAD_BYTES: Final = 1_024
 #: A frame for the client, or None to close its connection.
 Relayed = Callable[[bytes | None], None]
+#: Takes what a controller said; None: nothing.
+Answered = Callable[[msgspec.Struct | None], None]
 
 
 class _Change(msgspec.Struct):
@@ -58,6 +68,11 @@ class _Change(msgspec.Struct):
     is_sent: bool = False
     is_answered: bool = False
     expiry: TimerHandle | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """What is held for it."""
+        return _OVERHEAD_BYTES + len(self.request.key)
 
 
 class EnvelopesOut:
@@ -78,10 +93,19 @@ class EnvelopesOut:
         self._pause_us = pause_us
         self._bugs = bugs
         self._changes: list[_Change] = []
+        self._held_bytes = 0
+        self._sent_count = 0
+        #: What sends an envelope, or sees that it is too late, once there is room.
+        self._waiting: deque[Callable[[], None]] = deque()
         self._stopping = False
 
     def relay(self, forwarding: Forwarding, relayed: Relayed) -> None:
         """Hand on what a client of Kafka's asked; ``relayed`` is called once."""
+        size_bytes = _OVERHEAD_BYTES + len(forwarding.envelope.request_data)
+        if self._held_bytes + size_bytes > HELD_BYTES_MAX:
+            relayed(None)
+            return
+        self._held_bytes += size_bytes
         until = Microseconds(self._timers.now() + FORWARDING_TIMEOUT_MS * _US_PER_MS)
 
         def answered(answer: msgspec.Struct | None) -> None:
@@ -92,25 +116,29 @@ class EnvelopesOut:
             if isinstance(said, AskAgain):
                 again()
             else:
-                relayed(said.frame if isinstance(said, Relay) else None)
+                end(said.frame if isinstance(said, Relay) else None)
+
+        def end(frame: bytes | None) -> None:
+            self._held_bytes -= size_bytes
+            relayed(frame)
 
         def again() -> None:
             if not self._stopping:
-                self._timers.call_later(self._pause_us, send)
+                self._timers.call_later(self._pause_us, lambda: self._in_turn(send))
 
         def send() -> None:
             if self._stopping:
                 return
             if self._timers.now() >= until:
-                relayed(timed_out(forwarding).frame)
+                end(timed_out(forwarding).frame)
                 return
             leader_id = self._replica.leader_id
             if leader_id is None:
                 again()
             else:
-                self._call(NodeId(leader_id), forwarding.envelope, answered)
+                self._ask(NodeId(leader_id), forwarding.envelope, answered)
 
-        send()
+        self._in_turn(send)
 
     def change(
         self, request: ClientRequest, reply: Reply, asked: tuple[ApiKey, msgspec.Struct, int]
@@ -118,11 +146,15 @@ class EnvelopesOut:
         """Hand on what a client of ours asked, as API, message and version; ``reply`` once."""
         api_key, message, version = asked
         change = _Change(request, reply, api_key, version, message)
+        self._changes.append(change)
+        self._held_bytes += change.size_bytes
+        if self._held_bytes > HELD_BYTES_MAX:
+            self._answer(change, "timeout", definite=True, reason="too many requests wait here")
+            return
         timeout_ms = min(max(request.timeout_ms, 1), TIMEOUT_MS_MAX)
         delay_us = timeout_ms * _US_PER_MS
         change.expiry = self._timers.call_later(delay_us, lambda: self._expire(change))
-        self._changes.append(change)
-        self._send(change)
+        self._in_turn(lambda: self._send(change))
 
     def stop(self) -> None:
         """Send nothing any more; who waits is told."""
@@ -133,22 +165,44 @@ class EnvelopesOut:
             else:
                 self._answer(change, "stopping", definite=True, reason="the broker stops")
 
+    def _in_turn(self, send: Callable[[], None]) -> None:
+        """Send once there is room; whether it is still wanted is seen then."""
+        if self._sent_count < SENT_COUNT_MAX:
+            send()
+        else:
+            self._waiting.append(send)
+
+    def _ask(self, leader_id: NodeId, envelope: msgspec.Struct, answered: Answered) -> None:
+        self._sent_count += 1
+
+        def heard(said: msgspec.Struct | None) -> None:
+            self._sent_count -= 1
+            answered(said)
+            while self._waiting and self._sent_count < SENT_COUNT_MAX:
+                self._waiting.popleft()()
+
+        self._call(leader_id, envelope, heard)
+
     def _send(self, change: _Change) -> None:
         if change.is_answered:
             return
         leader_id = self._replica.leader_id
         if leader_id is None:
-            self._timers.call_later(self._pause_us, lambda: self._send(change))
+            self._timers.call_later(
+                self._pause_us, lambda: self._in_turn(lambda: self._send(change))
+            )
             return
         change.is_sent = True
         frame = encode_call(change.message, change.version, change.request.id & 0xFFFF, _CLIENT_ID)
         forwarding = forward(frame[_SIZE_BYTES:], _CLIENT_ADDRESS)
-        self._call(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
+        self._ask(NodeId(leader_id), forwarding.envelope, lambda said: self._heard(change, said))
 
     def _heard(self, change: _Change, said: msgspec.Struct | None) -> None:
         is_sealed = isinstance(said, EnvelopeResponse)
         if self._bugs.change_sent_again and not (is_sealed and said.error_code == ApiError.NONE):
-            self._timers.call_later(self._pause_us, lambda: self._send(change))
+            self._timers.call_later(
+                self._pause_us, lambda: self._in_turn(lambda: self._send(change))
+            )
             return
         if not isinstance(said, EnvelopeResponse):
             self._unknown(change, "the controller has not answered")
@@ -185,6 +239,7 @@ class EnvelopesOut:
             return
         change.is_answered = True
         self._changes.remove(change)
+        self._held_bytes -= change.size_bytes
         if change.expiry is not None:
             change.expiry.cancel()
         change.reply(ClientAnswer(change.request.id, outcome, definite, **said))

@@ -38,6 +38,7 @@ from nodes.quorum.effects import (
     SendAnswer,
     SendRequest,
     TruncateLog,
+    Warn,
     WriteSnapshotChunk,
 )
 from nodes.quorum.errors import InvariantViolation, UnreadableRecordError
@@ -156,6 +157,7 @@ class Node:
             AnswerRead: self.service.confirmed,
             RejectRead: self.service.read_rejected,
             ReportState: self._report,
+            Warn: self._warn,
             Halt: self._halt,
         }
         parts.disk.attach(self.feed, self._disk_failed)
@@ -444,6 +446,9 @@ class Node:
                 offset=effect.offset,
                 reason=effect.reason,
             )
+
+    def _warn(self, effect: Warn) -> None:
+        self.surroundings.log_lines.write("warning", effect.message, reason=effect.reason)
 
     def _halt(self, effect: Halt) -> None:
         self.end(exit_codes.HALTED, effect.reason)

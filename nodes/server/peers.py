@@ -9,6 +9,7 @@ from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.server.node import Node
 from nodes.storage.identity import StorageIdentity
+from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.transport.peer_link import PeerLink
 from nodes.transport.peer_listener import InboundCodec, PeerListener, Reply
@@ -17,15 +18,22 @@ from nodes.transport.peer_listener import InboundCodec, PeerListener, Reply
 class Peers:
     """``PeerLinks`` and ``PeerAnswers`` of ``nodes.server.surroundings`` on an event loop."""
 
-    def __init__(self, identity: StorageIdentity, refused: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        identity: StorageIdentity,
+        refused: Callable[[str], None],
+        connections_count_max: int = CONNECTIONS_COUNT_MAX,
+    ) -> None:
         """Prepare, without a connection.
 
         Args:
             identity: who this node is, and where the voters listen.
-            refused: told in words when a peer's connection broke the protocol.
+            refused: told in words why a peer's connection was dropped.
+            connections_count_max: of the listener.
         """
         self._identity = identity
         self._refused = refused
+        self._connections_count_max = connections_count_max
         self._links: dict[NodeId, PeerLink[Request, Answer]] = {}
         self._listener: PeerListener | None = None
 
@@ -36,7 +44,9 @@ class Peers:
         """
         identity = self._identity
         codec = KafkaCodec(identity.node_id, identity.voters, node.service.versions)
-        self._listener = PeerListener(heard or codec, node, self._refused)
+        self._listener = PeerListener(
+            heard or codec, node, self._refused, self._connections_count_max
+        )
         self._links = {
             voter.node_id: PeerLink(voter, codec, node)
             for voter in identity.voters

@@ -86,13 +86,14 @@ def change_asked(
 
     ``image``: says how many brokers there are.
     """
+    timeout_ms = min(max(request.timeout_ms, 1), TIMEOUT_MS_MAX)  # Kafka's field has 32 bits
     if request.kind == "delete-topic":
-        return ApiKey.DELETE_TOPICS, deletion(request.key, request.timeout_ms), _DELETE_VERSION
+        return ApiKey.DELETE_TOPICS, deletion(request.key, timeout_ms), _DELETE_VERSION
     partitions = partitions_wanted(request)
     if request.kind != "create-topic" or partitions is None:
         return None
     replicas = replication_factor(image)
-    message = creation(request.key, partitions, replicas, request.timeout_ms)
+    message = creation(request.key, partitions, replicas, timeout_ms)
     return ApiKey.CREATE_TOPICS, message, _CREATE_VERSION
 
 

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from nodes.quorum.epoch_limit import EPOCH_MAX
 from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
 from nodes.quorum.persistent import QuorumState
 from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
@@ -22,6 +23,7 @@ from nodes.storage.layout import QUORUM_STATE, log_folder
 
 _NOBODY: Final = -1
 _DATA_VERSION: Final = 1
+_ID_MAX: Final = 2**31 - 1
 
 
 class _StoredState(msgspec.Struct, frozen=True, rename="camel"):
@@ -121,6 +123,8 @@ def decode_quorum_state(content: bytes, path: Path) -> QuorumState:
             raise ValueError(f"data version {stored.data_version} is unknown")
         if stored.leader_epoch < 0 or min(stored.leader_id, stored.voted_id) < _NOBODY:
             raise ValueError("an epoch or an id in it is negative")
+        if stored.leader_epoch > EPOCH_MAX or max(stored.leader_id, stored.voted_id) > _ID_MAX:
+            raise ValueError("an epoch or an id in it has more than 31 bits")
         return _from_stored(stored)
     except (msgspec.DecodeError, ValueError) as error:
         raise CorruptStorageError(path, str(error)) from error

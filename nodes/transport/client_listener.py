@@ -1,13 +1,13 @@
 """Listens for clients and hands their requests to the node.
 
 Must never decide an outcome: it frames, and closes connections that do not keep to the protocol.
-A connection with many unanswered requests is not read until some are answered, so that one client
-cannot fill the node's memory.
+A connection with many unanswered requests is not read until some are answered; what connections may
+take of a node is bounded (``nodes.transport.doorkeeper``).
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final
 
 from nodes.transport.client_protocol import (
     ClientAnswer,
@@ -18,90 +18,84 @@ from nodes.transport.client_protocol import (
     decode_request,
     encode_frame,
 )
+from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
+from nodes.transport.inbound import InboundConnection
 
 #: Unanswered requests of one connection above which it is not read.
 UNANSWERED_COUNT_MAX: Final = 1_024
+#: The same for their bytes.
+UNANSWERED_BYTES_MAX: Final = 4 * 1024 * 1024
 #: Turns of the loop in which a connection that was accepted just before is made, aborted and lost;
 #: a loop that ended earlier would leave its socket open.
 _TURNS_TO_CLOSE: Final = 3
 
 
-class _ClientConnection(asyncio.Protocol):
+class _ClientConnection(InboundConnection):
+    refusals = (ProtocolError,)
+
     def __init__(self, listener: "ClientListener") -> None:
+        super().__init__(listener.door, FrameSplitter())
         self._listener = listener
-        self._splitter = FrameSplitter()
-        self._transport: asyncio.Transport | None = None
         self._unanswered_count = 0
-        self._paused = False
+        self._unanswered_bytes = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A cast, since uvloop's transports are not derived from asyncio's.
-        self._transport = cast(asyncio.Transport, transport)
-        if self._listener.is_closed:  # accepted just before
-            self._transport.abort()
-            return
-        self._listener.connections.add(self)
-        self._transport.write(encode_frame(self._listener.hello))
+    @property
+    def may_take(self) -> bool:
+        return (
+            self._unanswered_count < UNANSWERED_COUNT_MAX
+            and self._unanswered_bytes < UNANSWERED_BYTES_MAX
+        )
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._transport = None
-        self._listener.connections.discard(self)
+    @property
+    def is_idle(self) -> bool:
+        return not self._unanswered_count
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            for body in self._splitter.feed(data):
-                request = decode_request(body)
-                self._unanswered_count += 1
-                self._listener.handler(request, self._reply)
-        except ProtocolError as error:
-            self._listener.refused(str(error))
-            self.close()
-            return
-        if self._unanswered_count >= UNANSWERED_COUNT_MAX and self._transport is not None:
-            self._paused = True
-            self._transport.pause_reading()
+    @property
+    def under_way_bytes(self) -> int:
+        return self._unanswered_bytes
 
-    def close(self) -> None:
-        """Drop the connection; later replies go nowhere."""
-        if self._transport is not None:
-            self._transport.abort()
-            self._transport = None
+    def take(self, body: bytes) -> None:
+        request, size_bytes = decode_request(body), len(body)
+        self._unanswered_count += 1
+        self._unanswered_bytes += size_bytes
+        self._listener.handler(request, lambda answer: self._reply(answer, size_bytes))
 
-    def _reply(self, answer: ClientAnswer) -> None:
+    def opened(self, transport: asyncio.Transport) -> None:
+        transport.write(encode_frame(self._listener.hello))
+
+    def _reply(self, answer: ClientAnswer, size_bytes: int) -> None:
         self._unanswered_count -= 1
-        if self._transport is None or self._transport.is_closing():
-            return
+        self._unanswered_bytes -= size_bytes
         try:
             frame = encode_frame(answer)
         except ProtocolError as error:
             frame = encode_frame(
                 ClientAnswer(answer.id, "unknown", definite=False, reason=f"answer lost: {error}")
             )
-        self._transport.write(frame)
-        if self._paused and self._unanswered_count < UNANSWERED_COUNT_MAX // 2:
-            self._paused = False
-            self._transport.resume_reading()
+        self.write(frame)
 
 
 class ClientListener:
     """The node's listener for clients."""
 
     def __init__(
-        self, hello: Hello, handler: RequestHandler, refused: Callable[[str], None]
+        self,
+        hello: Hello,
+        handler: RequestHandler,
+        refused: Callable[[str], None],
+        connections_count_max: int = CONNECTIONS_COUNT_MAX,
     ) -> None:
         """Prepare, without listening yet.
 
         Args:
             hello: greeting sent on every connection.
             handler: gets each request.
-            refused: told in words when a connection broke the protocol.
+            refused: told in words why a connection was dropped.
+            connections_count_max: how many there may be at a time.
         """
         self.hello = hello
         self.handler = handler
-        self.refused = refused
-        self.connections: set[_ClientConnection] = set()
-        #: Set once no connection is taken any more.
-        self.is_closed = False
+        self.door = Doorkeeper(refused, connections_count_max=connections_count_max)
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> int:
@@ -112,11 +106,9 @@ class ClientListener:
 
     async def close(self) -> None:
         """Stop listening and drop all connections."""
-        self.is_closed = True
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self.connections):
-            connection.close()
+        self.door.close()
         if self._server is not None:
             await self._server.wait_closed()
         for _ in range(_TURNS_TO_CLOSE):

@@ -7,16 +7,18 @@ answers carry the request's id and come in any order. Must never wait or block: 
 frames in and frames out only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, Literal
 
 import msgspec
+
+from nodes.wire.errors import FrameTooLargeError
+from nodes.wire.framing import FrameReader, frame
 
 #: Version of the protocol, in ``Hello``.
 PROTOCOL_VERSION: Final = 1
 #: A longer frame is refused and its connection closed.
 FRAME_SIZE_BYTES_MAX: Final = 1024 * 1024
-_LENGTH_BYTES: Final = 4
 
 RequestKind = Literal[
     "read",
@@ -131,7 +133,7 @@ def encode_frame(message: Hello | ClientRequest | ClientAnswer) -> bytes:
         raise ProtocolError(f"message cannot be encoded: {error}") from error
     if len(body) > FRAME_SIZE_BYTES_MAX:
         raise ProtocolError(f"message has {len(body)} bytes, at most {FRAME_SIZE_BYTES_MAX} go")
-    return len(body).to_bytes(_LENGTH_BYTES, "big") + body
+    return frame(body)
 
 
 def decode_request(body: bytes) -> ClientRequest:
@@ -175,24 +177,21 @@ class FrameSplitter:
     """Cuts a byte stream into frame bodies."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._reader = FrameReader(FRAME_SIZE_BYTES_MAX)
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Bodies that are complete now.
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes held of a frame that is not whole yet."""
+        return self._reader.pending_bytes
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Bodies that are whole now.
 
         Raises:
-            ProtocolError: a frame is announced that is too long; nothing after it can be trusted.
+            ProtocolError: a frame is announced that is too long; nothing after it can be trusted,
+                and bodies that the same bytes completed before it are lost with the connection.
         """
-        self._buffer += data
-        while len(self._buffer) >= _LENGTH_BYTES:
-            size_bytes = int.from_bytes(self._buffer[:_LENGTH_BYTES], "big")
-            if size_bytes > FRAME_SIZE_BYTES_MAX:
-                raise ProtocolError(
-                    f"frame of {size_bytes} bytes announced, at most {FRAME_SIZE_BYTES_MAX} go"
-                )
-            end = _LENGTH_BYTES + size_bytes
-            if len(self._buffer) < end:
-                return
-            body = bytes(self._buffer[_LENGTH_BYTES:end])
-            del self._buffer[:end]
-            yield body
+        try:
+            return self._reader.feed(data)
+        except FrameTooLargeError as error:
+            raise ProtocolError(str(error)) from error

@@ -1,7 +1,8 @@
 """Answers Prometheus: ``GET /metrics`` over HTTP/1.1, one answer to each connection.
 
 Whoever asks is on this machine (the listener's address says so) and gets text; whatever else is
-asked is refused in one line. Must never keep a connection, nor read more than a request's head.
+asked is refused in one line. A connection lasts seconds, and the oldest makes room where there are
+too many. Must never keep a connection, nor read more than a request's head.
 """
 
 import asyncio
@@ -12,8 +13,10 @@ from typing import Final
 PATH: Final = "/metrics"
 #: A longer head is refused.
 HEAD_BYTES_MAX: Final = 8_192
-#: Whoever has not asked by then is hung up on.
-HEAD_TIMEOUT_S: Final = 5.0
+#: Whoever has not asked by then, or has not read its answer, is hung up on.
+EXCHANGE_TIMEOUT_S: Final = 5.0
+#: Connections at a time.
+CONNECTIONS_COUNT_MAX: Final = 64
 _HEAD_END: Final = b"\r\n\r\n"
 
 
@@ -25,7 +28,13 @@ class MetricsListener:
         self._text = text
         self._content_type = content_type
         self._server: asyncio.Server | None = None
-        self._open: set[asyncio.StreamWriter] = set()
+        #: Oldest first.
+        self._open: dict[asyncio.StreamWriter, None] = {}
+
+    @property
+    def connections_count(self) -> int:
+        """How many connections there are."""
+        return len(self._open)
 
     async def listen(self, host: str, port: int) -> int:
         """Open the port and return its number (of interest for port 0); raises OSError."""
@@ -42,18 +51,31 @@ class MetricsListener:
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
+        if len(self._open) >= CONNECTIONS_COUNT_MAX:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.transport.abort()
+        self._open[writer] = None
         try:
-            head = await asyncio.wait_for(reader.readuntil(_HEAD_END), HEAD_TIMEOUT_S)
-            writer.write(self._answer(head))
-            await writer.drain()
-        except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
-            pass
-        except asyncio.LimitOverrunError:
-            writer.write(_answer("431 Request Header Fields Too Large", b"too long\n"))
+            async with asyncio.timeout(EXCHANGE_TIMEOUT_S):
+                await self._exchange(reader, writer)
+                writer.close()
+                await writer.wait_closed()
+        except (TimeoutError, ConnectionError):
+            writer.transport.abort()
         finally:
-            self._open.discard(writer)
-            writer.close()
+            self._open.pop(writer, None)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            answer = self._answer(await reader.readuntil(_HEAD_END))
+        except asyncio.IncompleteReadError:
+            return
+        except asyncio.LimitOverrunError:
+            answer = _answer("431 Request Header Fields Too Large", b"too long\n")
+        # Whoever asked may be gone by now; on uvloop it would be a defect to write to it then.
+        if not writer.is_closing():
+            writer.write(answer)
 
     def _answer(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")

@@ -1,20 +1,22 @@
 """The quorum listener: requests of other nodes (and of Kafka's tools), one at a time each.
 
 The next request of a connection is handed on only after the last was answered; linearizable reads
-depend on it. What is malformed or not served closes its connection and no other. Must never look
-into a request: it decodes, and remembers what is needed to answer.
+depend on it. What is malformed or not served closes its connection and no other; what connections
+may take of a node is bounded (``nodes.transport.doorkeeper``). Must never look into a request: it
+decodes, and remembers what is needed to answer.
 """
 
 import asyncio
 import socket
-from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 import msgspec
 
 from nodes.quorum.identifiers import ConnectionId, CorrelationId
 from nodes.quorum.messages import Answer, Request
+from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
+from nodes.transport.inbound import InboundConnection
 from nodes.transport.kafka_codec import Inbound, InboundCall
 from nodes.wire.apis import RequestHeader
 from nodes.wire.errors import WireError
@@ -22,8 +24,6 @@ from nodes.wire.framing import FrameReader
 
 #: Longest request; the records of a fetch are in answers only.
 REQUEST_BYTES_MAX: Final = 1024 * 1024
-#: Requests that may wait on one connection before it is not read any more.
-WAITING_COUNT_MAX: Final = 64
 #: A connection whose other end went silent (cut off, powered off) is dropped after about this.
 SILENT_S_MAX: Final = 10
 
@@ -72,39 +72,49 @@ class RequestOwner(Protocol):
         ...
 
 
-class _InboundConnection(asyncio.Protocol):
+class _PeerConnection(InboundConnection):
+    refusals = (WireError,)
+
     def __init__(self, listener: "PeerListener", connection_id: ConnectionId) -> None:
+        super().__init__(listener.door, FrameReader(REQUEST_BYTES_MAX))
         self._listener = listener
         self._id = connection_id
-        self._reader = FrameReader(REQUEST_BYTES_MAX)
-        self._waiting: deque[bytes] = deque()
         self._current: Inbound | InboundCall | None = None
-        self._transport: asyncio.Transport | None = None
-        self._paused = False
+        self._current_bytes = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A cast, since uvloop's transports are not derived from asyncio's.
-        self._transport = cast(asyncio.Transport, transport)
-        if self._listener.is_closed:  # accepted just before
-            self._transport.abort()
+    @property
+    def may_take(self) -> bool:
+        return self._current is None
+
+    @property
+    def is_idle(self) -> bool:
+        return self._current is None
+
+    @property
+    def under_way_bytes(self) -> int:
+        return self._current_bytes
+
+    def take(self, body: bytes) -> None:
+        inbound = self._listener.codec.decode_request(body)
+        if isinstance(inbound, bytes):
+            self.write(inbound)
             return
-        _watch_for_silence(self._transport)
+        self._current, self._current_bytes = inbound, len(body)
+        correlation = CorrelationId(inbound.header.correlation_id)
+        owner = self._listener.owner
+        if isinstance(inbound, Inbound):
+            owner.requested(self._id, correlation, inbound.request)
+        else:
+            owner.called(self._id, correlation, inbound.header, inbound.message)
+
+    def opened(self, transport: asyncio.Transport) -> None:
+        _watch_for_silence(transport)
         self._listener.connections[self._id] = self
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._waiting.extend(self._reader.feed(data))
-            self._take_next()
-        except WireError as error:
-            self._listener.refused(str(error))
-            self.close()
-            return
-        if len(self._waiting) > WAITING_COUNT_MAX and self._transport is not None:
-            self._paused = True
-            self._transport.pause_reading()
+    def gone(self) -> None:
+        self._current, self._current_bytes = None, 0
+        del self._listener.connections[self._id]
+        self._listener.owner.disconnected(self._id)
 
     def answer(self, correlation: int, answer: Answer) -> None:
         """Answer the request under way; anything else is a late answer and is dropped."""
@@ -126,75 +136,39 @@ class _InboundConnection(asyncio.Protocol):
 
     def _finish(self, frame: bytes) -> None:
         """The request under way is answered by this frame."""
-        self._current = None
-        self._write(frame)
-        try:
-            self._take_next()
-        except WireError as error:
-            self._listener.refused(str(error))
-            self.close()
-
-    def close(self) -> None:
-        """Drop the connection."""
-        if self._transport is not None:
-            self._transport.abort()
-        self._forget()
-
-    def _take_next(self) -> None:
-        codec = self._listener.codec
-        while self._current is None and self._waiting and self._transport is not None:
-            inbound = codec.decode_request(self._waiting.popleft())
-            if isinstance(inbound, bytes):
-                self._write(inbound)
-                continue
-            self._current = inbound
-            correlation = CorrelationId(inbound.header.correlation_id)
-            owner = self._listener.owner
-            if isinstance(inbound, Inbound):
-                owner.requested(self._id, correlation, inbound.request)
-            else:
-                owner.called(self._id, correlation, inbound.header, inbound.message)
-        if self._paused and not self._waiting and self._transport is not None:
-            self._paused = False
-            self._transport.resume_reading()
-
-    def _write(self, frame: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(frame)
-
-    def _forget(self) -> None:
-        if self._listener.connections.pop(self._id, None) is not None:
-            self._transport = None
-            self._waiting.clear()
-            self._listener.owner.disconnected(self._id)
+        self._current, self._current_bytes = None, 0
+        self.write(frame)
 
 
 class PeerListener:
     """The node's listener for its peers."""
 
     def __init__(
-        self, codec: InboundCodec, owner: RequestOwner, refused: Callable[[str], None]
+        self,
+        codec: InboundCodec,
+        owner: RequestOwner,
+        refused: Callable[[str], None],
+        connections_count_max: int = CONNECTIONS_COUNT_MAX,
     ) -> None:
         """Prepare, without listening yet.
 
         Args:
             codec: Kafka's frames to messages and back.
             owner: gets the requests.
-            refused: told in words when a connection broke the protocol.
+            refused: told in words why a connection was dropped.
+            connections_count_max: how many there may be at a time.
         """
         self.codec = codec
         self.owner = owner
-        self.refused = refused
-        self.connections: dict[ConnectionId, _InboundConnection] = {}
-        #: Set once no connection is taken any more.
-        self.is_closed = False
+        self.door = Doorkeeper(refused, connections_count_max=connections_count_max)
+        self.connections: dict[ConnectionId, _PeerConnection] = {}
         self._server: asyncio.Server | None = None
         self._connections_made_count = 0
 
     async def listen(self, host: str, port: int) -> int:
         """Open the port and return its number (of interest for port 0); raises OSError."""
         loop = asyncio.get_running_loop()
-        self.is_closed = False
+        self.door.open()
         self._server = await loop.create_server(self._connection, host, port)
         return self._server.sockets[0].getsockname()[1]
 
@@ -212,17 +186,15 @@ class PeerListener:
 
     async def close(self) -> None:
         """Stop listening and drop all connections."""
-        self.is_closed = True
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self.connections.values()):
-            connection.close()
+        self.door.close()
         if self._server is not None:
             await self._server.wait_closed()
 
-    def _connection(self) -> _InboundConnection:
+    def _connection(self) -> _PeerConnection:
         self._connections_made_count += 1
-        return _InboundConnection(self, ConnectionId(self._connections_made_count))
+        return _PeerConnection(self, ConnectionId(self._connections_made_count))
 
 
 def _watch_for_silence(transport: asyncio.Transport) -> None:

@@ -16,6 +16,7 @@ from nodes.metadata.records import (
 from nodes.metadata.serde import decode_record
 from nodes.quorum.identifiers import Offset
 from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
+from nodes.server import controller_service
 from nodes.server.controller_service import SERVED
 from nodes.transport.client_protocol import ClientRequest, NodeState
 from nodes.wire.apis import ApiKey
@@ -289,3 +290,20 @@ def test_a_life_begins_with_the_newest_snapshot_and_what_came_after_it() -> None
     assert controller.image.topics == before.topics
     assert controller.image.brokers == before.brokers
     assert controller.image.features == before.features
+
+
+def test_beyond_what_may_wait_a_request_is_refused_at_once_and_the_others_are_answered(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller_service, "WAITING_COUNT_MAX", 3)
+    controller.beat(controller.register().broker_epoch)
+    numbers = [controller.call(ApiKey.CREATE_TOPICS, creation(f"t{n}"), 7) for n in range(5)]
+    refused: list[Any] = [controller.world.replies[number] for number in numbers[3:]]
+    assert {each.topics[0].error_code for each in refused} == {ApiError.NOT_CONTROLLER}
+    controller.world.until(lambda: all(number in controller.world.replies for number in numbers))
+    assert {f"t{n}" for n in range(5) if controller.image.topics.named(f"t{n}")} == {
+        "t0",
+        "t1",
+        "t2",
+    }
+    assert controller.ask(ApiKey.CREATE_TOPICS, creation("t4"), 7).topics[0].error_code == 0

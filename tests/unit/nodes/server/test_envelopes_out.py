@@ -11,7 +11,7 @@ from nodes.broker.bugs import NO_BUGS, BrokerBugs
 from nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
 from nodes.metadata.image import MetadataImage
 from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.server.envelopes_out import EnvelopesOut
+from nodes.server.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
 from nodes.server.topic_requests import change_asked
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from nodes.wire.apis import ApiKey
@@ -194,3 +194,64 @@ def test_a_change_that_may_have_been_carried_out_is_sent_again_by_the_planted_bu
     bench.world.turn()
     assert len(bench.calls) == (2 if bugs.change_sent_again else 1)
     assert bench.said == ([] if bugs.change_sent_again else [("unknown", False, None)])
+
+
+@pytest.mark.parametrize("timeout_ms", [2**63 - 1, 2**31, 60_001, 0, -1, -(2**63)])
+@pytest.mark.parametrize("kind", ["create-topic", "delete-topic"])
+def test_whatever_time_a_client_gives_the_envelope_can_say_it(
+    bench: Bench, kind: Any, timeout_ms: int
+) -> None:
+    bench.change(ClientRequest(1, kind, "t", 1, timeout_ms=timeout_ms))
+    sent: Any = open_envelope(bench.calls[-1][1]).message
+    assert 1 <= sent.timeout_ms <= 60_000
+    bench.answer(ApiError.NONE)
+    assert bench.said == [("ok", True, True)]
+
+
+def test_so_many_are_with_a_controller_at_a_time_and_the_others_follow(bench: Bench) -> None:
+    count = 3 * SENT_COUNT_MAX
+    for number in range(count):
+        if number % 2:
+            bench.relay()
+        else:
+            bench.change(ClientRequest(number, "delete-topic", "t"))
+    assert len(bench.calls) == SENT_COUNT_MAX
+    told = 0
+    while told < count:
+        bench.told[told](refused_envelope(ApiError.UNKNOWN_SERVER_ERROR))
+        told += 1
+        assert len(bench.calls) == min(count, SENT_COUNT_MAX + told)
+    assert len(bench.answers) + len(bench.frames) == count
+
+
+def test_one_that_waited_too_long_is_not_sent_any_more(bench: Bench) -> None:
+    for number in range(SENT_COUNT_MAX + 1):
+        bench.change(ClientRequest(number, "delete-topic", "t", timeout_ms=1_000))
+    while bench.world.turn():
+        pass
+    outcomes = [(answer.outcome, answer.definite) for answer in bench.answers]
+    assert outcomes == [("timeout", False)] * SENT_COUNT_MAX + [("timeout", True)]
+    for told in bench.told:
+        told(None)
+    assert len(bench.calls) == SENT_COUNT_MAX
+
+
+def test_what_waits_for_a_controller_has_a_limit_and_what_was_answered_makes_room(
+    bench: Bench,
+) -> None:
+    bench.replica.leader_id = None
+    large = encode_call(creation("x" * 30_000), 5, 77, "client")[4:]
+    refused = 0
+    while not refused:
+        bench.out.relay(forward(large, b"\x7f\0\0\1"), bench.frames.append)
+        refused = len(bench.frames)
+        assert bench.world.handles
+    assert bench.frames == [None]
+    bench.change(ClientRequest(1, "delete-topic", "x" * 30_000))
+    assert bench.said == [("timeout", True, None)]
+    bench.world.time_us += FORWARDING_TIMEOUT_MS * 1_000
+    while bench.world.turn():
+        pass
+    bench.replica.leader_id = NodeId(1)
+    bench.change(ClientRequest(2, "delete-topic", "x" * 30_000))
+    assert len(bench.calls) == 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, Effect, SendRequest
+from nodes.quorum.epoch_limit import EPOCH_MAX
 from nodes.quorum.errors import StorageMismatch
 from nodes.quorum.events import Event
 from nodes.quorum.identifiers import ConnectionId, Epoch
@@ -261,3 +262,14 @@ def test_a_deadline_that_passes_during_a_truncation_rings_once_and_is_met_after_
     node.disconnected(ConnectionId(1))
     assert node.replica.role == "prospective"
     assert world.handles
+
+
+def test_a_node_in_an_epoch_without_a_next_one_says_so_and_serves_on() -> None:
+    world = World()
+    state = QuorumState(Epoch(EPOCH_MAX - 1), None, None, None)
+    QuorumStateFile(world.filesystem, FOLDER).write(state)
+    node = world.assemble()
+    node.start()
+    world.until(lambda: "warning does not stand" in world.lines)
+    assert world.ask(node, write(7)).outcome == "not-leader"
+    assert (node.state().epoch, world.ends, world.defects) == (EPOCH_MAX - 1, [], [])

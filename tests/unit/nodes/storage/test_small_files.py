@@ -145,6 +145,8 @@ def test_mutant_without_folder_sync_forgets_a_vote(
         b'{"leaderId":-1,"leaderEpoch":2,"votedId":1,"data_version":2}',
         b'{"leaderId":-1,"leaderEpoch":-2,"votedId":1,"data_version":1}',
         b'{"leaderId":-5,"leaderEpoch":2,"votedId":1,"data_version":1}',
+        b'{"leaderId":-1,"leaderEpoch":2147483648,"votedId":1,"data_version":1}',
+        b'{"leaderId":-1,"leaderEpoch":2,"votedId":2147483648,"data_version":1}',
         b'{"leaderId":-1,"leaderEpoch":2,"votedId":1,"votedDirectoryId":"x","data_version":1}',
         b'{"leaderId":-1,"leaderEpoch":2,"votedId":1,"data_versi',
     ],

@@ -55,7 +55,7 @@ def test_a_status_survives_its_frame() -> None:
 
 def test_a_frame_announced_too_long_is_refused_before_it_arrives() -> None:
     splitter = FrameSplitter()
-    with pytest.raises(ProtocolError, match="announced"):
+    with pytest.raises(ProtocolError, match="announces"):
         list(splitter.feed((FRAME_SIZE_BYTES_MAX + 1).to_bytes(4, "big")))
 
 

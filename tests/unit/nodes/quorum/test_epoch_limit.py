@@ -1,0 +1,196 @@
+"""Epochs that would leave too few for later elections: refused of everybody, and not stood in."""
+
+import pytest
+
+from nodes.quorum.bugs import NO_BUGS
+from nodes.quorum.durable_state import DurableState
+from nodes.quorum.effects import Effect, PersistQuorumState, SendAnswer, SendRequest, Warn
+from nodes.quorum.epoch_limit import EPOCH_MAX, LAST_EPOCH, highest_from, may_stand
+from nodes.quorum.errors import InvariantViolation
+from nodes.quorum.events import (
+    AnswerReceived,
+    QuorumStatePersisted,
+    RequestReceived,
+    ResignRequested,
+    Started,
+    TimerElapsed,
+)
+from nodes.quorum.identifiers import (
+    NO_EPOCH,
+    ConnectionId,
+    CorrelationId,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from nodes.quorum.messages import (
+    Answer,
+    BeginQuorumEpochAnswer,
+    BeginQuorumEpochRequest,
+    EndQuorumEpochAnswer,
+    EndQuorumEpochRequest,
+    ErrorCode,
+    FetchAnswer,
+    FetchRequest,
+    FetchSnapshotAnswer,
+    FetchSnapshotRequest,
+    Request,
+    VoteAnswer,
+    VoteRequest,
+)
+from nodes.quorum.outbox import Outbox
+from nodes.quorum.persistent import EMPTY_STATE, SnapshotId
+from nodes.quorum.replica import Replica
+from tests.unit.nodes.quorum.replicas import LIFE, begin, directory, replica_of, step
+
+ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)
+#: From an epoch of every day.
+TOO_HIGH = (EPOCH_MAX, EPOCH_MAX - 1, LAST_EPOCH + 1, LAST_EPOCH, highest_from(Epoch(3)) + 1)
+
+
+def every_request(epoch: Epoch) -> list[Request]:
+    """Requests of node 2 to node 1 that name this epoch."""
+
+    def vote(*, pre_vote: bool) -> VoteRequest:
+        return VoteRequest(
+            "cluster", ONE, directory(1), epoch, TWO, directory(2), NO_EPOCH, Offset(0), pre_vote
+        )
+
+    snapshot_id = SnapshotId(Offset(5), epoch)
+    return [
+        vote(pre_vote=False),
+        vote(pre_vote=True),
+        BeginQuorumEpochRequest("cluster", ONE, directory(1), TWO, epoch),
+        EndQuorumEpochRequest("cluster", TWO, epoch, ((ONE, directory(1)),)),
+        FetchRequest(
+            "cluster", TWO, directory(2), epoch, Offset(0), NO_EPOCH, Offset(-1), 100, 1_000
+        ),
+        FetchSnapshotRequest("cluster", TWO, directory(2), epoch, snapshot_id, 0, 1_000),
+    ]
+
+
+def every_answer(error: ErrorCode, epoch: Epoch, leader_id: NodeId | None) -> list[Answer]:
+    return [
+        VoteAnswer(error, leader_id, epoch, granted=False),
+        VoteAnswer(error, leader_id, epoch, granted=True),
+        BeginQuorumEpochAnswer(error, leader_id, epoch),
+        EndQuorumEpochAnswer(error, leader_id, epoch),
+        FetchAnswer(error, leader_id, epoch, Offset(9), Offset(0), None, (), b""),
+        FetchAnswer(error, leader_id, epoch, Offset(9), Offset(0), (epoch, Offset(0)), (), b""),
+        FetchSnapshotAnswer(error, leader_id, epoch, None, 0, 0, b""),
+    ]
+
+
+def of_each_role() -> list[Replica]:
+    """Node 1 in epoch 3 as follower, prospective, candidate, leader and resigned."""
+    follower = replica_of(epoch=3, leader=2)
+    step(follower, Started())
+    prospective = replica_of(epoch=3)
+    step(prospective, Started())
+    step(prospective, TimerElapsed(), 400)
+    led = [candidate(), candidate(), candidate()]
+    for replica in led[1:]:
+        effects = answer_votes(replica)
+        assert replica.role == "leader", effects
+    step(led[2], ResignRequested(), 450)
+    roles = [follower, prospective, *led]
+    expected = ["follower", "prospective", "candidate", "leader", "resigned"]
+    assert [replica.role for replica in roles] == expected
+    return roles
+
+
+def candidate() -> Replica:
+    replica = replica_of(epoch=2)
+    step(replica, Started())
+    asked = step(replica, TimerElapsed(), 400)
+    vote = next(effect for effect in asked if isinstance(effect, SendRequest))
+    granted = VoteAnswer(ErrorCode.NONE, None, Epoch(2), granted=True)
+    step(replica, AnswerReceived(vote.peer, vote.correlation, LIFE, granted), 410)
+    assert replica.role == "candidate"
+    return replica
+
+
+def answer_votes(replica: Replica) -> tuple[Effect, ...]:
+    asked = step(replica, QuorumStatePersisted(1), 420)
+    vote = next(effect for effect in asked if isinstance(effect, SendRequest))
+    granted = VoteAnswer(ErrorCode.NONE, None, Epoch(3), granted=True)
+    return step(replica, AnswerReceived(vote.peer, vote.correlation, LIFE, granted), 430)
+
+
+@pytest.mark.parametrize("epoch", TOO_HIGH)
+def test_no_request_leads_there_whatever_the_role(epoch: int) -> None:
+    for replica in of_each_role():
+        role = replica.role
+        for number, request in enumerate(every_request(Epoch(epoch))):
+            event = RequestReceived(ConnectionId(number), CorrelationId(1), request)
+            effects = step(replica, event, 460)
+            assert (replica.epoch, replica.role) == (3, role)
+            assert not [effect for effect in effects if isinstance(effect, PersistQuorumState)]
+            refused = isinstance(request, FetchRequest | FetchSnapshotRequest)
+            expected = ErrorCode.UNKNOWN_LEADER_EPOCH if refused else ErrorCode.INVALID_REQUEST
+            answers = [effect.answer for effect in effects if isinstance(effect, SendAnswer)]
+            # A candidate's and a new leader's wait for the disk; they say the same then.
+            assert {answer.error for answer in answers} <= {expected}
+            warned = [effect for effect in effects if isinstance(effect, Warn)]
+            assert bool(warned) is not refused
+            assert all(str(epoch) in effect.reason for effect in warned)
+
+
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.FENCED_LEADER_EPOCH])
+@pytest.mark.parametrize("leader_id", [None, TWO, THREE])
+@pytest.mark.parametrize("epoch", TOO_HIGH)
+def test_no_answer_leads_there(epoch: int, leader_id: NodeId | None, error: ErrorCode) -> None:
+    for answer in every_answer(error, Epoch(epoch), leader_id):
+        replica = replica_of(epoch=3, leader=2)
+        sent = step(replica, Started())
+        fetch = next(effect for effect in sent if isinstance(effect, SendRequest))
+        effects = step(replica, AnswerReceived(TWO, fetch.correlation, LIFE, answer), 10)
+        assert (replica.epoch, replica.role, replica.leader_id) == (3, "follower", 2)
+        assert [effect.message for effect in effects if isinstance(effect, Warn)] == [
+            "epoch refused"
+        ]
+        # It counts for no answer: the peer is asked again, after a pause.
+        again = step(replica, TimerElapsed(), 60)
+        assert [effect.peer for effect in again if isinstance(effect, SendRequest)] == [TWO]
+
+
+def test_whatever_one_message_names_a_million_elections_are_left() -> None:
+    for present in (0, 3, 10**9, LAST_EPOCH - 2**20):
+        highest = highest_from(Epoch(present))
+        assert present < highest <= LAST_EPOCH - 2**20 + 2**10
+        # Each of them can be entered by those who were there, one after another.
+        assert may_stand(highest)
+        assert highest_from(highest) > highest
+
+
+def test_epochs_that_elections_lead_to_are_entered_up_to_the_last() -> None:
+    for present in (0, 3, 10**9, LAST_EPOCH - 2**20, LAST_EPOCH - 10, LAST_EPOCH - 1):
+        replica = replica_of(epoch=present)
+        step(replica, Started())
+        step(replica, begin(2, present + 1))
+        assert (replica.epoch, replica.leader_id) == (present + 1, 2)
+
+
+@pytest.mark.parametrize("voter_count", [1, 3])
+@pytest.mark.parametrize("epoch", [LAST_EPOCH, LAST_EPOCH + 1, EPOCH_MAX - 1, EPOCH_MAX])
+def test_who_is_there_by_its_disk_says_so_once_and_asks_nobody(
+    epoch: int, voter_count: int
+) -> None:
+    replica = replica_of(epoch=epoch, voter_count=voter_count)
+    effects = list(step(replica, Started()))
+    for at_ms in range(0, 20_000, 50):
+        effects += step(replica, TimerElapsed(), at_ms)
+    assert replica.epoch == epoch
+    assert not [effect for effect in effects if isinstance(effect, SendRequest)]
+    (warned,) = [effect for effect in effects if isinstance(effect, Warn)]
+    assert warned.message == "does not stand"
+    if voter_count == 3:
+        step(replica, begin(2, epoch), 20_000)  # a leader that was elected before all that
+        assert (replica.role, replica.leader_id) == ("follower", 2)
+
+
+def test_to_enter_one_of_the_last_epochs_is_a_violation() -> None:
+    state = DurableState(EMPTY_STATE, Outbox(), NO_BUGS)
+    state.enter_epoch(LAST_EPOCH)
+    with pytest.raises(InvariantViolation, match="INV-29"):
+        state.enter_epoch(Epoch(LAST_EPOCH + 1))
