@@ -6,9 +6,16 @@ from random import Random
 _GARBAGE = (b"{", b"]", b"null", b'"x"', b"{}", b"\xff", b"{:a}", b"[1,", b"\x00", b"nil", b"1 2")
 
 
-def damaged(random: Random, content: bytes) -> bytes:
-    """The file with one fault."""
-    return random.choice(_WAYS)(random, content) if content else content
+def damaged(random: Random, content: bytes, *, keep_meaning: bool = False) -> bytes:
+    """The file with one fault.
+
+    Args:
+        random: where the fault is drawn from.
+        content: the file.
+        keep_meaning: whether no line may become one of another meaning.
+    """
+    ways = [way for way in _WAYS if not keep_meaning or way not in _CHANGES_MEANING]
+    return random.choice(ways)(random, content) if content else content
 
 
 def _cut_last_line(random: Random, content: bytes) -> bytes:
@@ -50,6 +57,7 @@ def _with_changed_lines(random: Random, content: bytes) -> bytes:
     return b"\n".join(lines)
 
 
+_CHANGES_MEANING = (_flipped, _without_some_bytes)
 _WAYS: tuple[Callable[[Random, bytes], bytes], ...] = (
     _cut_last_line,
     _cut_last_line,

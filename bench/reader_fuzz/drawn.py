@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from bench.reader_fuzz import spellings
 from bench.reader_fuzz.damage import damaged
+from bench.reader_fuzz.etcd_files import etcd_file
 from bench.reader_fuzz.stories import Story, StoryOptions, Told
 from bench.reader_fuzz.tables import table_of
 
-FORMATS = ("jsonl", "edn", "kv", "jepsen-log", "parquet")
-_WEIGHTS = (44, 34, 8, 9, 5)
+FORMATS = ("jsonl", "edn", "kv", "jepsen-log", "parquet", "etcd-robustness")
+_WEIGHTS = (42, 33, 7, 9, 5, 4)
+#: Formats of whole operations, which are drawn as they are.
+_WHOLE = ("parquet", "etcd-robustness")
 _STEPS_MAX = 18
 _STEPS_LARGE = 60_000
 #: Fields that a plain file of ours has on every line.
@@ -60,9 +63,12 @@ def drawn(seed: int, number: int, *, large: bool = False) -> DrawnFile:
     plain = large or random.random() < 0.5
     writer = _Writer(random, format_, plain=plain)
     told = Story(random, _story(random, format_, model, plain=plain, large=large)).events()
-    content = table_of(random, told) if format_ == "parquet" else writer.content(told)
+    if format_ in _WHOLE:
+        content = (table_of if format_ == "parquet" else etcd_file)(random, told)
+    else:
+        content = writer.content(told)
     if format_ != "parquet" and not large and random.random() < 0.4:
-        content = damaged(random, content)
+        content = damaged(random, content, keep_meaning=format_ == "etcd-robustness")
     named = format_ in ("kv", "jepsen-log") or random.random() < 0.6
     return DrawnFile(
         content,
@@ -77,14 +83,15 @@ def drawn(seed: int, number: int, *, large: bool = False) -> DrawnFile:
 
 
 def _model(random: Random, format_: str) -> str:
-    if format_ == "kv":
-        return "kv"
+    if format_ in ("kv", "etcd-robustness"):
+        return "kv" if format_ == "kv" else "cas-register"
     return random.choices(("cas-register", "set"), (85, 15))[0]
 
 
 def _story(random: Random, format_: str, model: str, *, plain: bool, large: bool) -> StoryOptions:
-    is_json = format_ in ("jsonl", "parquet")
+    is_json = format_ in ("jsonl", *_WHOLE)
     families = {"jsonl": spellings.JSON, "parquet": spellings.JSON, "kv": spellings.TEXTS}
+    families["etcd-robustness"] = spellings.LONG_TEXTS
     values = random.choice(families.get(format_, spellings.EDN))
     keys: spellings.Family = []
     if format_ == "kv" or (format_ != "jepsen-log" and random.random() < 0.5):
@@ -93,7 +100,7 @@ def _story(random: Random, format_: str, model: str, *, plain: bool, large: bool
             for key in random.choice(spellings.JSON if is_json else spellings.EDN)
             if key[0] not in ("null", "nil")
         ]
-        if plain and random.random() < 0.7:
+        if format_ == "etcd-robustness" or (plain and random.random() < 0.7):
             keys = [['"a"'], ['"b"'], ['"1"'], ['"é"']]
         keys = random.sample(keys, min(len(keys), random.randint(1, 3)))
     values = random.sample(values, min(len(values), random.randint(2, 4)))
@@ -108,14 +115,17 @@ def _story(random: Random, format_: str, model: str, *, plain: bool, large: bool
         steps=_STEPS_LARGE if large else random.randint(1, _STEPS_MAX),
         nothing="null" if is_json else "nil",
         refusals_fail=format_ in ("edn", "jepsen-log"),
+        functions=("read", "write") if format_ == "etcd-robustness" else None,
     )
 
 
 def _processes(random: Random, format_: str, *, plain: bool) -> Sequence[str]:
     count = random.randint(1, 4)
     whole = [str(n) for n in range(count)]
-    if format_ in ("parquet", "jepsen-log") or random.random() < (0.9 if plain else 0.6):
+    if format_ in _WHOLE or random.random() < (0.9 if plain else 0.6):
         return whole
+    if format_ == "jepsen-log":
+        return random.sample([":client-7", "client-8", ":n1", "12", "é"], count)
     others = ["-1", "123456789012", *_NAMES, '"٣"', '"03"']
     if format_ in ("edn", "kv"):
         others += [":client-7", ":nemesis2", ":c/d", "5N"]

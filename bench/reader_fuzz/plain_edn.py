@@ -19,6 +19,10 @@ from bench.reader_fuzz.plain_values import (
     unordered,
 )
 
+#: Deeper than any history.
+_DEPTH_MAX: Final = 200
+#: Numbers of more digits mean nothing that a history could.
+_LETTERS_MAX: Final = 4_000
 _BLANK: Final = " \t\r\n\f\v,"
 _ENDS_ATOM: Final = _BLANK + '()[]{}";'
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
@@ -43,6 +47,8 @@ class _Text:
     def __init__(self, content: str) -> None:
         self.content = content
         self.place = 0
+
+        self.depth = 0
 
     def look(self, length: int = 1) -> str:
         return self.content[self.place : self.place + length]
@@ -76,13 +82,10 @@ def read_edn(content: str) -> list[Plain]:
     """
     reading = _Text(content)
     values: list[Plain] = []
-    try:
+    reading.skip()
+    while reading.look():
+        values.append(_value(reading))
         reading.skip()
-        while reading.look():
-            values.append(_value(reading))
-            reading.skip()
-    except RecursionError as error:
-        raise PlainError("nested too deeply") from error
     return values
 
 
@@ -111,11 +114,15 @@ def _value(reading: _Text) -> Plain:
 
 def _items(reading: _Text, closing: str) -> list[Plain]:
     items: list[Plain] = []
+    reading.depth += 1
+    if reading.depth > _DEPTH_MAX:
+        raise PlainError("nested too deeply")
     reading.skip()
     while reading.look() != closing:
         items.append(_value(reading))
         reading.skip()
     reading.take()
+    reading.depth -= 1
     return items
 
 
@@ -172,6 +179,8 @@ def _atom(atom: str) -> Plain:
         return None if atom == "nil" else boolean(atom == "true")
     if atom in _NAMED:
         return double(_NAMED[atom])
+    if len(atom) > _LETTERS_MAX:
+        raise PlainError("a very long name or number")
     if _WHOLE.fullmatch(atom):
         return ("whole", int(atom.rstrip("N")))
     if _BROKEN.fullmatch(atom):

@@ -12,6 +12,8 @@ from bench.reader_fuzz.plain_values import Plain, PlainError, items_of
 
 _PAIR = 2
 _ANSWER = 3
+#: What is answered with what was asked.
+_ECHOING = frozenset({"write", "add", "remove", "put", "append"})
 
 
 class PlainEvent(NamedTuple):
@@ -67,8 +69,12 @@ class RulesBroken(PlainError):
     """Events that form no history."""
 
 
-def paired(events: Iterable[PlainEvent]) -> list[PlainOperation]:
+def paired(events: Iterable[PlainEvent], doubts: set[str]) -> list[PlainOperation]:
     """Operations by their invocation.
+
+    Args:
+        events: in the order of the file.
+        doubts: what is rare about them is added.
 
     Raises:
         RulesBroken: the events form no history.
@@ -76,12 +82,15 @@ def paired(events: Iterable[PlainEvent]) -> list[PlainOperation]:
     operations: list[PlainOperation] = []
     at_work: dict[Plain, int] = {}
     last_end: dict[Plain, Fraction] = {}
+    latest: dict[Plain, Fraction] = {}
     for event in events:
         if event.type == "invoke":
             if event.process in at_work:
                 raise RulesBroken("a process does two things at a time")
             if event.time < last_end.get(event.process, event.time):
                 raise RulesBroken("a process goes on before its last operation was over")
+            if event.time < latest.get(event.process, event.time):
+                doubts.add("a process that goes on before its info")
             at_work[event.process] = len(operations)
             operations.append(_opened(event))
             continue
@@ -89,9 +98,13 @@ def paired(events: Iterable[PlainEvent]) -> list[PlainOperation]:
             raise RulesBroken("an answer to nothing")
         place = at_work.pop(event.process)
         operations[place] = _completed(operations[place], event)
-        last_end[event.process] = event.time
+        if event.type != "info":
+            last_end[event.process] = event.time
+        latest[event.process] = event.time
     for operation in operations:
         refuse_nonsense(operation)
+        if operation.f in _ECHOING and operation.result not in (None, operation.argument):
+            doubts.add("an answer that is no echo")
     return operations
 
 
@@ -160,7 +173,9 @@ def reading_of(
     events: Sequence[PlainEvent], *, torn: bool, broken: int, doubts: Iterable[str]
 ) -> Reading:
     """The operations of events, or why there are none."""
+    known = set(doubts)
     try:
-        return Reading(paired(events), torn=torn, broken=broken, doubts=frozenset(doubts))
+        operations = paired(events, known)
     except RulesBroken as error:
         return refused(str(error), doubts)
+    return Reading(operations, torn=torn, broken=broken, doubts=frozenset(known))

@@ -5,6 +5,7 @@ known what they are: the time of an event is exact, a value is a double.
 """
 
 import json
+import re
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, cast
 
@@ -15,6 +16,7 @@ from bench.reader_fuzz.plain_values import (
     is_whole,
     mapping,
     number,
+    refuse_deep,
     sequence,
     text,
 )
@@ -53,7 +55,7 @@ def read_json(line: bytes) -> Any:
         PlainError: it is no JSON.
     """
     try:
-        return json.loads(
+        found = json.loads(
             line.decode("utf-8"),
             parse_int=Number,
             parse_float=Number,
@@ -62,6 +64,8 @@ def read_json(line: bytes) -> Any:
         )
     except (ValueError, RecursionError) as error:
         raise PlainError(f"no JSON: {error}") from error
+    refuse_deep(re.sub(rb'"(?:[^"\\]|\\.)*"', b"", line).decode())
+    return found
 
 
 def _refuse(name: str) -> NoReturn:

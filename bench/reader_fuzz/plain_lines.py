@@ -21,7 +21,7 @@ from bench.reader_fuzz.plain_history import (
 )
 from bench.reader_fuzz.plain_jepsen import Line, with_meaning
 from bench.reader_fuzz.plain_json import Members, Number, has_doubles, plain_of, read_json
-from bench.reader_fuzz.plain_values import Plain, PlainError, depth_of, items_of
+from bench.reader_fuzz.plain_values import Plain, PlainError, depth_of, digits_of, items_of
 
 _TYPES = ("invoke", "ok", "fail", "info")
 _LOG_LINE = re.compile(
@@ -29,6 +29,7 @@ _LOG_LINE = re.compile(
 )
 _LARGE = 2**63
 _DEEP = 30
+_DIGITS = 300
 _PAIR = 2
 
 
@@ -62,6 +63,7 @@ class _File:
         names = [line.process, line.key, line.value]
         self.doubt("nested deeply", when=any(depth_of(name) > _DEEP for name in names))
         self.doubt("maps with odd keys", when=any(map(_has_odd_map, names)))
+        self.doubt("numbers of many digits", when=any(digits_of(n) > _DIGITS for n in names))
         times = [line.time or 0, line.number or 0]
         self.doubt("numbers beyond 64 bits", when=any(abs(time) >= _LARGE for time in times))
         self.doubt("fractions of time", when=line.time is not None and line.time % 1 != 0)
@@ -221,15 +223,13 @@ class LogLines(_File):
         found = _LOG_LINE.search(line.decode("utf-8"))
         if found is None or found["process"] == ":nemesis":
             return None
-        if not found["process"].isdigit():
-            self.doubts.add("a named process in a log")
         rest = read_edn(found["rest"])
         value, error = (*rest, None, None)[:2]
         is_keyword = found["rest"].strip().startswith(":")
         if found["type"] in ("fail", "info") and len(rest) == 1 and is_keyword:
             value, error = None, value
         return Line(
-            ("whole", int(found["process"])),
+            _logged(found["process"]),
             found["type"],
             found["f"],
             None,
@@ -310,6 +310,12 @@ def _with_order(lines: list[Line]) -> list[PlainEvent]:
         )
         for place, line in enumerate(lines)
     ]
+
+
+def _logged(process: str) -> Plain:
+    if process.isascii() and process.isdigit():
+        return ("whole", int(process))
+    return ("keyword", process[1:]) if process.startswith(":") else ("symbol", process)
 
 
 def _is_digits(name: str) -> bool:

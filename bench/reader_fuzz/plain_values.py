@@ -13,6 +13,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+#: Deeper than any history, and than many programs can go.
+_DEPTH_MAX = 500
+#: More than many programs read or print.
+_DIGITS_MAX = 4_000
 #: None, or ``(kind, ...)``; hashable.
 Plain = Any
 
@@ -39,8 +43,10 @@ def number(digits: str, *, apart: bool = False) -> Plain:
         apart: whether ``1`` and ``1.0`` are to be different.
 
     Raises:
-        PlainError: it is beyond every double.
+        PlainError: it is beyond every double, or has very many digits.
     """
+    if len(digits) > _DIGITS_MAX:
+        raise PlainError("a number of very many digits")
     if is_whole(digits):
         return ("number", Fraction(int(digits)))
     double = float(digits)
@@ -91,13 +97,34 @@ def items_of(value: Plain) -> tuple[Plain, ...] | None:
     return value[1] if value is not None and value[0] == "list" else None
 
 
+def refuse_deep(brackets: str) -> None:
+    """Raise PlainError for a text, without its strings, whose brackets stand too deep."""
+    depth = 0
+    for letter in brackets:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth > _DEPTH_MAX:
+            raise PlainError("nested too deeply")
+
+
+def digits_of(value: Plain) -> int:
+    """Digits of the longest whole number in it."""
+    if value is None:
+        return 0
+    if value[0] in ("number", "whole"):
+        return len(str(value[1]))
+    return max(map(digits_of, _parts(value)), default=0)
+
+
+def _parts(value: Plain) -> list[Plain]:
+    if value is None or value[0] not in ("list", "set", "map", "tagged"):
+        return []
+    if value[0] == "map":
+        return [part for pair in value[1] for part in pair]
+    return list(value[1]) if value[0] != "tagged" else [value[2]]
+
+
 def depth_of(value: Plain) -> int:
     """How many collections stand inside each other."""
     if value is None or value[0] not in ("list", "set", "map", "tagged"):
         return 0
-    inner: list[Plain] = []
-    if value[0] == "map":
-        inner = [part for pair in value[1] for part in pair]
-    else:
-        inner = list(value[1]) if value[0] != "tagged" else [value[2]]
-    return 1 + max(map(depth_of, inner), default=0)
+    return 1 + max(map(depth_of, _parts(value)), default=0)

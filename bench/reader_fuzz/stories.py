@@ -33,6 +33,8 @@ class StoryOptions(NamedTuple):
     nothing: str
     #: Whether a refused compare-and-set is told as ``fail``.
     refusals_fail: bool
+    #: What is done; None: all that the model knows.
+    functions: Sequence[str] | None = None
 
 
 class Told(NamedTuple):
@@ -83,7 +85,7 @@ class Story:
     def _invoke(self, process: str) -> Told:
         random, options = self._random, self._options
         key = random.randrange(len(options.keys)) if options.keys else None
-        f = random.choice(_FUNCTIONS[options.model])
+        f = random.choice(options.functions or _FUNCTIONS[options.model])
         count = 0 if f in ("read", "get") else 2 if f == "cas" else 1
         asked = tuple(random.randrange(len(options.values)) for _ in range(count))
         self._open[process] = (f, key, asked)

