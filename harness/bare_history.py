@@ -128,13 +128,16 @@ def _record(judged: JudgedHistory) -> CheckResult | None:
 
 
 def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
-    """What it means that the file ends in the middle of a line."""
+    """What it means that the file ends in the middle of a line, or of its list."""
+    cut = f"in the middle of a line: {torn_bytes} bytes were left out"
+    if torn_bytes == 0:
+        cut = "before the list of its operations does"
     return CheckResult(
         checker=RECORD_CHECKER,
         verdict=Verdict.UNKNOWN,
         reason=(
-            f"The file ends in the middle of a line: {torn_bytes} bytes were left out, and "
-            f"whatever came after them is missing too. What is there is {provisional.value}."
+            f"The file ends {cut}, and whatever came after them is missing too. "
+            f"What is there is {provisional.value}."
         ),
         figures={"torn-bytes": torn_bytes},
     )

@@ -24,7 +24,7 @@ from history.columns import (
     Numbering,
     OperationColumns,
 )
-from history.edn import EdnError, parse
+from history.edn import parse
 from history.event_columns import EventColumns, paired_columns
 from history.jepsen import KV_FUNCTIONS, edn_operation, error_name
 from history.opening import NumberedLine, opened
@@ -71,7 +71,7 @@ class _Lines:
         """The fields of each client's line; None where one is not like the first.
 
         Raises:
-            EdnError: a line is broken.
+            ValueError: a line is broken.
         """
         found = self._pattern.findall(block)
         if len(found) == block.count(b"\n") + 1:
@@ -93,7 +93,7 @@ def read_edn_columns(path: Path, *, is_kv: bool) -> OperationColumns | None:
     try:
         events = _events(path, is_kv=is_kv)
         return None if events is None else paired_columns(events)
-    except (EdnError, UnicodeDecodeError, OverflowError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):
         return None
 
 

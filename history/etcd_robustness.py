@@ -35,7 +35,7 @@ from history.etcd_records import (
     Transaction,
     plain_text,
 )
-from history.json_problems import in_words
+from history.json_problems import is_json
 from history.opening import numbered_lines
 from history.records import PairedOperation
 
@@ -84,7 +84,10 @@ def _read(file: Path, broken: BrokenLines) -> Iterator[Recorded]:
             recorded = _LINE.decode(line.content)
             _refuse_nonsense(recorded)
         except (ValueError, RecursionError) as error:
-            broken.add(line.number, line.byte_offset, in_words(error), path=file)
+            if not line.whole and not is_json(line.content):
+                broken.tear(len(line.content))
+            else:
+                broken.add_error(line.number, line.byte_offset, error, path=file)
         else:
             yield recorded
 

@@ -17,6 +17,7 @@ from history.etcd_robustness import read_etcd, refuse_no_files
 from history.formats import Format, beginning, guess_format, known_format
 from history.jepsen import edn_operations, kv_operations, log_operations
 from history.pairing import events_of, pair, pair_leniently
+from history.processes import ProcessNumbers
 from history.raw_operations import RawOperation, has_independent_keys, to_events
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
@@ -113,13 +114,19 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
         # Half a second that the other formats need not wait.
         from history.operations_table import read_operations
 
-        return _Read(operations=read_operations(file, broken))
+        processes = ProcessNumbers()
+        operations = read_operations(file, broken, processes)
+        return _Read(operations=operations, notes=processes.notes)
     if chosen == "etcd-robustness":
         refuse_no_files(file)
         etcd = read_etcd(file, broken)
         left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
         told = "Left out, for it shows nothing of a register: " + left_out + "."
-        return _Read(operations=etcd.operations, notes=(told,) if left_out else ())
+        return _Read(
+            operations=etcd.operations,
+            torn_bytes=broken.torn_bytes,
+            notes=(told,) if left_out else (),
+        )
     if file.is_dir():
         raise HistoryError(
             str(file), f"it is a folder, and the format {chosen} is of files", "Name a file"
@@ -127,9 +134,14 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
     if chosen == "jsonl":
         reader = HistoryReader(file, lines=broken)
         events = list(reader)
-        return _Read(events=events, torn_bytes=reader.torn_bytes, place=_place_in(file))
+        return _Read(
+            events=events,
+            torn_bytes=reader.torn_bytes,
+            notes=reader.processes.notes,
+            place=_place_in(file),
+        )
     raw = list(_READERS[chosen](file, broken))
-    if chosen == "jepsen-log" and not raw and not broken.count:
+    if chosen == "jepsen-log" and not raw and not broken.count and not broken.torn_bytes:
         raise HistoryError(
             str(file),
             "no line of it is an operation",
@@ -146,8 +158,14 @@ def _read_raw(raw: list[RawOperation], broken: BrokenLines) -> _Read:
         if has_independent_keys(raw)
         else ()
     )
-    events = list(to_events(raw, broken))
-    return _Read(events=events, notes=notes, place=lambda index: (lines[index], offsets[index]))
+    processes = ProcessNumbers()
+    events = list(to_events(raw, broken, processes))
+    return _Read(
+        events=events,
+        torn_bytes=broken.torn_bytes,
+        notes=(*notes, *processes.notes),
+        place=lambda index: (lines[index], offsets[index]),
+    )
 
 
 def _place_in(file: Path) -> Callable[[int], _Place]:
@@ -171,7 +189,7 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
             broken.add(None, None, f"{error.target}: {error.problem}")
         return operations
     try:
-        return pair(events)
+        return pair(events, foreign=True)
     except PairingError as error:
         line, byte_offset = (None, None) if error.index is None else read.place(error.index)
         where = "" if line is None else f", line {line} at byte {byte_offset}"

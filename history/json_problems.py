@@ -6,6 +6,10 @@ not known here passes through unchanged, so that nothing is ever hidden.
 
 import re
 
+import msgspec
+
+from contracts.errors import UNREADABLE
+
 _PLACE = r"(?: - at `(?P<place>[^`]*)`)?"
 _TYPES = {
     "array": "a list",
@@ -32,7 +36,10 @@ _KNOWN = (
         "{thing} must be {wanted}, not {got}",
     ),
     (rf"Invalid enum value (?P<value>.*?){_PLACE}", "{thing} cannot be {value}"),
-    (rf"(?:Number|Integer value) out of range{_PLACE}", "it holds a number that is too large"),
+    (
+        rf"(?:(?:Number|Integer value) out of range|Expected `int` [<>]= -?\d{{19}}){_PLACE}",
+        "it holds a number that is too large",
+    ),
     (r"Input data was truncated", "it ends in the middle of a value"),
     (
         r"JSON is malformed: (?P<why>.*) \(byte (?P<byte>\d+)\)",
@@ -60,6 +67,15 @@ def in_words(error: Exception) -> str:
         place = parts.pop("place", "").removeprefix("$").removeprefix(".")
         return words.format(thing=place or "it", **parts)
     return text
+
+
+def is_json(data: bytes) -> bool:
+    """Whether bytes are one whole value; a line that was cut is none."""
+    try:
+        msgspec.json.decode(data)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _type(names: str) -> str:

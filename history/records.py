@@ -6,22 +6,24 @@ section 4). Values follow ``contracts.operations``: a completed read carries the
 completed cas ``[expected, new, succeeded]``, writes and adds the value written.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 EventType = Literal["invoke", "ok", "fail", "info"]
+#: Larger ones fit into no column and come from no clock.
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     """One line of ``history.jsonl``; holds JSON alone, so no cycle needs to be looked for."""
 
     #: Position in the history, from 0, without gaps; orders the events of one process.
-    index: int
+    index: Int64
     #: Nanoseconds since the run's start, monotonic. Equal times are concurrent.
-    time: int
+    time: Int64
     #: Logical process; retired after an ``info``.
-    process: int
+    process: Int64
     type: EventType
     #: Operation kind: ``read``, ``write``, ``cas``, ``add``, ...
     f: str
@@ -33,7 +35,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     #: Error class for fail and info, kebab-case.
     error: str | None = None
     #: ``[epoch, offset]`` where the system returns one.
-    position: tuple[int, int] | None = None
+    position: tuple[Int64, Int64] | None = None
     #: True for final reads, taken after the last heal.
     final: bool = False
 

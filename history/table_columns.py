@@ -19,6 +19,7 @@ from history.columns import (
 from history.columns import OperationColumns as Columns
 from history.errors import HistoryError
 from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
+from history.processes import ProcessNumbers
 
 
 def read_table_columns(path: Path) -> Columns | None:
@@ -28,8 +29,10 @@ def read_table_columns(path: Path) -> Columns | None:
     for outcome in OUTCOMES:
         outcomes.of(outcome)
     try:
-        table = read_table(path)
-        if len(table) == 0 or bad_rows(table):
+        processes = ProcessNumbers()
+        table = read_table(path, processes)
+        # Names have to be told.
+        if len(table) == 0 or processes.notes or bad_rows(table):
             return None
         outcome = _codes(table, "type", outcomes).astype(np.int8)
         return Columns(

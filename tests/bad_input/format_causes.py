@@ -72,11 +72,19 @@ FORMATS = Chapter(
         ),
         Cause(
             "edn-torn",
-            "EDN whose last line is torn",
+            "EDN with a torn line before the last",
             "check history.edn",
             "could not read the history (history.edn, line 2 at byte 46): '{' at character 0 is "
-            f"never closed, and the file ends in it. {REPAIR}",
-            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty"),
+            f"never closed. {REPAIR}",
+            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty\n{EDN_INVOKE}"),
+        ),
+        Cause(
+            "edn-whole-and-lacking",
+            "a last line of EDN without line feed that is whole and lacks its kind",
+            "check history.edn",
+            f"could not read the history (history.edn, line 2 at byte 46): the map has no :f. "
+            f"{REPAIR}",
+            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :type :ok}}"),
         ),
         Cause(
             "edn-independent",
@@ -156,9 +164,33 @@ FORMATS = Chapter(
             "parquet-column-type",
             "a column of another type",
             TABLE,
-            "could not read the history (history.parquet): its column process is of type string, "
+            "could not read the history (history.parquet): its column start_ns is of type string, "
             "not int64. Write the table again",
-            arrange=table({**WHOLE, "process": ["a", "b"]}),
+            arrange=table({**WHOLE, "start_ns": ["1", "2"]}),
+        ),
+        Cause(
+            "parquet-fraction",
+            "times in seconds, in a table",
+            TABLE,
+            "could not read the history (history.parquet): its column start_ns holds fractions, "
+            "or numbers that were rounded. Write the table again",
+            arrange=table({**WHOLE, "start_ns": [0.25, 0.5]}),
+        ),
+        Cause(
+            "parquet-rounded",
+            "nanoseconds since 1970 that were rounded, in a table",
+            TABLE,
+            "could not read the history (history.parquet): its column end_ns holds fractions, "
+            "or numbers that were rounded. Write the table again",
+            arrange=table({**WHOLE, "end_ns": [1.7e18, 1.7e18]}),
+        ),
+        Cause(
+            "parquet-large-process",
+            "a process that no counter counts up to, in a table",
+            TABLE,
+            "could not read the history (history.parquet): in its column process: its process is "
+            "too large. Write the table again",
+            arrange=table({**WHOLE, "process": ["a", "9999999999999999999"]}),
         ),
         Cause(
             "parquet-row",
@@ -180,7 +212,7 @@ FORMATS = Chapter(
             "a process that does two things at a time, in a table",
             TABLE,
             "could not read the history (history.parquet): row 2: its process is still at work on "
-            "another operation, or was retired by an info. " + ROW,
+            "another operation. " + ROW,
             arrange=table({**WHOLE, "process": [0, 0], "end_ns": [9, 9]}),
         ),
         Cause(
