@@ -220,8 +220,11 @@ def _values(
         if mine.type == "ok" and mine.f not in _ANSWERLESS:
             pairs.append((mine.result, call.result))
         for wanted, found in pairs:
-            inner = items_of(wanted) if mine.f == "cas" else None
-            if inner is None or not isinstance(found, tuple):
+            # Yes and no are answers, and no values; a wrong one is a wrong verdict.
+            if mine.f == "contains" and wanted is mine.result:
+                continue
+            inner = (items_of(wanted) or ())[:2] if mine.f == "cas" else None
+            if not inner or not isinstance(found, tuple):
                 yield wanted, found
             else:
                 yield from zip(inner, found, strict=False)  # pyright: ignore[reportUnknownArgumentType]

@@ -174,6 +174,10 @@ def reading_of(
 ) -> Reading:
     """The operations of events, or why there are none."""
     known = set(doubts)
+    processes = {event.process for event in events}
+    below_zero = any(kind in ("number", "whole") and name < 0 for kind, name in processes)
+    if below_zero and any(kind not in ("number", "whole") for kind, _ in processes):
+        known.add("names and numbers below zero")
     try:
         operations = paired(events, known)
     except RulesBroken as error:

@@ -48,7 +48,7 @@ def _alike(one: Finding, other: Finding) -> bool:
 
 
 def _fewer(parts: list[bytes], shows: Callable[[list[bytes]], bool]) -> list[bytes]:
-    """Leave out runs of parts, long ones first, while the rest still shows it."""
+    """Leave out runs of parts, long ones first, while the rest still shows it; then any two."""
     length = len(parts)
     while length:
         place = 0
@@ -59,4 +59,13 @@ def _fewer(parts: list[bytes], shows: Callable[[list[bytes]], bool]) -> list[byt
             else:
                 place += length
         length //= 2
+    # A question goes with its answer, which may stand far from it.
+    first = 0
+    while first < len(parts):
+        pairs = (
+            [part for place, part in enumerate(parts) if place not in (first, second)]
+            for second in range(first + 1, len(parts))
+        )
+        rest = next(filter(shows, pairs), None)
+        parts, first = (parts, first + 1) if rest is None else (rest, first)
     return parts
