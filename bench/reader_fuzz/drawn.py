@@ -125,10 +125,10 @@ def _processes(random: Random, format_: str, *, plain: bool) -> Sequence[str]:
     if format_ in _WHOLE or random.random() < (0.9 if plain else 0.6):
         return whole
     if format_ == "jepsen-log":
-        return random.sample([":client-7", "client-8", ":n1", "12", "é"], count)
+        return random.sample([":client-9", "client-8", ":n1", "12", "é"], count)
     others = ["-1", "123456789012", *_NAMES, '"٣"', '"03"']
     if format_ in ("edn", "kv"):
-        others += [":client-7", ":nemesis2", ":c/d", "5N"]
+        others += [":client-9", ":nemesis2", ":c/d", "5N"]
     return random.sample(others, count)
 
 
