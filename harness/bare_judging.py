@@ -12,6 +12,7 @@ import msgspec
 from checker.evidence import Evidence
 from checker.linearizability.column_history import split_columns
 from checker.models.registry import model_named
+from checker.outcome_shapes import outcome_problem
 from checker.registry import linearizability_model
 from checker.verdict import CheckResult
 from harness import column_counts
@@ -110,10 +111,10 @@ def _is_large(path: Path) -> bool:
 
 
 def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
-    """What makes no sense to the model that judges; checkers of outcomes say so themselves."""
+    """What makes no sense to the model or the checker of outcomes that judges."""
     name = linearizability_model(checker)
     if name is None:
-        return lambda _operation: None
+        return outcome_problem(checker)
     model = model_named(name)
 
     def problem_with(operation: PairedOperation) -> str | None:

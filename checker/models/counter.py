@@ -5,6 +5,7 @@ from typing import Any
 
 from checker.models.model import Call, KeyedModel
 from history.records import PairedOperation
+from history.value_shapes import is_number, shown, wrong_echo
 
 
 class Counter(KeyedModel):
@@ -25,11 +26,13 @@ class Counter(KeyedModel):
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Arguments and answers are numbers."""
-        if operation.f != "read" and not isinstance(operation.argument, (int, float)):
-            return f"the argument of {operation.f} is a number, and not {operation.argument!r}"
-        if operation.f == "add" or isinstance(operation.result, (int, float, type(None))):
+        if operation.f != "read" and not is_number(operation.argument):
+            return f"the argument of {operation.f} is a number, and not {shown(operation.argument)}"
+        if operation.f == "add":
+            return wrong_echo(operation)
+        if operation.result is None or is_number(operation.result):
             return None
-        return f"the answer of {operation.f} is a number, and not {operation.result!r}"
+        return f"the answer of {operation.f} is a number, and not {shown(operation.result)}"
 
     def is_pure(self, call: Call) -> bool:
         """Reads, and what adds nothing."""

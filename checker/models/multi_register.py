@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from checker.models.model import Call, KeyedModel, is_list_of
 from history.records import PairedOperation
+from history.value_shapes import is_same, shown
 
 _WRITES = frozenset({"w", "write"})
 _KINDS = _WRITES | {"r", "read"}
@@ -39,7 +40,7 @@ class MultiRegister(KeyedModel):
         """The answer repeats the argument with its reads filled in."""
         argument: object = operation.argument
         if not isinstance(argument, (list, tuple)):
-            return f"the argument of a txn is a list, and not {argument!r}"
+            return f"the argument of a txn is a list, and not {shown(argument)}"
         asked = cast("Sequence[Any]", argument)
         if not all(is_list_of(part, 3) and part[0] in _KINDS for part in asked):
             return 'the parts of a txn are ["r", name, null] and ["w", name, value]'
@@ -83,7 +84,7 @@ def _answers(asked: Sequence[Any], result: object) -> bool:
     return all(
         is_list_of(told, 3)
         and told[0] == part[0]
-        and told[1] == part[1]
-        and (part[0] not in _WRITES or told[2] == part[2])
+        and is_same(part[1], told[1])
+        and (part[0] not in _WRITES or is_same(part[2], told[2]))
         for part, told in zip(asked, cast("Sequence[Any]", result), strict=True)
     )

@@ -136,6 +136,48 @@ FORMATS = Chapter(
             ),
         ),
         Cause(
+            "cas-other-arguments",
+            "an answer to another compare-and-set than was asked",
+            "check history.jsonl",
+            "could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, "
+            f"event 0: it is asked [1, 3] and answers [2, 3, True]. {REPAIR}",
+            arrange=lines(
+                CAS.replace("5", "[1, 3]"),
+                CAS.replace("5", "[2, 3, true]").replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
+            "write-other-value",
+            "an answer to another write than was asked",
+            "check history.jsonl",
+            "could not read the history (history.jsonl, line 1 at byte 0): the write of process 0, "
+            f"event 0: it is asked 1 and answers 2. {REPAIR}",
+            arrange=lines(INVOKE, OK.replace("1}", "2}")),
+        ),
+        Cause(
+            "contains-odd-answer",
+            "an answer to contains that is neither true nor false",
+            "check history.jsonl --model set",
+            "could not read the history (history.jsonl, line 1 at byte 0): the contains of process "
+            "0, event 0: the answer of contains is true or false, and not 'no'. "
+            f"{REPAIR}",
+            arrange=lines(
+                CAS.replace("cas", "contains"),
+                CAS.replace("cas", "contains").replace("5", '"no"').replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
+            "outcome-odd-answer",
+            "an answer to another add than was asked, for a checker of outcomes",
+            "check history.jsonl --model set-full",
+            "could not read the history (history.jsonl, line 1 at byte 0): the add of process 0, "
+            f"event 0: it is asked 5 and answers 6. {REPAIR}",
+            arrange=lines(
+                CAS.replace("cas", "add"),
+                CAS.replace("cas", "add").replace("5", "6").replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
             "parquet-cut",
             "a table that ends too early",
             TABLE,

@@ -349,7 +349,7 @@ HISTORIES = Chapter(
             arrange=lines(INVOKE.replace("0", "0.5")),
         ),
         Cause(
-            "history-no-process",
+            "history-null-process",
             "no process",
             CHECK,
             "could not read the history (history.jsonl, line 1 at byte 0): process must be a whole "
