@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from history.broken_lines import BrokenLines
+from history.identity import key_text
 from history.records import Event, EventType
 
 #: Errors by which a ``fail`` of a compare-and-set says that it looked and found another value.
@@ -99,7 +100,7 @@ def to_events(raw: Iterable[RawOperation], broken: BrokenLines) -> Iterator[Even
             process=operation.process,
             type=outcome,
             f=f,
-            key=None if key is None else str(key),
+            key=key_text(key),
             value=value,
             error=operation.error,
         )
@@ -120,6 +121,6 @@ def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventTyp
     if raw.type == "ok":
         return "ok", [*pair, True]
     refused = raw.type == "fail" and (
-        raw.error in _REFUSALS or (raw.error is None and value == argument)
+        raw.error in _REFUSALS or (raw.error is None and repr(value) == repr(argument))
     )
     return ("ok", [*pair, False]) if refused else (raw.type, value)

@@ -1,6 +1,7 @@
 """A set: add and remove one element, ask for one, read all; starts empty."""
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from checker.models.model import Call, KeyedModel
@@ -29,7 +30,9 @@ class ElementSet(KeyedModel):
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """A read answers a list."""
-        if operation.f == "read" and not isinstance(operation.result, (list, tuple, type(None))):
+        if operation.f == "read" and not isinstance(
+            operation.result, (list, tuple, AbstractSet, type(None))
+        ):
             return f"the answer of a read is a list of elements, and not {operation.result!r}"
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from checker.models.model import Call, KeyedModel, granted, is_list_of, refused, text_of
+from history.edn_values import is_number
 from history.records import PairedOperation
 
 
@@ -40,7 +41,7 @@ class FencedRegister(KeyedModel):
         if operation.f == "read":
             return None
         argument = operation.argument
-        if is_list_of(argument, 2) and isinstance(argument[0], (int, float)):
+        if is_list_of(argument, 2) and is_number(argument[0]):
             return None
         return "the argument of a write is [token, value], and the token is a number"
 

@@ -37,7 +37,7 @@ class Topics(KeyedModel):
         """A create needs a number of partitions, and says whether it was done."""
         if operation.f != "create":
             return None
-        if not isinstance(operation.argument, int):
+        if type(operation.argument) is bool or not isinstance(operation.argument, int):
             return "the argument of a create is a number of partitions"
         if operation.type == "ok" and not is_list_of(operation.result, 2):
             return "the answer to a create is [number, created]"
