@@ -107,7 +107,7 @@ def judge_history(
         longest_unavailability_ms=None,
         run_folder=str(path),
         reproduce=_reproduce(path, model, history_format, skip_broken=skip_broken),
-        problems=() if judged.loaded is None else judged.loaded.notes,
+        problems=_notes(judged),
         interrupted=interrupted,
         bare_history=True,
         provisional=None if record is None or is_proof else provisional,
@@ -115,6 +115,19 @@ def judge_history(
     if report is None or judged.loaded is None:
         return results
     return with_report(results, judged.loaded.operations, report)
+
+
+def _notes(judged: JudgedHistory) -> tuple[str, ...]:
+    """What was made of the file, where that is not plain."""
+    notes = () if judged.loaded is None else judged.loaded.notes
+    apart = judged.told_apart
+    if apart is None or apart is judged.check.verdict:
+        return notes
+    told = (
+        "1 and 1.0 are taken as one number, for JSON has one kind of numbers. "
+        f"With the two told apart, the verdict would be {apart.value}."
+    )
+    return (*notes, told)
 
 
 def _record(judged: JudgedHistory) -> CheckResult | None:

@@ -21,6 +21,7 @@ from harness.phases import Phase, phases_path
 from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_for_judging
 from harness.store import is_alive
 from history.errors import HistoryError, PairingError
+from history.identity import key_text, operations_apart
 from history.pairing import pair
 from history.plan import Plan, decode_plan
 from history.reader import HistoryReader
@@ -208,7 +209,7 @@ def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
         return None
     where = f"{path.parent.name}/{path.name}"
     try:
-        records = tuple(msgspec.convert(line, CommittedRecord) for line in lines[1:])
+        records = tuple(map(_record, lines[1:]))
         log = msgspec.convert({**lines[0], "records": records}, CommittedLog)
     except msgspec.ValidationError as error:
         problems.append(f"The log dump {where} is not one and is left out ({error}).")
@@ -221,6 +222,13 @@ def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
         )
         return None
     return log
+
+
+def _record(line: dict[str, Any]) -> CommittedRecord:
+    """A record whose key is told as those of the history are."""
+    record = msgspec.convert(line, CommittedRecord)
+    text = key_text(record.key)
+    return record if text == record.key else msgspec.structs.replace(record, key=text)
 
 
 def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
@@ -253,12 +261,12 @@ def _read_history(
             "the harness did not end in order."
         )
     try:
-        return events, pair(events)
+        return events, operations_apart(pair(events))[0]
     except PairingError as error:
         whole = [event for event in events if error.index is None or event.index < error.index]
         problems.append(_broken_off(len(whole), error))
     try:
-        return whole, pair(whole)
+        return whole, operations_apart(pair(whole))[0]
     except PairingError as error:
         # Indexes that repeat or go back: nothing tells where the truth ends.
         problems.append(_broken_off(0, error))

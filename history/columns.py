@@ -80,6 +80,9 @@ class OperationColumns(msgspec.Struct, frozen=True):
     finals: NDArray[np.bool_]
     #: None where no operation has one.
     positions: Positions | None = None
+    #: Whether numbers of JSON stand there with and without a decimal point, see
+    #: ``history.identity``.
+    mixes_numbers: bool = False
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -25,7 +25,9 @@ from history.columns import (
     OperationColumns,
 )
 from history.edn import parse
+from history.edn_values import Name
 from history.event_columns import EventColumns, paired_columns
+from history.identity import key_text
 from history.jepsen import KV_FUNCTIONS, edn_operation, error_name
 from history.opening import NumberedLine, opened
 from history.raw_operations import FUNCTIONS, RawOperation, has_independent_keys, judge_cas
@@ -203,12 +205,13 @@ def _value(text: bytes) -> Any:
     if text.startswith(b'"'):
         # The pattern lets no escape through.
         return text[1:-1].decode("utf-8")
+    if text.startswith(b":"):
+        return Name("keyword", text[1:].decode("utf-8"))
     return None if text in (b"", b"nil") else parse(text.decode("utf-8"), _DEPTH_MAX)
 
 
 def _key(text: bytes) -> str | None:
-    key = _value(text)
-    return None if key is None else str(key)
+    return key_text(_value(text))
 
 
 def _error(text: bytes) -> str | None:

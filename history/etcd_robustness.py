@@ -35,6 +35,7 @@ from history.etcd_records import (
     Transaction,
     plain_text,
 )
+from history.identity import key_text
 from history.json_problems import is_json
 from history.opening import numbered_lines
 from history.records import PairedOperation
@@ -243,7 +244,7 @@ def _operation(
         index=0,
         process=one.client_id,
         f=f,
-        key=key,
+        key=key_text(key),
         argument=argument,
         result=result if known else None,
         type="ok" if known else "info",

@@ -15,6 +15,7 @@ from history.broken_lines import BrokenLine, BrokenLines
 from history.errors import HistoryError, PairingError
 from history.etcd_robustness import read_etcd, refuse_no_files
 from history.formats import Format, beginning, guess_format, known_format
+from history.identity import operations_apart
 from history.jepsen import edn_operations, kv_operations, log_operations
 from history.pairing import events_of, pair, pair_leniently
 from history.processes import ProcessNumbers
@@ -46,6 +47,9 @@ class LoadedHistory(msgspec.Struct, frozen=True):
     broken_count: int = 0
     #: What was made of the file, where that is not plain; sentences.
     notes: tuple[str, ...] = ()
+    #: Whether numbers of JSON stand there with and without a decimal point, see
+    #: ``history.identity``.
+    mixes_numbers: bool = False
 
     @property
     def events(self) -> list[Event]:
@@ -96,6 +100,7 @@ def load(
     operations = read.operations
     if operations is None:
         operations = _pair(read, broken, file)
+    operations, mixes_numbers = operations_apart(operations)
     operations = _with_sense(operations, read, broken, problem_with)
     return LoadedHistory(
         path=file,
@@ -106,6 +111,7 @@ def load(
         broken=tuple(broken.told),
         broken_count=broken.count,
         notes=read.notes,
+        mixes_numbers=mixes_numbers,
     )
 
 

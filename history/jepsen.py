@@ -14,7 +14,8 @@ from typing import Any, cast
 import msgspec
 
 from history.broken_lines import BrokenLines
-from history.edn import EdnError, parse, parse_all
+from history.edn import EdnError, parse_all
+from history.edn_values import EdnMap, Name, Tagged, size_of
 from history.opening import NumberedLine, numbered_lines
 from history.processes import is_nemesis, whole_number
 from history.raw_operations import RawOperation
@@ -142,29 +143,30 @@ def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
     text = text.removesuffix("]") if text.endswith("}]") else text
     if text in ("", "]") or text.startswith(";"):
         return None
-    parsed = parse(text, _DEPTH_MAX)
-    if not isinstance(parsed, dict):
-        raise EdnError("it is no map, as an operation is")
-    operation = cast("dict[Any, Any]", parsed)
+    values = parse_all(text, _DEPTH_MAX)
+    if not values:
+        return None  # a comment, or left out by ``#_``
+    operation = _fields(values)
     for name in ("process", "type", "f"):
         if name not in operation:
             raise ValueError(f"the map has no :{name}")
-    process = operation["process"]
+    process = name_text(operation["process"]) or operation["process"]
     if is_nemesis(process):
         return None
-    if not isinstance(operation["f"], str):
-        raise ValueError(":f is no keyword")  # noqa: TRY004 (a broken line, as any other)
-    error = operation.get("error")
+    f = name_text(operation["f"])
+    if f is None:
+        raise ValueError(":f is no keyword")
+    error, time = operation.get("error"), operation.get("time")
     return RawOperation(
         line=line.number,
         byte_offset=line.byte_offset,
-        process=process if isinstance(process, str) else whole_number(process, "process"),
+        process=process if isinstance(process, str) else whole_number(size_of(process), "process"),
         type=_event_type(operation["type"]),
-        f=operation["f"],
+        f=f,
         value=operation.get("value"),
         key=operation.get("key"),
         error=None if error is None else error_name(error),
-        time=None if operation.get("time") is None else whole_number(operation["time"], "time"),
+        time=None if time is None else whole_number(size_of(time), "time"),
     )
 
 
@@ -181,9 +183,31 @@ def _kv_operation(line: NumberedLine, text: str) -> RawOperation | None:
     return operation
 
 
+def _fields(values: list[Any]) -> dict[str, Any]:
+    """The fields of an operation by their keywords."""
+    if len(values) != 1:
+        raise EdnError(f"expected one value, found {len(values)}")
+    # Jepsen's own tag says no more than that this is an operation.
+    operation = values[0].value if isinstance(values[0], Tagged) else values[0]
+    if not isinstance(operation, EdnMap):
+        raise EdnError("it is no map, as an operation is")
+    return {
+        key.text: value
+        for key, value in operation.items()
+        if isinstance(key, Name) and key.kind == "keyword"
+    }
+
+
+def name_text(value: object) -> str | None:
+    """A keyword or a text as the name that it is; None for anything else."""
+    if isinstance(value, Name) and value.kind == "keyword":
+        return value.text
+    return value if isinstance(value, str) else None
+
+
 def _event_type(name: object) -> EventType:
     try:
-        return msgspec.convert(name, EventType)
+        return msgspec.convert(name_text(name), EventType)
     except msgspec.ValidationError as error:
         raise ValueError(f":type cannot be {name!r}") from error
 
@@ -191,5 +215,6 @@ def _event_type(name: object) -> EventType:
 def error_name(error: object) -> str:
     """The name of an error: Jepsen's errors are keywords, or vectors that begin with one."""
     if isinstance(error, list) and error:
-        return str(cast("list[object]", error)[0])
-    return str(cast("object", error))
+        return error_name(cast("list[object]", error)[0])
+    told = cast("object", error)
+    return name_text(told) or str(told)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
 from history.event_columns import EventColumns
+from history.identity import key_text
 from history.opening import is_packed, opened
 from history.records import Event
 
@@ -153,12 +154,18 @@ class _Events:
         )
         self._positions.append(positions_of([line.position for line in lines]))
 
+    def _key_texts(self) -> Numbering:
+        """The texts that tell keys apart, by the numbers of the keys."""
+        texts = Numbering()
+        texts.codes([key_text(key) for key in self.keys.things])
+        return texts
+
     def whole(self) -> EventColumns:
         """The columns of all blocks."""
         return EventColumns(
             *(np.concatenate(parts) for parts in zip(*self._blocks, strict=True)),
             kinds=self.kinds,
-            keys=self.keys,
+            keys=self._key_texts(),
             nodes=self.nodes,
             errors=self.errors,
             values=self.values,

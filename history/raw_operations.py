@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from history.broken_lines import BrokenLines
+from history.identity import key_text
 from history.processes import ProcessNumbers
 from history.records import Event, EventType
 
@@ -113,7 +114,7 @@ def to_events(
             process=process,
             type=outcome,
             f=f,
-            key=None if key is None else str(key),
+            key=key_text(key),
             value=value,
             error=operation.error,
         )
@@ -134,6 +135,6 @@ def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventTyp
     if raw.type == "ok":
         return "ok", [*pair, True]
     refused = raw.type == "fail" and (
-        raw.error in _REFUSALS or (raw.error is None and value == argument)
+        raw.error in _REFUSALS or (raw.error is None and repr(value) == repr(argument))
     )
     return ("ok", [*pair, False]) if refused else (raw.type, value)

@@ -8,7 +8,7 @@ filled in: the index counts events, a missing time is the index, so that the ord
 order of events. Must never hold the whole file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import msgspec
 
 from contracts.errors import UNREADABLE
 from history.broken_lines import BrokenLines
+from history.identity import key_text
 from history.json_problems import is_json
 from history.opening import opened
 from history.processes import ProcessNumbers, is_nemesis, whole_number
@@ -106,7 +107,7 @@ class HistoryReader:
                     self.line += lines
                     self._byte_offset += len(whole) + 1
                     self._events += lines
-                    yield from events
+                    yield from _with_key_texts(events)
                     return
         for line in whole.split(b"\n"):
             event = self._decode_line(line)
@@ -154,7 +155,7 @@ class HistoryReader:
             process=self.processes.of(foreign.process),
             type=foreign.type,
             f=foreign.f,
-            key=None if foreign.key is None else str(foreign.key),
+            key=key_text(foreign.key),
             value=foreign.value,
             node=foreign.node,
             error=None if foreign.error is None else str(foreign.error),
@@ -166,6 +167,18 @@ class HistoryReader:
 def read_events(path: Path) -> Iterator[Event]:
     """Stream the events of a JSONL history; see ``HistoryReader`` for what is tolerated."""
     return iter(HistoryReader(path))
+
+
+def _with_key_texts(events: Sequence[Event]) -> Sequence[Event]:
+    """Events whose keys are texts as their file has them, with the texts that tell keys apart."""
+    keys = {event.key for event in events}
+    changed = {key: text for key in keys if (text := key_text(key)) != key}
+    if not changed:
+        return events
+    return [
+        msgspec.structs.replace(event, key=changed[event.key]) if event.key in changed else event
+        for event in events
+    ]
 
 
 def _same_everywhere(known: bool | None, value: object, name: str) -> bool:

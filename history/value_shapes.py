@@ -43,11 +43,6 @@ def wrong_echo(operation: PairedOperation) -> str | None:
     return f"it is asked {shown(operation.argument)} and answers {shown(answer)}"
 
 
-def is_number(value: object) -> bool:
-    """Whether a value is a number; true and false are none."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def is_same(asked: object, answered: object) -> bool:
     """Whether an answer repeats a value; ``1`` and ``1.0`` are one, for stores rewrite them so."""
     if isinstance(asked, bool) or isinstance(answered, bool):

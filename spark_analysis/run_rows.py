@@ -16,6 +16,7 @@ from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from history.errors import HistoryError, PairingError
+from history.identity import key_text
 from history.pairing import pair
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
@@ -191,7 +192,7 @@ def committed_rows(
                 record.offset,
                 record.epoch,
                 record.f,
-                record.key,
+                key_text(record.key),
                 json_text(record.value),
                 record.digest,
             )

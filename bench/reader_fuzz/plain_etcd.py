@@ -88,7 +88,8 @@ def _operations(record: Members) -> list[PlainOperation]:
         found = record.get("Output").get("Range")
         if not known or found is None:
             return []
-        shown = {pair.get("Key"): _value(pair.get("Value")) for pair in found.get("KVs") or []}
+        pairs: list[Members] = found.get("KVs") or []
+        shown = {pair.get("Key"): _value(pair.get("Value")) for pair in pairs}
         return [_operation(record, "read", key, None, shown.get(key))]
     (step,) = request.get("Txn").get("OperationsOnSuccess")
     if step.get("Type") == "delete-operation":

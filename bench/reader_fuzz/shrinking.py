@@ -67,5 +67,8 @@ def _fewer(parts: list[bytes], shows: Callable[[list[bytes]], bool]) -> list[byt
             for second in range(first + 1, len(parts))
         )
         rest = next(filter(shows, pairs), None)
-        parts, first = (parts, first + 1) if rest is None else (rest, first)
+        if rest is None:
+            first += 1
+        else:
+            parts = rest
     return parts

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from typing import Any
 
 from checker.models.model import Call, KeyedModel
+from history.edn_values import is_number, size_of
 from history.records import PairedOperation
-from history.value_shapes import is_number, shown, wrong_echo
+from history.value_shapes import shown, wrong_echo
 
 
 class Counter(KeyedModel):
@@ -19,10 +20,10 @@ class Counter(KeyedModel):
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
         """Answers are the sum of all that was added by then; None stands for 0."""
-        following = state if call.f == "read" else state + call.argument
+        following = state if call.f == "read" else state + size_of(call.argument)
         if call.f == "add" or not call.known:
             return True, following
-        return following == (call.result or 0), following
+        return following == size_of(call.result or 0), following
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Arguments and answers are numbers."""

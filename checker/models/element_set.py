@@ -1,6 +1,7 @@
 """A set: add and remove one element, ask for one, read all; starts empty."""
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from checker.models.model import Call, KeyedModel
@@ -32,7 +33,7 @@ class ElementSet(KeyedModel):
         """A read answers a list, and ``contains`` true or false."""
         result: object = operation.result
         if operation.f == "read":
-            if isinstance(result, (list, tuple, type(None))):
+            if isinstance(result, (list, tuple, AbstractSet, type(None))):
                 return None
             return f"the answer of a read is a list of elements, and not {shown(result)}"
         if operation.f == "contains":

@@ -9,8 +9,9 @@ from collections.abc import Collection
 from typing import Any, cast
 
 from checker.models.model import Call, KeyedModel, granted, is_list_of, refused
+from history.edn_values import is_number
 from history.records import PairedOperation
-from history.value_shapes import is_number, is_same, shown
+from history.value_shapes import is_same, shown
 
 
 class Mutex(KeyedModel):
