@@ -202,7 +202,7 @@ def value_in(f: str, answer: Any) -> Any:
         return None if f in _YES_OR_NO else answer
     parts = cast("list[Any]", answer) if isinstance(answer, list) else []
     is_told = f in _ENDS_WITH_YES_OR_NO and parts and type(parts[-1]) is bool
-    return cast("Any", parts[:-1] if is_told else answer)
+    return parts[:-1] if is_told else cast("object", answer)
 
 
 def operations_apart(
