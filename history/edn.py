@@ -14,7 +14,7 @@ from history.edn_values import CHARACTER_NAMES, EdnMap, EdnSet, Name, Number, Ta
 from history.json_problems import TOO_DEEP
 
 _TOKEN = re.compile(
-    r"""[\s,]*(?:;[^\n]*[\s,]*)*            # blanks, commas, comments
+    r"""[\s,]*+(?:;[^\n]*+[\s,]*+)*+        # blanks, commas, comments; all of them
     (?: (?P<open>\#\{ | [\[({])
       | (?P<close>[\])}])
       | (?P<string>"(?:[^"\\]|\\.)*")

@@ -5,6 +5,8 @@ not known here passes through unchanged, so that nothing is ever hidden.
 """
 
 import re
+from collections.abc import Iterable
+from typing import Any, cast
 
 import msgspec
 
@@ -23,6 +25,10 @@ _TYPES = {
 
 #: Nested deeper than any history or plan; the decoder gives up, and so do its callers.
 TOO_DEEP = "it is nested too deeply"
+
+#: Collections that may stand inside each other in a history. Few programs that go on with a value
+#: do without recursion.
+DEPTH_MAX = 100
 
 #: What the decoder says, and our words; ``thing`` is what it speaks of.
 _KNOWN = (
@@ -67,6 +73,32 @@ def in_words(error: Exception) -> str:
         place = parts.pop("place", "").removeprefix("$").removeprefix(".")
         return words.format(thing=place or "it", **parts)
     return text
+
+
+def refuse_other_bytes(data: bytes) -> None:
+    """Look at every byte; the decoder does not look at the names of fields that it leaves out.
+
+    Raises:
+        UnicodeDecodeError: the bytes are not UTF-8.
+    """
+    if not data.isascii():
+        data.decode("utf-8")
+
+
+def is_deep(values: Iterable[Any]) -> bool:
+    """Whether in one of these JSON values more than ``DEPTH_MAX`` collections stand inside."""
+    level: list[Any] = [value for value in values if isinstance(value, list | dict)]
+    for _ in range(DEPTH_MAX):
+        if not level:
+            return False
+        level = [
+            item for value in level for item in _inside(value) if isinstance(item, list | dict)
+        ]
+    return bool(level)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
 
 
 def is_json(data: bytes) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
 from history.event_columns import EventColumns
 from history.identity import key_text
+from history.json_problems import is_deep, refuse_other_bytes
 from history.opening import is_packed, opened
 from history.records import Event
 
@@ -112,13 +113,16 @@ def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
         if not separator:
             return None
         try:
+            refuse_other_bytes(whole)
             lines = decode(b"[" + whole.replace(b"\n", b",") + b"]")
             if len(lines) != whole.count(b"\n") + 1:
                 return None
             events.add(lines)
         except (ValueError, OverflowError, RecursionError):
             return None
-    return None if rest or events.is_empty else events.whole()
+    if rest.strip() or events.is_empty or is_deep(events.values.things):
+        return None
+    return events.whole()
 
 
 class _Events:

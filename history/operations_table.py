@@ -17,7 +17,7 @@ import numpy as np
 
 from history.broken_lines import BrokenLines
 from history.errors import HistoryError
-from history.json_problems import TOO_DEEP, in_words
+from history.json_problems import TOO_DEEP, in_words, is_deep
 from history.processes import EXACT_MAX, ProcessNumbers, is_nemesis
 from history.records import PairedOperation
 
@@ -238,6 +238,7 @@ def bad_rows(table: Any) -> dict[int, str]:
         index = np.asarray(pc.fill_null(table["index"], -1))
         again = np.zeros(len(index), dtype=bool)
         again[1:] = index[1:] == index[:-1]
+        again |= np.asarray(table["index"].is_null())
         refuse(pa.array(again), "its index is that of another row, or missing")
     if not bad:
         _refuse_overlaps(table, end, refuse)
@@ -267,7 +268,7 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
         values: list[Any] = msgspec.json.decode(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
         values = []
-    if len(values) != len(texts):  # told one by one
+    if len(values) != len(texts) or is_deep(values):  # told one by one
         values, broken = _singly(texts)
         for place, code in enumerate(coded.indices.to_pylist()):
             if code in broken:
@@ -289,14 +290,16 @@ def _singly(texts: Sequence[str]) -> tuple[list[Any], dict[int | None, str]]:
     values: list[Any] = []
     broken: dict[int | None, str] = {}
     for code, text in enumerate(texts):
+        value = None
         try:
-            values.append(msgspec.json.decode(text))
+            value = msgspec.json.decode(text)
         except ValueError as error:
-            values.append(None)
             broken[code] = in_words(error).removeprefix("it is no JSON: ")
         except RecursionError:
-            values.append(None)
             broken[code] = TOO_DEEP
+        if is_deep([value]):
+            broken[code] = TOO_DEEP
+        values.append(value)
     return values, broken
 
 

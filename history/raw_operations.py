@@ -133,7 +133,9 @@ def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventTyp
     if pair is None:
         return raw.type, value
     if raw.type == "ok":
-        return "ok", [*pair, True]
+        # An answer that is another pair is refused later, with its line.
+        told = pair if value is None else _pair(value)
+        return "ok", value if told is None else [*told, True]
     refused = raw.type == "fail" and (
         raw.error in _REFUSALS or (raw.error is None and repr(value) == repr(argument))
     )

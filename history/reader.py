@@ -17,7 +17,7 @@ import msgspec
 from contracts.errors import UNREADABLE
 from history.broken_lines import BrokenLines
 from history.identity import key_text
-from history.json_problems import is_json
+from history.json_problems import TOO_DEEP, is_deep, is_json, refuse_other_bytes
 from history.opening import opened
 from history.processes import ProcessNumbers, is_nemesis, whole_number
 from history.records import Event, EventType, Int64
@@ -88,31 +88,37 @@ class HistoryReader:
                 whole, separator, rest = b"".join(parts).rpartition(b"\n")
                 if separator:
                     yield from self._decode(whole)
-            if rest:
+            if rest.strip():
                 yield from self._decode_last(rest)
 
     def _decode(self, whole: bytes) -> Iterator[Event]:
         """Decode lines without their last line feed; our own format at once, others singly."""
         lines = whole.count(b"\n") + 1
         if not (self._singly or self._is_foreign()):
-            try:
-                events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
-            except UNREADABLE:
-                pass  # told line by line below
-            else:
-                # A line that holds two objects would slip through the joined form.
-                if len(events) == lines:
-                    self.processes.of(min(event.process for event in events))
-                    self._has_index = self._has_time = True
-                    self.line += lines
-                    self._byte_offset += len(whole) + 1
-                    self._events += lines
-                    yield from _with_key_texts(events)
-                    return
+            events = self._own(whole)
+            # A line that holds two objects would slip through the joined form.
+            if len(events) == lines:
+                self._has_index = self._has_time = True
+                self.line += lines
+                self._byte_offset += len(whole) + 1
+                self._events += lines
+                yield from _with_key_texts(events)
+                return
         for line in whole.split(b"\n"):
             event = self._decode_line(line)
             if event is not None:
                 yield event
+
+    def _own(self, whole: bytes) -> Sequence[Event]:
+        """The events of lines of our own format; none where they have to be told line by line."""
+        try:
+            events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
+            refuse_other_bytes(whole)
+            if events:
+                self.processes.of(min(event.process for event in events))
+        except (*UNREADABLE, ValueError):
+            return ()
+        return () if is_deep(event.value for event in events) else events
 
     def _decode_last(self, line: bytes) -> Iterator[Event]:
         """The line without a line feed: torn unless it is whole JSON."""
@@ -144,6 +150,9 @@ class HistoryReader:
     def _fill_in(self, line: bytes) -> Event | None:
         """One event, None for lines of the nemesis."""
         foreign = _FOREIGN_LINE.decode(line)
+        refuse_other_bytes(line)
+        if is_deep((foreign.key, foreign.value)):
+            raise ValueError(TOO_DEEP)
         if is_nemesis(foreign.process):
             return None
         self._has_index = _same_everywhere(self._has_index, foreign.index, "index")

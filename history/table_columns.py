@@ -18,6 +18,7 @@ from history.columns import (
 )
 from history.columns import OperationColumns as Columns
 from history.errors import HistoryError
+from history.json_problems import is_deep
 from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
 from history.processes import ProcessNumbers
 
@@ -90,8 +91,8 @@ def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
     things: list[Any] = column.dictionary.to_pylist()
     if name in VALUES and pa.types.is_string(column.dictionary.type):
         texts, things = things, msgspec.json.decode(f"[{','.join(things)}]")
-        if len(things) != len(texts):
-            raise ValueError("a text holds two values")
+        if len(things) != len(texts) or is_deep(things):
+            raise ValueError("a text holds two values, or a deep one")
     codes = np.empty(len(things) + 1, dtype=np.int32)
     codes[:-1] = numbering.codes(things)
     null = pc.fill_null(column.indices, len(things))
