@@ -267,9 +267,10 @@ class _Writer:
 
 def _in_vector(random: Random, lines: list[str]) -> list[str]:
     """A history kept as one vector."""
-    if random.random() < 0.5:
+    if random.random() < 0.5 or ";" in lines[-1] or not lines[-1].endswith("}"):
         return ["[", *lines, "]"]
-    return ["[" + lines[0], *lines[1:-1], *([lines[-1] + "]"] if len(lines) > 1 else ["]"])]
+    lines = ["[" + lines[0], *lines[1:]]
+    return [*lines[:-1], lines[-1] + "]"]
 
 
 _TIME_STYLES: dict[str, Callable[[int, Random], str]] = {

@@ -85,10 +85,10 @@ def _observed(line: Line, asked: Plain) -> Line:
     if line.type not in ("ok", "fail") or pair is None or len(pair) != _PAIR:
         return line
     if line.type == "ok":
-        told = items_of(line.value)
-        if line.value is not None and (told is None or told != pair):
+        told = pair if line.value is None else items_of(line.value)
+        if told is None or told[:_PAIR] != pair:
             raise RulesBroken("a compare-and-set that answers to another question")
-        return line._replace(value=sequence((*pair, boolean(True))))
+        return line._replace(value=sequence((*pair, *(told[_PAIR:] or (boolean(True),)))))
     if line.error in _REFUSALS or (line.error is None and line.value == asked):
         return line._replace(type="ok", value=sequence((*pair, boolean(False))))
     return line

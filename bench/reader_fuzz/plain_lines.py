@@ -138,7 +138,8 @@ class EdnLines(_File):
     def is_whole(self, line: bytes) -> bool:
         """A map is closed."""
         try:
-            return len(read_edn(self._inside(line.decode("utf-8")))) > 0
+            text = line.decode("utf-8")
+            return text.strip() == "]" or len(read_edn(self._inside(text))) > 0
         except ValueError:
             return False
 

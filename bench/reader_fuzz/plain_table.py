@@ -27,7 +27,7 @@ def read_table_plainly(path: Path, *, apart: bool = False) -> Reading:
     """The operations of a table, in the order of their index or their start."""
     rows: list[dict[str, Any]] = _pq.read_table(path, partitioning=None).to_pylist()
     named = [row for row in rows if row.get("index") is not None]
-    if named and len(named) < len(rows):
+    if len(named) < len(rows) and any("index" in row for row in rows):
         return refused("only some rows have an index")
     order = "index" if named else "start_ns"
     doubts: set[str] = set()
