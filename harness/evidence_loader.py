@@ -261,12 +261,12 @@ def _read_history(
             "the harness did not end in order."
         )
     try:
-        return events, operations_apart(pair(events))[0]
+        return events, [*operations_apart(pair(events))[0]]
     except PairingError as error:
         whole = [event for event in events if error.index is None or event.index < error.index]
         problems.append(_broken_off(len(whole), error))
     try:
-        return whole, operations_apart(pair(whole))[0]
+        return whole, [*operations_apart(pair(whole))[0]]
     except PairingError as error:
         # Indexes that repeat or go back: nothing tells where the truth ends.
         problems.append(_broken_off(0, error))

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from history.columns import UNKNOWN, OperationColumns
-from history.identity import PLAIN, PUTTING_TOGETHER, ValuesApart, value_in
+from history.identity import PLAIN, PUTTING_TOGETHER, ValuesApart, is_value
 
 
 def columns_apart(
@@ -22,7 +22,7 @@ def columns_apart(
         return columns
     apart = ValuesApart(
         _things(columns),
-        putting_together=PUTTING_TOGETHER in columns.kind_names,
+        putting_together=lambda: PUTTING_TOGETHER in columns.kind_names,
         one_kind_of_number=one_kind_of_number,
     )
     values = columns.values if apart.is_plain else tuple(map(apart.of, columns.values))
@@ -35,14 +35,16 @@ def columns_apart(
 
 
 def _things(columns: OperationColumns) -> list[Any]:
-    """Arguments and answers, each once for its kind, without what says yes or no."""
+    """Arguments and those answers that are values, each once."""
     values = columns.values
     met = np.zeros(len(values), dtype=bool)
     met[columns.arguments] = True
-    things: list[Any] = [values[code] for code in np.flatnonzero(met).tolist()]
+    truths = {code for code, value in enumerate(values) if type(value) is bool}
     for number, kind in enumerate(columns.kind_names):
-        answered = columns.results[(columns.kinds == number) & (columns.results != UNKNOWN)]
-        met[:] = False
-        met[answered] = True
-        things += (value_in(kind, values[code]) for code in np.flatnonzero(met).tolist())
-    return things
+        if is_value(kind, None):
+            answered = columns.results[(columns.kinds == number) & (columns.results != UNKNOWN)]
+            known = np.fromiter(
+                (c for c in truths if not is_value(kind, values[c])), dtype=np.int32
+            )
+            met[answered[~np.isin(answered, known)]] = True
+    return [values[code] for code in np.flatnonzero(met).tolist()]

@@ -8,6 +8,7 @@ out. Must never evaluate anything.
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from history.edn_values import CHARACTER_NAMES, EdnMap, EdnSet, Name, Number, Tagged, edn_text
@@ -29,12 +30,16 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\
 _CHARACTERS: Final = {name: character for character, name in CHARACTER_NAMES.items()}
 _CODE: Final = re.compile(r"u[0-9a-fA-F]{4}")
 _DISCARD: Final = "#_"
+#: Types of which Python's own equality is EDN's.
+_HASHED: Final = frozenset({Name, str, int})
 _CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 #: Longer whole numbers cost more than they can mean; Python refuses to read or print them.
 _DIGITS_MAX = 1000
 _CONSTANTS: dict[str, Any] = {"nil": None, "true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?\d+N?")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?")
+#: Keywords that are made once: most are the names of fields.
+_KEYWORDS_MAX: Final = 1024
 _RATIO: Final = re.compile(r"([+-]?\d+)/(\d+)")
 _SYMBOLIC: Final = {"##NaN": "nan", "##Inf": "inf", "##-Inf": "-inf"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -74,28 +79,35 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
     while position < length:
         match = _TOKEN.match(text, position)
         if match is None:
-            if _is_blank(text[position:]):
-                break
-            raise EdnError(f"unreadable text at character {position}")
+            _refuse_rest(text, position)
+            break
         position = match.end()
-        if opening := match["open"]:
+        kind = match.lastgroup
+        found = match[kind or 0]
+        current = opened[-1]
+        if kind == "atom":
+            value = _atom(found, match.start(kind))
+            # Nearly always so; a call for each would be a tenth of the time.
+            if not current.prefixes:
+                current.items.append(value)
+            else:
+                current.add(value)
+        elif kind == "string":
+            current.add(_unescaped(found[1:-1]))
+        elif kind == "open":
             # The text itself is the first that is open.
             if depth_max is not None and len(opened) > depth_max:
                 raise EdnError(TOO_DEEP)
-            opened.append(_Collection(opening, match.start("open")))
-        elif closing := match["close"]:
-            if _CLOSES.get(opened[-1].opening) != closing:
-                raise EdnError(f"unexpected {closing!r} at character {position - 1}")
-            value = opened.pop().value()
-            opened[-1].add(value)
-        elif prefix := match["discard"] or match["tag"]:
-            opened[-1].prefixes.append(prefix)
-        elif (string := match["string"]) is not None:
-            opened[-1].add(_unescaped(string[1:-1]))
-        elif character := match["character"]:
-            opened[-1].add(_character(character[1:], match.start("character")))
+            opened.append(_Collection(found, match.start(kind)))
+        elif kind == "close":
+            if _CLOSES.get(current.opening) != found:
+                raise EdnError(f"unexpected {found!r} at character {position - 1}")
+            opened.pop()
+            opened[-1].add(current.value())
+        elif kind == "character":
+            current.add(_character(found[1:], match.start(kind)))
         else:
-            opened[-1].add(_atom(match["atom"], match.start("atom")))
+            current.prefixes.append(found)
     if len(opened) > 1:
         raise EdnError(f"{opened[-1].opening!r} at character {opened[-1].position} is never closed")
     return top.whole()
@@ -112,7 +124,7 @@ class _Collection:
     def __init__(self, opening: str, position: int) -> None:
         self.opening = opening
         self.position = position
-        self._items: list[Any] = []
+        self.items: list[Any] = []
         #: Tags and ``#_`` that wait for the value which they are about.
         self.prefixes: list[str] = []
 
@@ -123,13 +135,13 @@ class _Collection:
             if prefix == _DISCARD:
                 return
             value = Tagged(prefix[1:], value)
-        self._items.append(value)
+        self.items.append(value)
 
     def whole(self) -> list[Any]:
         """The values; raises EdnError where one is missing."""
         if self.prefixes:
             raise EdnError(f"nothing stands behind {self.prefixes[-1]}")
-        return self._items
+        return self.items
 
     def value(self) -> Any:
         """The collection itself, closed; raises EdnError where it is none."""
@@ -145,12 +157,17 @@ class _Collection:
         return EdnMap(tuple(zip(items[::2], items[1::2], strict=True)))
 
     def _refuse_equal(self, items: list[Any], where: str, thing: str) -> None:
-        if len(set(map(edn_text, items))) < len(items):
+        # Texts tell everything apart, but cost more than all the rest of a line.
+        alike = items if _HASHED.issuperset(map(type, items)) else map(edn_text, items)
+        if len(set(alike)) < len(items):
             raise EdnError(f"{where} at character {self.position} has {thing} twice")
 
 
-def _is_blank(text: str) -> bool:
-    return all(not line.split(";", 1)[0].strip(" \t\r,") for line in text.split("\n"))
+def _refuse_rest(text: str, position: int) -> None:
+    """Raise EdnError where there is more than blanks and comments."""
+    lines = text[position:].split("\n")
+    if any(line.split(";", 1)[0].strip(" \t\r,") for line in lines):
+        raise EdnError(f"unreadable text at character {position}")
 
 
 def _unescaped(text: str) -> str:
@@ -183,10 +200,10 @@ def _character(name: str, position: int) -> Name:
 
 
 def _atom(atom: str, position: int) -> Any:
+    if atom[0] == ":" and len(atom) > 1:
+        return _keyword(atom)
     if atom in _CONSTANTS:
         return _CONSTANTS[atom]
-    if atom[0] == ":" and len(atom) > 1:
-        return Name("keyword", atom[1:])
     if _INTEGER.fullmatch(atom):
         _refuse_long(len(atom), position)
         return int(atom.rstrip("N"))
@@ -202,6 +219,11 @@ def _atom(atom: str, position: int) -> Any:
     if atom[0] in "#:":
         raise EdnError(f"unreadable text {atom!r} at character {position}")
     return Name("symbol", atom)
+
+
+@lru_cache(_KEYWORDS_MAX)
+def _keyword(atom: str) -> Name:
+    return Name("keyword", atom[1:])
 
 
 def _ratio(numerator: int, denominator: int, position: int) -> Any:

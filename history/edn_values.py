@@ -45,23 +45,28 @@ class Name:
         text: without its mark.
     """
 
-    __slots__ = ("kind", "text")
+    __slots__ = ("_hash", "kind", "text")
 
     def __init__(self, kind: NameKind, text: str) -> None:
-        self.kind = kind
+        self.kind: NameKind = kind
         self.text = text
+        self._hash = hash((kind, text))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Name) and (self.kind, self.text) == (other.kind, other.text)
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.text))
+        return self._hash
 
     def __repr__(self) -> str:
         text = self.text
         if self.kind == "character":
             text = CHARACTER_NAMES.get(text, text)
         return _MARKS[self.kind] + text
+
+    def __reduce__(self) -> tuple[type["Name"], tuple[NameKind, str]]:
+        # Texts hash otherwise in another process.
+        return Name, (self.kind, self.text)
 
 
 class Tagged:
@@ -90,11 +95,10 @@ class EdnSet(AbstractSet[Any]):
         items: no two of them equal.
     """
 
-    __slots__ = ("_items", "_text")
+    __slots__ = ("_items",)
 
     def __init__(self, items: tuple[Any, ...]) -> None:
         self._items = items
-        self._text = "#{" + " ".join(sorted(map(edn_text, items))) + "}"
 
     def __contains__(self, item: object) -> bool:
         return edn_text(item) in map(edn_text, self._items)
@@ -106,13 +110,13 @@ class EdnSet(AbstractSet[Any]):
         return len(self._items)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, EdnSet) and self._text == other._text
+        return isinstance(other, EdnSet) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(repr(self))
 
     def __repr__(self) -> str:
-        return self._text
+        return "#{" + " ".join(sorted(map(edn_text, self._items))) + "}"
 
 
 class EdnMap(Mapping[Any, Any]):
@@ -122,30 +126,41 @@ class EdnMap(Mapping[Any, Any]):
         pairs: keys and values; no two keys are equal.
     """
 
-    __slots__ = ("_by_text", "_text")
+    __slots__ = ("_pairs",)
 
     def __init__(self, pairs: tuple[tuple[Any, Any], ...]) -> None:
-        self._by_text = {edn_text(key): (key, value) for key, value in pairs}
-        told = (f"{text} {edn_text(value)}" for text, (_, value) in sorted(self._by_text.items()))
-        self._text = "{" + ", ".join(told) + "}"
+        self._pairs = pairs
 
     def __getitem__(self, key: Any) -> Any:
-        return self._by_text[edn_text(key)][1]
+        text = edn_text(key)
+        for known, value in self._pairs:
+            if edn_text(known) == text:
+                return value
+        raise KeyError(key)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([key for key, _ in self._by_text.values()])
+        return iter([key for key, _ in self._pairs])
 
     def __len__(self) -> int:
-        return len(self._by_text)
+        return len(self._pairs)
+
+    def items(self) -> Any:
+        """Keys and values in their order."""
+        return self._pairs
+
+    def values(self) -> Any:
+        """The values in the order of their keys."""
+        return [value for _, value in self._pairs]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, EdnMap) and self._text == other._text
+        return isinstance(other, EdnMap) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(repr(self))
 
     def __repr__(self) -> str:
-        return self._text
+        told = sorted((edn_text(key), edn_text(value)) for key, value in self._pairs)
+        return "{" + ", ".join(f"{key} {value}" for key, value in told) + "}"
 
 
 def _counted(calculate: Callable[[Any, Any], Any]) -> Callable[["Number", object], Any]:

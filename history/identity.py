@@ -10,6 +10,7 @@ is 1. Pure; must never make two values of a history one.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, cast
 
 import msgspec
@@ -22,10 +23,11 @@ _AMBIGUOUS: Final = re.compile(r"""["':\\#\[{]|-?\d[\d.e+/-]*M?\Z|(?:true|false)
 #: Types of values that are equal only to themselves, among each other.
 PLAIN: Final = frozenset({int, str, type(None)})
 _EDN: Final = frozenset({Name, Number, Tagged, EdnSet, EdnMap})
+_COLLECTIONS: Final = frozenset({list, dict, EdnSet, EdnMap})
 #: Kinds that answer whether it was done, or is so.
 _YES_OR_NO: Final = frozenset({"acquire", "contains", "delete", "enqueue", "release"})
-#: Kinds whose answer may end with whether it was done.
-_ENDS_WITH_YES_OR_NO: Final = frozenset({"cas", "create", "write"})
+#: Kinds whose answer repeats the argument, and may end with whether it was done.
+_REPEATING: Final = frozenset({"cas", "create", "write"})
 #: Kinds whose values are put together, where a name must not become a text.
 PUTTING_TOGETHER: Final = "append"
 
@@ -49,8 +51,8 @@ class ValuesApart:
     """What values of one history become, so that different ones are different to Python.
 
     Args:
-        things: all values of the history; answers without their yes or no, see ``values_of``.
-        putting_together: texts are put together in it.
+        things: all values of the history; those answers that are some, see ``is_value``.
+        putting_together: whether texts are put together in it.
         one_kind_of_number: 1.0 is 1, as in JSON; values of EDN are apart in any case.
     """
 
@@ -58,10 +60,9 @@ class ValuesApart:
         self,
         things: Iterable[Any],
         *,
-        putting_together: bool = False,
+        putting_together: Callable[[], bool] = lambda: False,
         one_kind_of_number: bool = True,
     ) -> None:
-        self._names_stay = putting_together
         self._one_kind = one_kind_of_number
         #: Kinds of names and texts that are written alike.
         self._kinds_by_text: dict[str, set[str]] = {}
@@ -71,6 +72,7 @@ class ValuesApart:
         everything = list(things)
         types = _types_of(everything)
         self._is_edn = not types.isdisjoint(_EDN)
+        self._names_stay = self._is_edn and putting_together()
         if self._is_edn or len(types & {bool, int, float}) > 1:
             for leaf in _leaves(everything):
                 self._note(leaf)
@@ -124,7 +126,7 @@ class ValuesApart:
         return value
 
     def _name(self, value: Name) -> Any:
-        alone = len(self._kinds_by_text[value.text]) == 1
+        alone = len(self._kinds_by_text.get(value.text, ())) == 1
         return value.text if alone and not self._names_stay else value
 
     def _map(self, value: EdnMap) -> Any:
@@ -155,59 +157,67 @@ class ValuesApart:
 
 
 def _types_of(things: Sequence[Any]) -> set[type]:
-    """Types of all that stands in values, collections apart from those of EDN left out."""
-    types: set[type] = set()
-    waiting: list[Iterable[Any]] = [things]
-    while waiting:
-        items = list(waiting.pop())
-        found = set(map(type, items))
-        if not found.isdisjoint(_COLLECTIONS):
-            waiting += (_within(item) for item in items if type(item) in _COLLECTIONS)
+    """Types of all that stands in values.
+
+    A history may hold a hundred million elements, so nothing is done for each but in C.
+    """
+    types = set(map(type, things))
+    level = _collections(things) if not types.isdisjoint(_COLLECTIONS) else []
+    while level:
+        found = set(map(type, _contents(level)))
         types |= found
+        level = [] if found.isdisjoint(_COLLECTIONS) else _collections(_contents(level))
     return types
 
 
-def _leaves(things: Iterable[Any]) -> Iterator[Any]:
+def _leaves(things: Sequence[Any]) -> Iterator[Any]:
     """All that stands in values and is no collection."""
-    waiting: list[Iterable[Any]] = [things]
-    while waiting:
-        for item in waiting.pop():
-            if type(item) in _COLLECTIONS:
-                waiting.append(_within(item))
-            else:
-                yield item
+    level: Iterable[Any] = things
+    while level:
+        yield from (thing for thing in level if type(thing) not in _COLLECTIONS)
+        level = [*_contents(_collections(level))]
 
 
-_COLLECTIONS: Final = frozenset({list, dict, EdnSet, EdnMap})
+def _collections(things: Iterable[Any]) -> list[Any]:
+    return [thing for thing in things if type(thing) in _COLLECTIONS]
+
+
+def _contents(collections: Sequence[Any]) -> Iterator[Any]:
+    """What stands in collections, one after the other."""
+    # Of lists alone, nothing need be asked of each.
+    if {list}.issuperset(map(type, collections)):
+        return chain.from_iterable(collections)
+    return chain.from_iterable(map(_within, collections))
 
 
 def _within(collection: Any) -> Iterable[Any]:
     if type(collection) is dict:
         return cast("dict[str, Any]", collection).values()
     if type(collection) is EdnMap:
-        return (part for pair in collection.items() for part in pair)
+        return chain.from_iterable(collection.items())
     return collection
 
 
 def _values_of(operations: Sequence[PairedOperation]) -> list[Any]:
-    """Arguments and answers, without what says yes or no."""
     values = [operation.argument for operation in operations]
-    values += [value_in(operation.f, operation.result) for operation in operations]
+    values += [
+        operation.result
+        for operation in operations
+        # Asked so, for there may be millions: most are told by their kind alone.
+        if operation.f not in _REPEATING
+        and (operation.f not in _YES_OR_NO or is_value(operation.f, operation.result))
+    ]
     return values
 
 
-def value_in(f: str, answer: Any) -> Any:
-    """An answer without what only says whether it was done."""
-    if type(answer) is bool:
-        return None if f in _YES_OR_NO else answer
-    parts = cast("list[Any]", answer) if isinstance(answer, list) else []
-    is_told = f in _ENDS_WITH_YES_OR_NO and parts and type(parts[-1]) is bool
-    return parts[:-1] if is_told else cast("object", answer)
+def is_value(f: str, answer: object) -> bool:
+    """Whether an answer says more than the argument does, and than whether it was done."""
+    return f not in _REPEATING and not (type(answer) is bool and f in _YES_OR_NO)
 
 
 def operations_apart(
     operations: Sequence[PairedOperation], *, one_kind_of_number: bool = True
-) -> tuple[list[PairedOperation], bool]:
+) -> tuple[Sequence[PairedOperation], bool]:
     """Operations with values that Python tells apart, and whether they mix numbers.
 
     Args:
@@ -216,11 +226,11 @@ def operations_apart(
     """
     apart = ValuesApart(
         _values_of(operations),
-        putting_together=any(operation.f == PUTTING_TOGETHER for operation in operations),
+        putting_together=lambda: any(o.f == PUTTING_TOGETHER for o in operations),
         one_kind_of_number=one_kind_of_number,
     )
     if apart.is_plain:
-        return list(operations), apart.mixes_numbers
+        return operations, apart.mixes_numbers
     changed = [
         msgspec.structs.replace(
             operation, argument=apart.of(operation.argument), result=apart.of(operation.result)

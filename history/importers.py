@@ -6,7 +6,7 @@ nothing proven. Must never invent an outcome.
 """
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -210,7 +210,7 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
 
 
 def _with_sense(
-    operations: list[PairedOperation],
+    operations: Sequence[PairedOperation],
     read: _Read,
     broken: BrokenLines,
     problem_with: Callable[[PairedOperation], str | None],
@@ -228,5 +228,5 @@ def _with_sense(
             who = f"the {operation.f} of process {operation.process}, event {operation.index}"
             broken.add(line, byte_offset, f"{who}: {problem}", index=operation.index)
     if not refused:
-        return operations
+        return [*operations]
     return [operation for operation in operations if operation.index not in refused]

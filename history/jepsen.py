@@ -194,7 +194,7 @@ def _fields(values: list[Any]) -> dict[str, Any]:
     return {
         key.text: value
         for key, value in operation.items()
-        if isinstance(key, Name) and key.kind == "keyword"
+        if type(key) is Name and key.kind == "keyword"
     }
 
 
@@ -209,7 +209,7 @@ def _event_type(name: object) -> EventType:
     try:
         return msgspec.convert(name_text(name), EventType)
     except msgspec.ValidationError as error:
-        raise ValueError(f":type cannot be {name!r}") from error
+        raise ValueError(f":type cannot be {(name_text(name) or name)!r}") from error
 
 
 def error_name(error: object) -> str:

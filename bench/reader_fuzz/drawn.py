@@ -102,7 +102,7 @@ def _story(random: Random, format_: str, model: str, *, plain: bool, large: bool
         ]
         if format_ == "etcd-robustness" or (plain and random.random() < 0.7):
             keys = [['"a"'], ['"b"'], ['"1"'], ['"é"']]
-        keys = random.sample(keys, min(len(keys), random.randint(1, 3)))
+        keys = random.sample(keys, min(len(keys), random.randint(1, 5)))
     values = random.sample(values, min(len(values), random.randint(2, 4)))
     if large:
         # Many keys of few operations each, so that the plain judgement ends.
