@@ -27,11 +27,11 @@ from history.columns import (
 from history.edn import parse
 from history.event_columns import EventColumns, paired_columns
 from history.jepsen import KV_FUNCTIONS, edn_operation, error_name
+from history.json_problems import DEPTH_MAX
 from history.opening import NumberedLine, opened
 from history.raw_operations import FUNCTIONS, RawOperation, has_independent_keys, judge_cas
 
 _BLOCK_BYTES: Final = 1 << 20
-_DEPTH_MAX: Final = 100
 _NUMBER = rb"(-?\d{1,18})"
 _TEXT = rb'"[^"\\\n]*"'
 _ATOM = rb"-?\d{1,18}|nil|true|false|:[\w.?!*+<>=/-]+|" + _TEXT
@@ -203,7 +203,7 @@ def _value(text: bytes) -> Any:
     if text.startswith(b'"'):
         # The pattern lets no escape through.
         return text[1:-1].decode("utf-8")
-    return None if text in (b"", b"nil") else parse(text.decode("utf-8"), _DEPTH_MAX)
+    return None if text in (b"", b"nil") else parse(text.decode("utf-8"), DEPTH_MAX)
 
 
 def _key(text: bytes) -> str | None:

@@ -15,6 +15,7 @@ import msgspec
 
 from history.broken_lines import BrokenLines
 from history.edn import EdnError, parse, parse_all
+from history.json_problems import DEPTH_MAX
 from history.opening import NumberedLine, numbered_lines
 from history.processes import is_nemesis, whole_number
 from history.raw_operations import RawOperation
@@ -30,8 +31,6 @@ LOG_LINE = re.compile(
 )
 #: What the kv files of Porcupine's tests do; each names its key.
 KV_FUNCTIONS = frozenset({"get", "put", "append"})
-#: Values deeper than any history's.
-_DEPTH_MAX = 100
 
 Reader = Callable[[Path, BrokenLines], Iterator[RawOperation]]
 
@@ -113,7 +112,7 @@ def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
     process = match["process"] or match["name"] or match["tabbed"]
     if is_nemesis(process):
         return None
-    rest = parse_all(match["rest"], _DEPTH_MAX)
+    rest = parse_all(match["rest"], DEPTH_MAX)
     type_: EventType = msgspec.convert(match["type"], EventType)
     value, error = (*rest, None, None)[:2]
     if type_ in ("fail", "info") and error is None and match["rest"].startswith(":"):
@@ -142,7 +141,7 @@ def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
     text = text.removesuffix("]") if text.endswith("}]") else text
     if text in ("", "]") or text.startswith(";"):
         return None
-    parsed = parse(text, _DEPTH_MAX)
+    parsed = parse(text, DEPTH_MAX)
     if not isinstance(parsed, dict):
         raise EdnError("it is no map, as an operation is")
     operation = cast("dict[Any, Any]", parsed)

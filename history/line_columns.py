@@ -117,7 +117,9 @@ def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
             events.add(lines)
         except (ValueError, OverflowError, RecursionError):
             return None
-    return None if rest or events.is_empty else events.whole()
+    if rest or events.is_empty or events.values.is_too_deep:
+        return None
+    return events.whole()
 
 
 class _Events:

@@ -16,7 +16,7 @@ import msgspec
 
 from contracts.errors import UNREADABLE
 from history.broken_lines import BrokenLines
-from history.json_problems import is_json
+from history.json_problems import TOO_DEEP, is_json, is_too_deep
 from history.opening import opened
 from history.processes import ProcessNumbers, is_nemesis, whole_number
 from history.records import Event, EventType, Int64
@@ -100,7 +100,7 @@ class HistoryReader:
                 pass  # told line by line below
             else:
                 # A line that holds two objects would slip through the joined form.
-                if len(events) == lines:
+                if len(events) == lines and not any(is_too_deep(event.value) for event in events):
                     self.processes.of(min(event.process for event in events))
                     self._has_index = self._has_time = True
                     self.line += lines
@@ -145,6 +145,8 @@ class HistoryReader:
         foreign = _FOREIGN_LINE.decode(line)
         if is_nemesis(foreign.process):
             return None
+        if is_too_deep(foreign.value):
+            raise ValueError(TOO_DEEP)
         self._has_index = _same_everywhere(self._has_index, foreign.index, "index")
         self._has_time = _same_everywhere(self._has_time, foreign.time, "time")
         index = self._events if foreign.index is None else foreign.index

@@ -35,6 +35,9 @@ def read_table_columns(path: Path) -> Columns | None:
         if len(table) == 0 or processes.notes or bad_rows(table):
             return None
         outcome = _codes(table, "type", outcomes).astype(np.int8)
+        arguments, answers = (_codes(table, name, values) for name in VALUES)
+        if values.is_too_deep:
+            return None
         return Columns(
             indexes=_integers(table, "index", 0),
             processes=_integers(table, "process", 0),
@@ -45,8 +48,8 @@ def read_table_columns(path: Path) -> Columns | None:
             keys=_codes(table, "key", keys),
             nodes=_codes(table, "node", nodes),
             errors=_codes(table, "error", errors),
-            arguments=_codes(table, "argument", values),
-            results=np.where(outcome == OK, _codes(table, "result", values), np.int32(UNKNOWN)),
+            arguments=arguments,
+            results=np.where(outcome == OK, answers, np.int32(UNKNOWN)),
             kind_names=kinds.things,
             key_names=keys.things,
             node_names=nodes.things,
