@@ -28,6 +28,7 @@ from harness.results import (
 from harness.warm_workers import WarmWorkers
 from history import importers
 from history.importers import LoadedHistory
+from history.opening import reading_within
 
 #: Broken lines told singly.
 _TOLD_MAX = 5
@@ -70,18 +71,18 @@ def judge_history(
     name = history_checker(model)
     if report is not None:
         refuse_unwritable(report, path)
-    # The page shows operations, and what is left out is told line by line.
     judged = None
-    if report is None and not skip_broken:
-        judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
-    if judged is None:
-        loaded = importers.load(
-            path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
-        )
-        judged = judge_as_operations(loaded, name, limits, give_up, warm)
+    with reading_within(limits.memory_budget_mib):
+        # The page shows operations, and what is left out is told line by line.
+        if report is None and not skip_broken:
+            judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
+        if judged is None:
+            loaded = importers.load(
+                path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
+            )
+            judged = judge_as_operations(loaded, name, limits, give_up, warm)
     record = _record(judged)
     provisional = judged.check.verdict
-    # A beginning without an order has none whatever came after it.
     is_proof = provisional is Verdict.INVALID and judged.proves_violations
     verdict = provisional if record is None or is_proof else Verdict.UNKNOWN
     vacuous = () if judged.operations else ("The history has no operation.",)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import UsageError
+from contracts.errors import UNREADABLE, UsageError
 from contracts.fault import FaultEvent, ScheduledFault
 from contracts.state_event import StateEvent
 from harness.leader_watch import LeaderSighting
@@ -22,6 +22,7 @@ from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_f
 from harness.store import is_alive
 from history.errors import HistoryError, PairingError
 from history.identity import key_text, operations_apart
+from history.json_problems import in_words
 from history.pairing import pair
 from history.plan import Plan, decode_plan
 from history.reader import HistoryReader
@@ -184,14 +185,12 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
             continue
         try:
             records.append(decoder.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             # Lines end with a line feed, so what follows the last one is a torn line.
             if number < len(lines):
-                broken.append(f"line {number}: {error}")
+                broken.append(f"line {number}: {in_words(error)}")
             else:
                 problems.append(f"The last line of {where} is torn ({len(line)} bytes left out).")
-        except RecursionError:
-            broken.append(f"line {number}: nested too deeply")
     if broken:
         problems.append(f"{len(broken)} lines of {where} are broken and left out ({broken[0]}).")
     return records
@@ -236,8 +235,8 @@ def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
         return decode_plan(folder.plan.read_bytes())
     except FileNotFoundError:
         problems.append("plan.json is missing; what the run was meant to be is not known.")
-    except (OSError, ValueError) as error:
-        problems.append(f"plan.json cannot be read: {error}.")
+    except (OSError, ValueError, RecursionError) as error:
+        problems.append(f"plan.json cannot be read: {in_words(error)}.")
     return None
 
 

@@ -29,11 +29,11 @@ from history.edn_values import Name
 from history.event_columns import EventColumns, paired_columns
 from history.identity import key_text
 from history.jepsen import KV_FUNCTIONS, edn_operation, error_name
+from history.json_problems import DEPTH_MAX
 from history.opening import NumberedLine, opened
 from history.raw_operations import FUNCTIONS, RawOperation, has_independent_keys, judge_cas
 
 _BLOCK_BYTES: Final = 1 << 20
-_DEPTH_MAX: Final = 100
 _NUMBER = rb"(-?\d{1,18})"
 _TEXT = rb'"[^"\\\n]*"'
 _ATOM = rb"-?\d{1,18}|nil|true|false|:[\w.?!*+<>=/-]+|" + _TEXT
@@ -81,7 +81,11 @@ class _Lines:
         for line in block.split(b"\n"):
             if self._pattern.match(line) is None:
                 text = line.decode("utf-8").strip()
-                if edn_operation(NumberedLine(0, 0, line, whole=True), text) is not None:
+                # The end of a list that never began, for the others to tell.
+                if (
+                    text.endswith("]")
+                    or edn_operation(NumberedLine(0, 0, line, whole=True), text) is not None
+                ):
                     return None
         return found
 
@@ -207,7 +211,7 @@ def _value(text: bytes) -> Any:
         return text[1:-1].decode("utf-8")
     if text.startswith(b":"):
         return Name("keyword", text[1:].decode("utf-8"))
-    return None if text in (b"", b"nil") else parse(text.decode("utf-8"), _DEPTH_MAX)
+    return None if text in (b"", b"nil") else parse(text.decode("utf-8"), DEPTH_MAX)
 
 
 def _key(text: bytes) -> str | None:

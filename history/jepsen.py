@@ -16,6 +16,7 @@ import msgspec
 from history.broken_lines import BrokenLines
 from history.edn import EdnError, parse_all
 from history.edn_values import EdnMap, Name, Tagged, size_of
+from history.json_problems import DEPTH_MAX
 from history.opening import NumberedLine, numbered_lines
 from history.processes import is_nemesis, whole_number
 from history.raw_operations import RawOperation
@@ -31,8 +32,6 @@ LOG_LINE = re.compile(
 )
 #: What the kv files of Porcupine's tests do; each names its key.
 KV_FUNCTIONS = frozenset({"get", "put", "append"})
-#: Values deeper than any history's.
-_DEPTH_MAX = 100
 
 Reader = Callable[[Path, BrokenLines], Iterator[RawOperation]]
 
@@ -82,6 +81,8 @@ def _operations(
     for line in numbered_lines(file):
         try:
             text = line.content.decode("utf-8").strip()
+            if read is not _log_operation and not is_list:
+                _refuse_end(line, text)
             operation = read(line, text)
         except ValueError as error:
             if not line.whole and isinstance(error, EdnError | UnicodeDecodeError):
@@ -100,6 +101,12 @@ def _operations(
         broken.tear(0)
 
 
+def _refuse_end(line: NumberedLine, text: str) -> None:
+    """Raise ValueError for a line that ends a list which never began."""
+    if text == "]" or (text.endswith("}]") and not (line.number == 1 and text.startswith("["))):
+        raise ValueError("it ends a list of operations that never began")
+
+
 def _is_whole_log_line(operation: RawOperation | None, text: str) -> bool:
     """Whether nothing can follow: behind a ``fail`` or ``info`` there may stand an error."""
     if operation is None:
@@ -114,7 +121,7 @@ def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
     process = match["process"] or match["name"] or match["tabbed"]
     if is_nemesis(process):
         return None
-    rest = parse_all(match["rest"], _DEPTH_MAX)
+    rest = parse_all(match["rest"], DEPTH_MAX)
     type_: EventType = msgspec.convert(match["type"], EventType)
     value, error = (*rest, None, None)[:2]
     if type_ in ("fail", "info") and error is None and match["rest"].startswith(":"):
@@ -143,7 +150,7 @@ def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
     text = text.removesuffix("]") if text.endswith("}]") else text
     if text in ("", "]") or text.startswith(";"):
         return None
-    values = parse_all(text, _DEPTH_MAX)
+    values = parse_all(text, DEPTH_MAX)
     if not values:
         return None  # a comment, or left out by ``#_``
     operation = _fields(values)

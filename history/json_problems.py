@@ -5,7 +5,7 @@ not known here passes through unchanged, so that nothing is ever hidden.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, cast
 
 import msgspec
@@ -25,10 +25,10 @@ _TYPES = {
 
 #: Nested deeper than any history or plan; the decoder gives up, and so do its callers.
 TOO_DEEP = "it is nested too deeply"
-
-#: Collections that may stand inside each other in a history. Few programs that go on with a value
-#: do without recursion.
+#: Collections that the values of a history may have inside each other: whoever looks at them calls
+#: itself for each, and Python ends that somewhere between here and where its decoder does.
 DEPTH_MAX = 100
+_NESTED = frozenset({list, dict})
 
 #: What the decoder says, and our words; ``thing`` is what it speaks of.
 _KNOWN = (
@@ -85,20 +85,22 @@ def refuse_other_bytes(data: bytes) -> None:
         data.decode("utf-8")
 
 
-def is_deep(values: Iterable[Any]) -> bool:
-    """Whether in one of these JSON values more than ``DEPTH_MAX`` collections stand inside."""
-    level: list[Any] = [value for value in values if isinstance(value, list | dict)]
+def is_too_deep(value: object) -> bool:
+    """Whether a decoded value has more than ``DEPTH_MAX`` collections inside each other."""
+    level = [value]
     for _ in range(DEPTH_MAX):
+        level = [inner for outer in level for inner in _nested_in(outer)]
         if not level:
             return False
-        level = [
-            item for value in level for item in _inside(value) if isinstance(item, list | dict)
-        ]
-    return bool(level)
+    return True
 
 
-def _inside(value: Any) -> Iterable[Any]:
-    return cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
+def _nested_in(value: Any) -> list[Any]:
+    """The collections in a collection; a read of a set may hold very many things that are none."""
+    if type(value) not in _NESTED:
+        return []
+    items = cast("Collection[Any]", value.values() if isinstance(value, dict) else value)
+    return [] if _NESTED.isdisjoint(map(type, items)) else [x for x in items if type(x) in _NESTED]
 
 
 def is_json(data: bytes) -> bool:

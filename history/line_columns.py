@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
 from history.event_columns import EventColumns
 from history.identity import key_text
-from history.json_problems import is_deep, refuse_other_bytes
+from history.json_problems import refuse_other_bytes
 from history.opening import is_packed, opened
 from history.records import Event
 
@@ -120,7 +120,7 @@ def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
             events.add(lines)
         except (ValueError, OverflowError, RecursionError):
             return None
-    if rest.strip() or events.is_empty or is_deep(events.values.things):
+    if rest.strip() or events.is_empty or events.values.is_too_deep:
         return None
     return events.whole()
 

@@ -15,9 +15,10 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from contracts.errors import UNREADABLE
 from history.broken_lines import BrokenLines
 from history.errors import HistoryError
-from history.json_problems import TOO_DEEP, in_words, is_deep
+from history.json_problems import TOO_DEEP, in_words, is_too_deep
 from history.processes import EXACT_MAX, ProcessNumbers, is_nemesis
 from history.records import PairedOperation
 
@@ -268,7 +269,7 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
         values: list[Any] = msgspec.json.decode(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
         values = []
-    if len(values) != len(texts) or is_deep(values):  # told one by one
+    if len(values) != len(texts) or any(map(is_too_deep, values)):  # told one by one
         values, broken = _singly(texts)
         for place, code in enumerate(coded.indices.to_pylist()):
             if code in broken:
@@ -290,16 +291,14 @@ def _singly(texts: Sequence[str]) -> tuple[list[Any], dict[int | None, str]]:
     values: list[Any] = []
     broken: dict[int | None, str] = {}
     for code, text in enumerate(texts):
-        value = None
         try:
-            value = msgspec.json.decode(text)
-        except ValueError as error:
+            values.append(msgspec.json.decode(text))
+        except UNREADABLE as error:
+            values.append(None)
             broken[code] = in_words(error).removeprefix("it is no JSON: ")
-        except RecursionError:
-            broken[code] = TOO_DEEP
-        if is_deep([value]):
-            broken[code] = TOO_DEEP
-        values.append(value)
+        else:
+            if is_too_deep(values[-1]):
+                broken[code] = TOO_DEEP
     return values, broken
 
 

@@ -17,7 +17,7 @@ import msgspec
 from contracts.errors import UNREADABLE
 from history.broken_lines import BrokenLines
 from history.identity import key_text
-from history.json_problems import TOO_DEEP, is_deep, is_json, refuse_other_bytes
+from history.json_problems import TOO_DEEP, is_json, is_too_deep, refuse_other_bytes
 from history.opening import opened
 from history.processes import ProcessNumbers, is_nemesis, whole_number
 from history.records import Event, EventType, Int64
@@ -118,7 +118,7 @@ class HistoryReader:
                 self.processes.of(min(event.process for event in events))
         except (*UNREADABLE, ValueError):
             return ()
-        return () if is_deep(event.value for event in events) else events
+        return () if any(is_too_deep(event.value) for event in events) else events
 
     def _decode_last(self, line: bytes) -> Iterator[Event]:
         """The line without a line feed: torn unless it is whole JSON."""
@@ -151,10 +151,10 @@ class HistoryReader:
         """One event, None for lines of the nemesis."""
         foreign = _FOREIGN_LINE.decode(line)
         refuse_other_bytes(line)
-        if is_deep((foreign.key, foreign.value)):
-            raise ValueError(TOO_DEEP)
         if is_nemesis(foreign.process):
             return None
+        if is_too_deep(foreign.key) or is_too_deep(foreign.value):
+            raise ValueError(TOO_DEEP)
         self._has_index = _same_everywhere(self._has_index, foreign.index, "index")
         self._has_time = _same_everywhere(self._has_time, foreign.time, "time")
         index = self._events if foreign.index is None else foreign.index

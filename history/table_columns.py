@@ -18,7 +18,6 @@ from history.columns import (
 )
 from history.columns import OperationColumns as Columns
 from history.errors import HistoryError
-from history.json_problems import is_deep
 from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
 from history.processes import ProcessNumbers
 
@@ -36,6 +35,9 @@ def read_table_columns(path: Path) -> Columns | None:
         if len(table) == 0 or processes.notes or bad_rows(table):
             return None
         outcome = _codes(table, "type", outcomes).astype(np.int8)
+        arguments, answers = (_codes(table, name, values) for name in VALUES)
+        if values.is_too_deep:
+            return None
         return Columns(
             indexes=_integers(table, "index", 0),
             processes=_integers(table, "process", 0),
@@ -46,8 +48,8 @@ def read_table_columns(path: Path) -> Columns | None:
             keys=_codes(table, "key", keys),
             nodes=_codes(table, "node", nodes),
             errors=_codes(table, "error", errors),
-            arguments=_codes(table, "argument", values),
-            results=np.where(outcome == OK, _codes(table, "result", values), np.int32(UNKNOWN)),
+            arguments=arguments,
+            results=np.where(outcome == OK, answers, np.int32(UNKNOWN)),
             kind_names=kinds.things,
             key_names=keys.things,
             node_names=nodes.things,
@@ -91,8 +93,8 @@ def _codes(table: Any, name: str, numbering: Numbering) -> Codes:
     things: list[Any] = column.dictionary.to_pylist()
     if name in VALUES and pa.types.is_string(column.dictionary.type):
         texts, things = things, msgspec.json.decode(f"[{','.join(things)}]")
-        if len(things) != len(texts) or is_deep(things):
-            raise ValueError("a text holds two values, or a deep one")
+        if len(things) != len(texts):
+            raise ValueError("a text holds two values")
     codes = np.empty(len(things) + 1, dtype=np.int32)
     codes[:-1] = numbering.codes(things)
     null = pc.fill_null(column.indices, len(things))

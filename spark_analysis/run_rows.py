@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from contracts.committed import CommittedRecord
+from contracts.errors import UNREADABLE
 from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
@@ -180,7 +181,7 @@ def committed_rows(
         for line in lines:
             try:
                 record = _RECORDS.decode(line)
-            except msgspec.DecodeError as error:
+            except UNREADABLE as error:
                 damage.add(
                     "lines-broken",
                     f"nodes/{node}/{path.name} holds a line that is no record ({error}).",
@@ -213,7 +214,7 @@ def _log_header(line: msgspec.Raw | None) -> _LogHeader | None:
         return None
     try:
         return msgspec.json.decode(line, type=_LogHeader)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -240,7 +241,7 @@ def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]
             for line in file:
                 try:
                     yield decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                except UNREADABLE:
                     # A line without its line feed is what a killed harness leaves.
                     broken += line.endswith(b"\n") and bool(line.strip())
     except FileNotFoundError:

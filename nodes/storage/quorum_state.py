@@ -122,7 +122,7 @@ def decode_quorum_state(content: bytes, path: Path) -> QuorumState:
         if stored.leader_epoch < 0 or min(stored.leader_id, stored.voted_id) < _NOBODY:
             raise ValueError("an epoch or an id in it is negative")
         return _from_stored(stored)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptStorageError(path, str(error)) from error
 
 

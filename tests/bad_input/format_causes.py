@@ -266,6 +266,14 @@ FORMATS = Chapter(
             arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "["]}),
         ),
         Cause(
+            "parquet-deep",
+            "a value of a table nested deeper than anybody can look at",
+            TABLE,
+            "could not read the history (history.parquet): row 2: its result is no JSON: "
+            "it is nested too deeply. " + ROW,
+            arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "[" * 900 + "]" * 900]}),
+        ),
+        Cause(
             "etcd-empty-input",
             "a record of etcd's tests without its request",
             "check operations.json",

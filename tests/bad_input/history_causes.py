@@ -6,7 +6,7 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 import gzip
 
 from checker.registry import history_models
-from tests.bad_input.cause import Arrange, Cause, Chapter, file
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
 KNOWN = "jsonl, edn, jepsen-log, kv, parquet, etcd-robustness"
@@ -26,6 +26,12 @@ EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
 
 def lines(*text: str, name: str = "history.jsonl") -> Arrange:
     return file(name, "".join(f"{line}\n" for line in text))
+
+
+def bomb(scene: Scene) -> None:
+    """Next to no memory stands for next to no end."""
+    scene.monkeypatch.setattr("harness.bare_command.MEMORY_BUDGET_MIB", 1)
+    scene.write("history.jsonl.gz", gzip.compress(f"{INVOKE}\n{OK}\n".encode(), mtime=0))
 
 
 HISTORIES = Chapter(
@@ -229,6 +235,39 @@ HISTORIES = Chapter(
                 ),
             ),
             arrange=lines(INVOKE.replace("1}", "[" * 50_000), OK),
+        ),
+        Cause(
+            "history-deep-and-whole",
+            "a value nested deeper than anybody can look at",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): it is "
+            f"nested too deeply. {REPAIR}",
+            arrange=lines(INVOKE.replace("1}", "[" * 900 + "]" * 900 + "}"), OK),
+        ),
+        Cause(
+            "history-gzip-bomb",
+            "a packed history that takes more memory than there is for it",
+            "check history.jsonl.gz",
+            "could not read the history (history.jsonl.gz): unpacked, it takes more than the "
+            "memory budget of 1 MiB. "
+            "Look what it holds, and judge it unpacked: gzip -dc FILE > HISTORY",
+            arrange=bomb,
+        ),
+        Cause(
+            "history-endless-time",
+            "a time that no clock tells",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): its time is too large. "
+            f"{REPAIR}",
+            arrange=lines(INVOKE.replace("}", f', "time": {10**25}}}')),
+        ),
+        Cause(
+            "edn-endless-time",
+            "a time that no clock tells, in EDN",
+            EDN,
+            "could not read the history (history.edn, line 1 at byte 0): its time is too large. "
+            f"{REPAIR}",
+            arrange=lines(EDN_INVOKE.replace("}", f" :time {10**25}}}"), name="history.edn"),
         ),
         Cause(
             *(
