@@ -115,3 +115,21 @@ def test_a_deep_value_of_a_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="nested too deeply"):
         load(path)
     assert read_columns(path) is None
+
+
+@pytest.mark.parametrize("end", ["]", "{:process 1, :type :invoke, :f :read, :value nil}]"])
+@pytest.mark.parametrize("history_format", ["edn", "kv"])
+def test_the_end_of_a_list_that_never_began_is_refused(
+    tmp_path: Path, end: str, history_format: str
+) -> None:
+    f, value = ("read", "nil") if history_format == "edn" else ("put", '"x"')
+    lines = [
+        f"{{:process 0, :type :{type_}, :f :{f}, :key 1, :value {value}}}"
+        for type_ in ("invoke", "ok")
+    ]
+    path = written(tmp_path, "\n".join([*lines, end, ""]).encode())
+    with pytest.raises(HistoryError, match="never began"):
+        load(path, history_format)
+    assert read_columns(path, history_format) is None
+    whole = written(tmp_path, "\n".join(["[" + lines[0], lines[1] + "]", ""]).encode())
+    assert len(load(whole, history_format).operations) == 1
