@@ -180,7 +180,7 @@ class _Writer:
         ticks: list[int] = []
         for _ in range(count):
             ticks.append((ticks[-1] if ticks else 0) + self._random.choice((0, 1, 1, 2)))
-        if not self._plain and ticks and self._random.random() < 0.15:
+        if ticks and self._random.random() < (0.05 if self._plain else 0.3):
             # A clock that goes back, for one process or between two.
             place = self._random.randrange(count)
             ticks[place] -= self._random.randint(1, 3)
