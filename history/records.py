@@ -6,13 +6,13 @@ section 4). Values follow ``contracts.operations``: a completed read carries the
 completed cas ``[expected, new, succeeded]``, writes and adds the value written.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
+from contracts.names import Int64
+
 EventType = Literal["invoke", "ok", "fail", "info"]
-#: Larger ones fit into no column and come from no clock.
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
