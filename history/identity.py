@@ -258,6 +258,5 @@ def stand_in(thing: Any) -> Any:
         return list(thing)
     if type(thing) is EdnMap:
         return {key_text(key) or edn_text(key): item for key, item in thing.items()}
-    if type(thing) in _EDN:
-        return repr(thing)
-    raise NotImplementedError(f"{type(thing).__name__} stands in no history")
+    # Also what a model made of values: a sum of ratios, a state of a user's own type.
+    return str(thing)

@@ -4,6 +4,7 @@ The table says of pairs of values whether they are equal; every way in which a h
 that must agree with it.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,182 @@ def test_edn_says_which_values_are_one(
     tmp_path: Path, number: int, row: tuple[str, str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert_told(tmp_path / "h.edn", number, row, as_edn, monkeypatch)
+
+
+def judged(
+    path: Path, model: str, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, dict[str, Any]]:
+    code = cli.run(["check", str(path), "--model", model, "--json", *options])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60])
+@pytest.mark.parametrize(("read", "told"), [("1.0", "invalid"), ("1", None), ("2.0", None)])
+def test_a_number_written_in_both_ways_is_said_where_it_decides(
+    tmp_path: Path,
+    threshold: int,
+    read: str,
+    told: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judge_in_process(monkeypatch)
+    monkeypatch.setattr(bare_judging, "COLUMNS_FROM_BYTES", threshold)
+    path = tmp_path / "h.jsonl"
+    path.write_text(as_json([*done("write", "1", "1"), *done("read", "NIL", read)]))
+    code, results = judged(path, "register", capsys)
+    assert code == (1 if read == "2.0" else 0)
+    notes = [sentence for sentence in results["problems"] if "1.0" in sentence]
+    assert bool(notes) == (told is not None)
+    assert all(sentence.endswith(f"the verdict would be {told}.") for sentence in notes)
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "code"),
+    [
+        ("[1 5]", '["1" 5]', 1),
+        ("[:x 5]", '["x" 5]', 1),
+        ("[:x 5]", "[:x 5]", 0),
+        ("[[1 2] 5]", "[(1 2) 5]", 0),
+        ("[[1 2] 5]", "[#{1 2} 5]", 1),
+        ("[1 5]", "[1.0 5]", 1),
+        ("[true 5]", '["true" 5]', 1),
+        ("[1 :x]", '[1 "x"]', 1),
+    ],
+)
+def test_keys_within_values_are_told_apart_too(
+    tmp_path: Path, written: str, read: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_in_process(monkeypatch)
+    path = tmp_path / "h.edn"
+    asked = read.rsplit(" ", 1)[0] + " nil]"
+    path.write_text(as_edn([*done("write", written, written), *done("read", asked, read)]))
+    assert codes_of(path, "register", monkeypatch) == [code, code]
+
+
+@pytest.mark.parametrize(("read", "code"), [("7", 0), ("7.0", 0), ("0", 1), ("true", 1)])
+def test_what_a_users_model_begins_with_is_no_truth(
+    tmp_path: Path, read: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_in_process(monkeypatch)
+    path = tmp_path / "h.jsonl"
+    path.write_text(as_json(done("get", "NIL", read)))
+    assert codes_of(path, f"{__file__}:OwnRegister", monkeypatch) == [code, code]
+    path.write_text(as_json(done("get", "NIL", "true")))
+    assert codes_of(path, f"{__file__}:BeginsWithOne", monkeypatch) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("model", "events"),
+    [
+        ("counter", [*done("add", "true", "true"), *done("read", "NIL", "1")]),
+        ("counter", [*done("add", "1", "1"), *done("read", "NIL", "true")]),
+        ("topics", done("create", "true", "[true, true]")),
+        ("fenced-register", done("write", "[true, 5]", "[true, 5, true]")),
+        ("kv", done("append", "1", "1")),
+    ],
+)
+def test_a_truth_is_no_number_and_a_number_no_text(
+    tmp_path: Path, model: str, events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_in_process(monkeypatch)
+    path = tmp_path / "h.jsonl"
+    path.write_text(as_json(events))
+    assert codes_of(path, model, monkeypatch) == [64, 64]
+
+
+@pytest.mark.parametrize(
+    ("model", "events", "code"),
+    [
+        # Sums go by size, whatever the kinds; exact ones stay exact.
+        ("counter", [*done("add", "0.1M", "0.1M")] * 3 + done("read", "NIL", "0.3M"), 0),
+        ("counter", [*done("add", "1/3", "1/3")] * 3 + done("read", "NIL", "1"), 0),
+        ("counter", [*done("add", "1.5", "1.5")] * 2 + done("read", "NIL", "3"), 0),
+        ("counter", [*done("read", "NIL", "0.0")], 0),
+        ("counter", [*done("add", "0.1M", "0.1M"), *done("read", "NIL", "0.2M")], 1),
+        ("counter-bounds", [*done("add", "0.1M", "0.1M"), *done("read", "NIL", "0.1M")], 0),
+        ("bank:total=10", done("read", "NIL", '{1 4, "1" 6}'), 0),
+        ("bank:total=10", done("read", "NIL", "{:a 4.0, :b 6}"), 0),
+        ("bank:total=10", done("read", "NIL", "{:a 4, :b true}"), 1),
+        # Texts that are put together are no names.
+        ("kv", [*done("append", ":a", ":a"), *done("get", "NIL", '"a"')], 64),
+        ("kv", [*done("append", '":"', '":"'), *done("append", '"a"', '"a"')], 0),
+        (
+            "kv",
+            [
+                *done("append", '":"', '":"'),
+                *done("append", '"a"', '"a"'),
+                *done("get", "NIL", '":a"'),
+            ],
+            0,
+        ),
+        # A transaction writes w as such, also where a value is a text that is written so.
+        (
+            "multi-register",
+            [
+                *done("txn", '[[:w :x "w"]]', '[[:w :x "w"]]'),
+                *done("txn", "[[:r :x nil]]", '[[:r :x "w"]]'),
+            ],
+            0,
+        ),
+        ("multi-register", done("txn", "[[:r :x nil]]", '[[:r :x "w"]]'), 1),
+        # Reads of sets answer sets.
+        ("set", [*done("add", "[1 2]", "[1 2]"), *done("read", "NIL", "#{(1 2)}")], 0),
+        ("set-full", [*done("add", ":a", ":a"), *done("read", "NIL", '#{"a"}')], 1),
+        ("sessions", [*done("add", "1", "1"), *done("read", "NIL", "#{1 true}")], 0),
+        ("queue-totals", [*done("enqueue", ":a", ":a"), *done("drain", "NIL", "#{:a}")], 0),
+    ],
+)
+def test_models_and_checkers_go_on_with_the_values_of_edn(
+    tmp_path: Path, model: str, events: list[Event], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_in_process(monkeypatch)
+    path = tmp_path / "h.edn"
+    path.write_text(as_edn(events))
+    assert codes_of(path, model, monkeypatch) == [code, code]
+
+
+@pytest.mark.parametrize("value", ["#{1 1N}", "{:a 1 :a 2}", "{0.0 1 -0.0 2}", "#_", "[#_]", "1/0"])
+def test_what_is_no_edn_is_refused_with_its_line(
+    tmp_path: Path,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judge_in_process(monkeypatch)
+    path = tmp_path / "h.edn"
+    path.write_text(as_edn([("invoke", "write", "1", None), ("ok", "write", value, None)]))
+    assert codes_of(path, "register", monkeypatch) == [64, 64]
+    assert "line 2" in capsys.readouterr().err
+
+
+def test_an_operation_behind_a_discard_never_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_in_process(monkeypatch)
+    lines = as_edn([*done("write", "1", "1"), *done("write", "2", "2"), *done("read", "NIL", "1")])
+    first, second, third, fourth, *rest = lines.splitlines()
+    path = tmp_path / "h.edn"
+    path.write_text("\n".join([first, second, f"#_{third}", f"#_ #x {fourth}", *rest, "#_ 5", ""]))
+    assert codes_of(path, "register", monkeypatch) == [0, 0]
+
+
+def test_values_of_edn_cross_to_workers_into_results_and_into_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = '[#{1 true {[1] :a}} {1 "x", "1" x} \\a 1.0M 1/2 ##NaN #inst "2026"]'
+    path = tmp_path / "h.edn"
+    path.write_text(as_edn([*done("write", value, value), *done("read", "NIL", ":x")]))
+    page = tmp_path / "page.html"
+    code, results = judged(path, "register", capsys, "--report", str(page))
+    assert code == 1
+    (check,) = results["checkers"]
+    assert "read -> :x" in check["reason"]
+    assert '#inst "2026"' in check["reason"]
+    assert page.stat().st_size > 10_000
+
+
+class BeginsWithOne(OwnRegister):
+    """A model whose author begins with a number that Python takes for a truth."""
+
+    initial = 1
