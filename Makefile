@@ -136,6 +136,8 @@ nightly: setup images ## suite, lake and gate within NIGHT_BUDGET, goes on after
 		|| failed+=" night (exit $$?)"
 	$(BIN)/python -m bench.false_alarms --runs 1000000 --time-budget "$(ALARM_BUDGET)" \
 		|| failed+=" bench.false_alarms (exit $$?)"
+	$(BIN)/python -m bench.reader_fuzz --files 100000 --seed "$$(($$(date +%s) / 86400))" \
+		|| failed+=" bench.reader_fuzz (exit $$?)"
 	first=$$(($$(date +%s) / 86400 * 10000))
 	$(BIN)/splitbrain sim --seeds "$$first:$$((first + 5000))" --jobs 2 \
 		|| failed+=" sim (exit $$?)"

@@ -15,6 +15,7 @@ from checker.findings import Findings, Undecided, by_key, counted, of_key
 from checker.unread_members import told_unread, unread, wrong_for_good
 from checker.verdict import CheckResult
 from contracts.budget import Budget
+from history.edn_values import is_number, size_of
 from history.records import PairedOperation
 
 
@@ -50,7 +51,7 @@ def check(
                 shown = f"shows no balance of account {lacking[0]}"
                 wrong.append(_Wrong("no-balance", read, shown))
                 continue
-            totals.setdefault(read.key, []).append((read, sum(balances.values())))
+            totals.setdefault(read.key, []).append((read, sum(map(size_of, balances.values()))))
             below = [account for account, n in balances.items() if n < 0]
             if below and not negative_balances_allowed:
                 shown = f"shows {balances[below[0]]} on account {below[0]}"
@@ -109,13 +110,13 @@ def _too_little(
 
 def _balances(read: PairedOperation) -> dict[str, Any]:
     result: object = read.result
-    if not isinstance(result, dict):
+    if not isinstance(result, Mapping):
         raise Undecided(f"the read of index {read.index} answered no balances by account")
     return cast("dict[str, Any]", result)
 
 
 def _is_number(balance: object) -> bool:
-    return isinstance(balance, (int, float)) and not isinstance(balance, bool)
+    return is_number(balance)
 
 
 def _most_frequent(sums: list[tuple[PairedOperation, Any]]) -> Any:

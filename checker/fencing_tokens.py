@@ -22,6 +22,7 @@ from checker.findings import Findings, Undecided, by_key, end_of, number_of, of_
 from checker.models.model import granted, is_list_of
 from checker.verdict import CheckResult
 from contracts.budget import Budget
+from history.edn_values import is_number
 from history.records import PairedOperation
 
 _KINDS = ("lower-token-accepted",)
@@ -99,8 +100,8 @@ def _observe_holders(members: Sequence[PairedOperation], findings: Findings) -> 
         until = releases[following].start if following < len(releases) else inf
         if latest is None or until > latest[0]:
             latest = until, acquire
-        token: object = acquire.result
-        if isinstance(token, (int, float)) and not isinstance(token, bool):
+        token: Any = acquire.result
+        if is_number(token):
             earlier = tokens.setdefault(token, acquire)
             if earlier is not acquire:
                 _note_repeated(findings, earlier, acquire, token)

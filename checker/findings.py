@@ -10,6 +10,7 @@ from typing import Any
 from checker.evidence import describe_operation
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
+from history.edn_values import is_number, size_of
 from history.records import PairedOperation
 
 #: Violations, and observations, of each kind that are told one by one.
@@ -136,8 +137,8 @@ def number_of(operation: PairedOperation, value: object) -> int | float:
     Raises:
         Undecided: it is none.
     """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
+    if is_number(value):
+        return size_of(value)
     raise Undecided(f"{describe_operation(operation)} needs a number, and not {value!r}")
 
 

@@ -32,6 +32,7 @@ from checker.models.model import freeze
 from checker.unread_members import unread
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
+from history.identity import operation_as_json
 from history.records import PairedOperation
 
 #: Lost changes told one by one.
@@ -202,7 +203,7 @@ def _lost(operation: PairedOperation, absent: Sequence[str], told: str, why: str
     return {
         "kind": "lost",
         "key": operation.key,
-        "operation": msgspec.to_builtins(operation),
+        "operation": operation_as_json(operation),
         "absent_from": list(absent),
         "sentence": f"{describe_operation(operation)} was acknowledged{place}{told}, but {why}.",
     }

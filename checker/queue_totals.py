@@ -15,6 +15,7 @@ total-queue.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 import msgspec
@@ -157,7 +158,7 @@ def _elements(operation: PairedOperation) -> Iterator[Hashable]:
         if result is not None:
             yield freeze(result)
         return
-    if not isinstance(result, (list, tuple, type(None))):
+    if not isinstance(result, (list, tuple, AbstractSet, type(None))):
         raise Undecided(f"the drain of index {operation.index} answered no list")
     for element in cast("Sequence[object]", result or ()):
         yield freeze(element)

@@ -16,6 +16,7 @@ Source: Terry et al. 1994, "Session guarantees for weakly consistent replicated 
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from checker.findings import Findings, by_key, of_key
@@ -62,7 +63,9 @@ def _judge_key(members: Sequence[PairedOperation], findings: Findings) -> str | 
     findings.poll()
     kinds = {operation.f for operation in members}
     answers = [o.result for o in members if o.f == "read" and o.type == "ok"]
-    are_lists = all(isinstance(answer, (list, tuple, type(None))) for answer in answers)
+    are_lists = all(
+        isinstance(answer, (list, tuple, AbstractSet, type(None))) for answer in answers
+    )
     if kinds <= {"read", "write", "cas"} and not (kinds == {"read"} and are_lists):
         return _judge_register(members, findings)
     if kinds <= {"read", "add"}:

@@ -18,6 +18,7 @@ element lost that nobody has seen. Sources: Jepsen's set-full; issue 7, item 9.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -92,7 +93,7 @@ def check(
         if operation.f == "add":
             adds.setdefault(operation.key, []).append(operation)
         elif operation.f == "read" and operation.type == "ok":
-            if not isinstance(operation.result, (list, tuple, type(None))):
+            if not isinstance(operation.result, (list, tuple, AbstractSet, type(None))):
                 reason = f"the read of index {operation.index} answered no list of elements"
                 return CheckResult("set-full", Verdict.UNKNOWN, f"Not finished: {reason}.")
             reads.setdefault(operation.key, []).append(operation)

@@ -26,6 +26,7 @@ from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
 from contracts.committed import CommittedLog
 from contracts.state_event import StateEvent
+from history.identity import operation_as_json
 
 #: Violations of each kind, and observations, told one by one.
 NAMED_MAX = 20
@@ -208,7 +209,7 @@ def _groundless_successes(evidence: Evidence) -> list[dict[str, Any]]:
             {
                 "kind": "success-without-record",
                 "key": operation.key,
-                "operation": msgspec.to_builtins(operation),
+                "operation": operation_as_json(operation),
                 "sentence": (
                     f"{describe_operation(operation)} was acknowledged{where}, but none of "
                     f"{listed(sorted(presence))} has its record."

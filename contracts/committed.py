@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from contracts.names import Int64
+
 
 class CommittedRecord(msgspec.Struct, frozen=True):
     """One line of ``nodes/<n>/log.jsonl``; one record of the node's log.
@@ -12,8 +14,8 @@ class CommittedRecord(msgspec.Struct, frozen=True):
     value may name what they are.
     """
 
-    offset: int
-    epoch: int
+    offset: Int64
+    epoch: Int64
     #: Operation kind of the record (``write``, ``cas``, ``add``); None for control records.
     f: str | None
     key: str | None
@@ -32,7 +34,7 @@ class CommittedLog(msgspec.Struct, frozen=True):
 
     node: str
     #: First offset present (a snapshot covers what lies before).
-    start_offset: int
+    start_offset: Int64
     #: The node's own commit position: one past the last committed offset present.
-    end_offset: int
+    end_offset: Int64
     records: tuple[CommittedRecord, ...]

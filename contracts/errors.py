@@ -1,5 +1,13 @@
 """The environment's faults, as opposed to violations (verdicts) and bugs of our own."""
 
+from typing import Final
+
+import msgspec
+
+#: All that a decoder of JSON raises for bytes that somebody else wrote: no JSON or not the record,
+#: no UTF-8 (which is no ``DecodeError``), nested deeper than it goes.
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class HarnessError(Exception):
     """The harness or its environment could not do something; exit code 3.

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.names import NodeName
+from contracts.names import Int64, NodeName
 
 #: ``ms`` since the start of the client load, everywhere in a schedule.
 Milliseconds = int
@@ -28,9 +28,9 @@ class Awaited(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     #: Where: a node's name, ``leader`` (whoever leads when it happens), or ``any``.
     node: str = "any"
     #: In this leader epoch alone; None: in any.
-    epoch: int | None = None
+    epoch: Int64 | None = None
     #: Which of those that fit, from 1, counted from ``at_ms`` on.
-    count: int = 1
+    count: Int64 = 1
     #: How much later to strike.
     delay_ms: Milliseconds = 0
     #: How long to wait, from ``at_ms`` on; then the fault is not applicable.
@@ -41,7 +41,7 @@ class ScheduledFault(msgspec.Struct, frozen=True):
     """One line of a plan: drawn from the seed, target still symbolic."""
 
     #: Position in the schedule, from 0.
-    index: int
+    index: Int64
     #: Registered fault kind: ``partition``, ``kill``, ``pause``.
     kind: str
     #: ``leader``, ``last-leader``, ``follower``, ``laggard``, ``random:K``, ``all``, ``nK``,
@@ -52,7 +52,7 @@ class ScheduledFault(msgspec.Struct, frozen=True):
     #: How long until it is healed.
     duration_ms: Milliseconds
     #: Integer drawn from the seed that settles every later choice (which follower, which half).
-    draw: int
+    draw: Int64
     #: Kind-specific options.
     options: dict[str, Any] = {}
     #: What to wait for; None: the time alone.
@@ -62,7 +62,7 @@ class ScheduledFault(msgspec.Struct, frozen=True):
 class ActualFault(msgspec.Struct, frozen=True):
     """What a scheduled fault became when its symbolic target was resolved."""
 
-    index: int
+    index: Int64
     kind: str
     target: str
     #: Nodes hit.
@@ -72,7 +72,7 @@ class ActualFault(msgspec.Struct, frozen=True):
     #: Node that led when the target was resolved, None if none was known.
     leader: NodeName | None = None
     #: The scheduled fault's integer, for choices that are made when it is injected.
-    draw: int = 0
+    draw: Int64 = 0
     #: What the kind was told, defaults and draws filled in.
     options: dict[str, Any] = {}
 
@@ -93,9 +93,9 @@ class FaultEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of ``faults.jsonl``."""
 
     #: Nanoseconds since the run's start, monotonic.
-    time: int
+    time: Int64
     #: Index of the scheduled fault.
-    index: int
+    index: Int64
     kind: str
     phase: FaultPhase
     #: Symbolic target.

@@ -1,6 +1,11 @@
-"""Identifiers that every room speaks of."""
+"""Identifiers, and the numbers of recorded lines, that every room speaks of."""
 
-from typing import NewType
+from typing import Annotated, NewType
+
+import msgspec
+
+#: Times, offsets and counts of a record; larger ones fit into no column and come from no clock.
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 #: Name of a node under test, ``n1`` to ``n9``; also its host name inside the test network.
 NodeName = NewType("NodeName", str)

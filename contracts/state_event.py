@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from contracts.names import Int64
+
 StateEventKind = Literal[
     "started", "role", "high-watermark", "append", "commit", "truncate", "stopped", "fatal"
 ]
@@ -15,26 +17,26 @@ class StateEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     #: Node's name.
     node: str
     #: Position in the node's own stream within one incarnation, from 0, without gaps.
-    sequence: int
+    sequence: Int64
     #: Number of this start of the node's process, from 0, increasing.
-    incarnation: int
+    incarnation: Int64
     kind: StateEventKind
     #: Leader epoch that the node is in.
-    epoch: int
+    epoch: Int64
     #: role: the new role, lower case (``leader``, ``follower``, ...).
     role: str | None = None
     #: role: numeric id of the leader that the node believes in, None if none.
-    leader: int | None = None
+    leader: Int64 | None = None
     #: append, commit: end offset (exclusive); truncate: the new end offset; high-watermark: it.
-    offset: int | None = None
+    offset: Int64 | None = None
     #: append, commit: first offset.
-    base_offset: int | None = None
+    base_offset: Int64 | None = None
     #: Reason, in words, for stopped and fatal; else None.
     reason: str | None = None
     #: Node's own monotonic clock, nanoseconds, meaningful within one machine only.
-    node_time: int | None = None
+    node_time: Int64 | None = None
     #: Nanoseconds since the run's start, stamped by the harness on arrival; None before that.
-    time: int | None = None
+    time: Int64 | None = None
     #: Anything else of interest (vote granted to, voters, ...). ``flushed``: end offset of what
     #: the node has on its disk for good, of its own log and never more than that; a node that does
     #: not tell it meets no fault that may make it forget.

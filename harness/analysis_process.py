@@ -17,7 +17,9 @@ from typing import Any, Self
 
 import msgspec
 
+from contracts.errors import UNREADABLE
 from harness.child_environment import child_environment
+from history.json_problems import in_words
 from history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
@@ -129,5 +131,5 @@ def read_summary(run_folder: Path) -> tuple[dict[str, Any] | None, str | None]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]), None
     except FileNotFoundError:
         return None, None
-    except (OSError, msgspec.DecodeError) as error:
-        return None, f"The results of the Spark analysis cannot be read: {error}."
+    except (OSError, *UNREADABLE) as error:
+        return None, f"The results of the Spark analysis cannot be read: {in_words(error)}."

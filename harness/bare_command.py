@@ -17,6 +17,7 @@ from harness.standard_streams import write_bytes
 from harness.summary import show
 from harness.waiting import JUDGING, Waiting, unseen
 from harness.warm_workers import processors, warm_workers
+from history.identity import stand_in
 
 
 class BareHistory(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
         if bare.report is not None and bare.report.is_file():
             session.say(f"report written to {bare.report}")
     if as_json:
-        write_bytes(msgspec.json.encode(results) + b"\n")
+        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
     else:
         show(results, console)
     return results.exit_code

@@ -28,6 +28,7 @@ from harness.results import (
 from harness.warm_workers import WarmWorkers
 from history import importers
 from history.importers import LoadedHistory
+from history.opening import reading_within
 
 #: Broken lines told singly.
 _TOLD_MAX = 5
@@ -70,18 +71,18 @@ def judge_history(
     name = history_checker(model)
     if report is not None:
         refuse_unwritable(report, path)
-    # The page shows operations, and what is left out is told line by line.
     judged = None
-    if report is None and not skip_broken:
-        judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
-    if judged is None:
-        loaded = importers.load(
-            path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
-        )
-        judged = judge_as_operations(loaded, name, limits, give_up, warm)
+    with reading_within(limits.memory_budget_mib):
+        # The page shows operations, and what is left out is told line by line.
+        if report is None and not skip_broken:
+            judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
+        if judged is None:
+            loaded = importers.load(
+                path, history_format, skip_broken=skip_broken, problem_with=sense_of(name)
+            )
+            judged = judge_as_operations(loaded, name, limits, give_up, warm)
     record = _record(judged)
     provisional = judged.check.verdict
-    # A beginning without an order has none whatever came after it.
     is_proof = provisional is Verdict.INVALID and judged.proves_violations
     verdict = provisional if record is None or is_proof else Verdict.UNKNOWN
     vacuous = () if judged.operations else ("The history has no operation.",)
@@ -107,7 +108,7 @@ def judge_history(
         longest_unavailability_ms=None,
         run_folder=str(path),
         reproduce=_reproduce(path, model, history_format, skip_broken=skip_broken),
-        problems=() if judged.loaded is None else judged.loaded.notes,
+        problems=_notes(judged),
         interrupted=interrupted,
         bare_history=True,
         provisional=None if record is None or is_proof else provisional,
@@ -115,6 +116,19 @@ def judge_history(
     if report is None or judged.loaded is None:
         return results
     return with_report(results, judged.loaded.operations, report)
+
+
+def _notes(judged: JudgedHistory) -> tuple[str, ...]:
+    """What was made of the file, where that is not plain."""
+    notes = () if judged.loaded is None else judged.loaded.notes
+    apart = judged.told_apart
+    if apart is None or apart is judged.check.verdict:
+        return notes
+    told = (
+        "1 and 1.0 are taken as one number, for JSON has one kind of numbers. "
+        f"With the two told apart, the verdict would be {apart.value}."
+    )
+    return (*notes, told)
 
 
 def _record(judged: JudgedHistory) -> CheckResult | None:
@@ -128,13 +142,16 @@ def _record(judged: JudgedHistory) -> CheckResult | None:
 
 
 def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
-    """What it means that the file ends in the middle of a line."""
+    """What it means that the file ends in the middle of a line, or of its list."""
+    cut = f"in the middle of a line: {torn_bytes} bytes were left out"
+    if torn_bytes == 0:
+        cut = "before the list of its operations does"
     return CheckResult(
         checker=RECORD_CHECKER,
         verdict=Verdict.UNKNOWN,
         reason=(
-            f"The file ends in the middle of a line: {torn_bytes} bytes were left out, and "
-            f"whatever came after them is missing too. What is there is {provisional.value}."
+            f"The file ends {cut}, and whatever came after them is missing too. "
+            f"What is there is {provisional.value}."
         ),
         figures={"torn-bytes": torn_bytes},
     )

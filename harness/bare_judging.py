@@ -12,11 +12,13 @@ import msgspec
 from checker.evidence import Evidence
 from checker.linearizability.column_history import split_columns
 from checker.models.registry import model_named
+from checker.outcome_shapes import outcome_problem
 from checker.registry import linearizability_model
-from checker.verdict import CheckResult
+from checker.verdict import CheckResult, Verdict
 from harness import column_counts
 from harness.checking import check_all
 from harness.column_checking import ColumnCheck
+from harness.framed_child import FramedChild
 from harness.limits import Limits
 from harness.results import (
     OutcomeCounts,
@@ -24,7 +26,10 @@ from harness.results import (
 from harness.shared_reading import read_shared
 from harness.timeline import acknowledged_epochs, outcome_counts
 from harness.warm_workers import WarmWorkers
+from history.column_identity import columns_apart
+from history.columns import OperationColumns
 from history.formats import Format, guess_format, known_format
+from history.identity import operations_apart
 from history.importers import LoadedHistory
 from history.records import PairedOperation
 from history.value_shapes import wrong_shape
@@ -44,6 +49,9 @@ class JudgedHistory(msgspec.Struct, frozen=True):
     epochs: tuple[int, ...]
     #: None where it was read into columns: then there was nothing wrong with its file.
     loaded: LoadedHistory | None = None
+    #: The verdict with 1 and 1.0 told apart, where numbers are written both ways, see
+    #: ``history.identity``; None where they are not.
+    told_apart: Verdict | None = None
 
     @property
     def proves_violations(self) -> bool:
@@ -71,16 +79,34 @@ def judge_as_columns(
     columns = read_shared(path, history_format, limits, give_up, reading)
     if columns is None:
         return None
-    parts = split_columns(columns, model_named(model), wrong_shape)
-    if parts is None:
+    check = _check_columns(columns, model, limits, give_up, judging)
+    if check is None:
         return None
+    told_apart = None
+    if columns.mixes_numbers:
+        apart = columns_apart(columns, one_kind_of_number=False)
+        again = _check_columns(apart, model, limits, give_up, judging)
+        told_apart = None if again is None else again.verdict
     return JudgedHistory(
         format=known_format(history_format) if history_format else guess_format(path),
         operations=len(columns),
-        check=ColumnCheck(parts, model, limits, give_up, judging).run(),
+        check=check,
         counts=column_counts.outcome_counts(columns),
         epochs=column_counts.acknowledged_epochs(columns),
+        told_apart=told_apart,
     )
+
+
+def _check_columns(
+    columns: OperationColumns,
+    model: str,
+    limits: Limits,
+    give_up: Callable[[], str | None],
+    warm: list[FramedChild] | None,
+) -> CheckResult | None:
+    """Judge columns; None where operations have to be looked at one by one."""
+    parts = split_columns(columns, model_named(model), wrong_shape)
+    return None if parts is None else ColumnCheck(parts, model, limits, give_up, warm).run()
 
 
 def judge_as_operations(
@@ -93,8 +119,17 @@ def judge_as_operations(
     """Judge operations, by whatever checker."""
     operations = tuple(loaded.operations)
     judging = None if warm is None else warm.judging
-    evidence = Evidence(operations=operations, members=members_of(operations))
-    (check,) = check_all([checker], evidence, limits, give_up, judging)
+
+    def judge(judged: tuple[PairedOperation, ...]) -> CheckResult:
+        evidence = Evidence(operations=judged, members=members_of(judged))
+        (check,) = check_all([checker], evidence, limits, give_up, judging)
+        return check
+
+    check = judge(operations)
+    told_apart = None
+    if loaded.mixes_numbers:
+        apart, _ = operations_apart(operations, one_kind_of_number=False)
+        told_apart = judge(tuple(apart)).verdict
     return JudgedHistory(
         format=loaded.format,
         operations=len(operations),
@@ -102,6 +137,7 @@ def judge_as_operations(
         counts=outcome_counts(operations),
         epochs=tuple(sorted(acknowledged_epochs(operations))),
         loaded=loaded,
+        told_apart=told_apart,
     )
 
 
@@ -126,10 +162,10 @@ def _is_large(path: Path) -> bool:
 
 
 def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
-    """What makes no sense to the model that judges; checkers of outcomes say so themselves."""
+    """What makes no sense to the model or the checker of outcomes that judges."""
     name = linearizability_model(checker)
     if name is None:
-        return lambda _operation: None
+        return outcome_problem(checker)
     model = model_named(name)
 
     def problem_with(operation: PairedOperation) -> str | None:

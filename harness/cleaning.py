@@ -75,7 +75,7 @@ def dump_missing_logs(folder: RunFolder) -> None:
 
     try:
         adapter = system(decode_plan(folder.plan.read_bytes()).system)
-    except (OSError, ValueError, HarnessError):
+    except (OSError, ValueError, RecursionError, HarnessError):
         return
     # Data that cannot be read leave the dump missing, and the judge says so.
     dump_logs(

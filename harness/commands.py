@@ -36,6 +36,7 @@ from harness.standard_streams import write_bytes
 from harness.store import find_run
 from harness.summary import show
 from harness.waiting import During, Waiting, unseen
+from history.identity import stand_in
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
 
@@ -169,7 +170,7 @@ def check(path: Path, console: Console, *, as_json: bool, analyze: bool | None) 
     with judging_session(console) as session, session.judging():
         results = _check_run(path, session, during, quiet=as_json, analyze=analyze)
     if as_json:
-        write_bytes(msgspec.json.encode(results) + b"\n")
+        write_bytes(msgspec.json.encode(results, enc_hook=stand_in) + b"\n")
     else:
         show(results, console)
     return results.exit_code

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import UsageError
+from contracts.errors import UNREADABLE, UsageError
 from contracts.fault import FaultEvent, ScheduledFault
 from contracts.state_event import StateEvent
 from harness.leader_watch import LeaderSighting
@@ -22,6 +22,8 @@ from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_f
 from harness.store import is_alive
 from history.errors import HistoryError, PairingError
 from history.functions import USUAL, Functions
+from history.identity import key_text, operations_apart
+from history.json_problems import in_words
 from history.pairing import pair
 from history.plan import Plan, decode_plan
 from history.reader import HistoryReader
@@ -189,14 +191,12 @@ def read_json_lines(path: Path, type_: type[_Line], problems: list[str]) -> list
             continue
         try:
             records.append(decoder.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             # Lines end with a line feed, so what follows the last one is a torn line.
             if number < len(lines):
-                broken.append(f"line {number}: {error}")
+                broken.append(f"line {number}: {in_words(error)}")
             else:
                 problems.append(f"The last line of {where} is torn ({len(line)} bytes left out).")
-        except RecursionError:
-            broken.append(f"line {number}: nested too deeply")
     if broken:
         problems.append(f"{len(broken)} lines of {where} are broken and left out ({broken[0]}).")
     return records
@@ -214,7 +214,7 @@ def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
         return None
     where = f"{path.parent.name}/{path.name}"
     try:
-        records = tuple(msgspec.convert(line, CommittedRecord) for line in lines[1:])
+        records = tuple(map(_record, lines[1:]))
         log = msgspec.convert({**lines[0], "records": records}, CommittedLog)
     except msgspec.ValidationError as error:
         problems.append(f"The log dump {where} is not one and is left out ({error}).")
@@ -229,13 +229,20 @@ def read_committed_log(path: Path, problems: list[str]) -> CommittedLog | None:
     return log
 
 
+def _record(line: dict[str, Any]) -> CommittedRecord:
+    """A record whose key is told as those of the history are."""
+    record = msgspec.convert(line, CommittedRecord)
+    text = key_text(record.key)
+    return record if text == record.key else msgspec.structs.replace(record, key=text)
+
+
 def _read_plan(folder: RunFolder, problems: list[str]) -> Plan | None:
     try:
         return decode_plan(folder.plan.read_bytes())
     except FileNotFoundError:
         problems.append("plan.json is missing; what the run was meant to be is not known.")
-    except (OSError, ValueError) as error:
-        problems.append(f"plan.json cannot be read: {error}.")
+    except (OSError, ValueError, RecursionError) as error:
+        problems.append(f"plan.json cannot be read: {in_words(error)}.")
     return None
 
 
@@ -259,12 +266,12 @@ def _read_history(
             "the harness did not end in order."
         )
     try:
-        return events, pair(events)
+        return events, [*operations_apart(pair(events))[0]]
     except PairingError as error:
         whole = [event for event in events if error.index is None or event.index < error.index]
         problems.append(_broken_off(len(whole), error))
     try:
-        return whole, pair(whole)
+        return whole, [*operations_apart(pair(whole))[0]]
     except PairingError as error:
         # Indexes that repeat or go back: nothing tells where the truth ends.
         problems.append(_broken_off(0, error))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from contracts.errors import HarnessError
-from contracts.names import NodeName
+from contracts.names import Int64, NodeName
 from contracts.system import LeaderView
 from harness.progress import Progress
 from harness.run_clock import RunClock
@@ -29,10 +29,10 @@ class LeaderSighting(msgspec.Struct, frozen=True):
     """One line of ``leaders.jsonl``: from here on this was seen."""
 
     #: When the nodes had answered, nanoseconds since the run's start.
-    time: int
+    time: Int64
     #: None while no node that answered claimed to lead.
     leader: NodeName | None
-    epoch: int | None
+    epoch: Int64 | None
 
 
 class LeaderWatch:

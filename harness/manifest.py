@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from harness.atomic_file import write_atomically
+from history.json_problems import in_words
 from history.run_folder import RunFolder
 
 MANIFEST_NAME = "manifest.json"
@@ -49,7 +50,7 @@ def is_open(folder: RunFolder) -> bool:
     """Whether the evidence was to be sealed and never was."""
     try:
         return not msgspec.json.decode((folder.root / MANIFEST_NAME).read_bytes(), type=dict)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         return False
 
 
@@ -78,8 +79,8 @@ def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
         seals = msgspec.json.decode(path.read_bytes(), type=dict[str, Seal])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.DecodeError) as error:
-        return [f"{MANIFEST_NAME} cannot be read ({error})"]
+    except (OSError, *UNREADABLE) as error:
+        return [f"{MANIFEST_NAME} cannot be read ({in_words(error)})"]
     found: list[str] = []
     for name, sealed in sorted(seals.items()):
         if only not in (None, name):

@@ -107,7 +107,7 @@ def _models(folder: RunFolder) -> tuple[str, ...]:
     """Models that the run's plan has it judged by, part by part."""
     try:
         plan = decode_plan(folder.plan.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
             f"the plan of {folder.root} cannot be read, so nobody knows what judges it",
             "Name a run folder with its plan.json",

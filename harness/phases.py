@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from contracts.names import Int64
 from history.run_folder import RunFolder
 
 PhaseName = Literal[
@@ -35,18 +36,18 @@ class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of ``phases.jsonl``."""
 
     #: Nanoseconds since the run's start, monotonic.
-    time: int
+    time: Int64
     phase: PhaseName
     #: node-exited: the node; else None.
     node: str | None = None
     #: node-exited: its exit code, where known.
-    exit_code: int | None = None
+    exit_code: Int64 | None = None
     #: In words: what is missing for convergence, why the run failed.
     detail: str | None = None
     #: Events in the history by then.
-    events: int = 0
+    events: Int64 = 0
     #: failed: when the failure was first noticed, ns since the run's start.
-    since: int | None = None
+    since: Int64 | None = None
 
 
 def phases_path(run_folder: Path) -> Path:

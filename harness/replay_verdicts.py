@@ -11,6 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from checker.verdict import Verdict
+from contracts.errors import UNREADABLE
 from harness.results import Results, read
 from history.run_folder import RunFolder
 
@@ -47,7 +48,7 @@ def verdict_of(results: Results) -> ReplayVerdict:
 
 def recorded_verdict(folder: RunFolder) -> ReplayVerdict | None:
     """What the recorded run came to; None where nobody has judged it."""
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, *UNREADABLE):
         return verdict_of(read(folder.results))
     return None
 

@@ -15,6 +15,7 @@ from checker.findings import counted
 from checker.verdict import CheckResult, Verdict
 from harness.atomic_file import write_atomically
 from harness.coverage_cells import CoverageCell
+from history.identity import stand_in
 
 #: Version of ``results.json``.
 RESULTS_SCHEMA = 1
@@ -257,7 +258,9 @@ def _succeeded(results: Results) -> int:
 
 def write(results: Results, path: Path) -> None:
     """Write ``results.json``, whole or not at all."""
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(results), indent=2))
+    write_atomically(
+        path, msgspec.json.format(msgspec.json.encode(results, enc_hook=stand_in), indent=2)
+    )
 
 
 def read(path: Path) -> Results:

@@ -12,6 +12,7 @@ from harness import workers
 from harness.framed_child import FramedChild
 from harness.limits import Limits
 from harness.warm_workers import SHARED_FROM_BYTES
+from history.column_identity import columns_apart
 from history.column_reader import read_columns
 from history.columns import OperationColumns
 from history.event_columns import EventColumns, paired_columns
@@ -56,4 +57,5 @@ def read_shared(
     if any(outcome.failure is not None for outcome in outcomes):
         return read_columns(path, history_format)
     parts = [outcome.value for outcome in outcomes]
-    return None if None in parts else paired_columns(joined(parts))
+    columns = None if None in parts else paired_columns(joined(parts))
+    return None if columns is None else columns_apart(columns)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from harness.progress import Progress
@@ -114,7 +114,7 @@ class StateEventTailer:
     def _take(self, file: _NodeFile, line: bytes) -> None:
         try:
             event = self._decoder.decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise HarnessError(
                 "read a state event",
                 str(file.raw),

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from history.errors import HistoryError
+from history.json_problems import in_words
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
 #: Broken lines told singly; the others are counted.
@@ -48,11 +49,31 @@ class BrokenLines:
         self.told: list[BrokenLine] = []
         #: All of them.
         self.count = 0
+        #: Length of torn last lines that were left out, None if there was none.
+        self.torn_bytes: int | None = None
 
     @property
     def skips(self) -> bool:
         """Whether broken lines are left out."""
         return self._skip
+
+    def tear(self, torn_bytes: int) -> None:
+        """Leave out a last line that was cut, as a writer leaves it that was killed.
+
+        Never an error: what stands before it can be judged, as the beginning that it is.
+        """
+        self.torn_bytes = (self.torn_bytes or 0) + torn_bytes
+
+    def add_error(
+        self, line: int, byte_offset: int, error: Exception, *, path: Path | None = None
+    ) -> None:
+        """Leave out a line that a decoder refused; see ``add``.
+
+        Raises:
+            HistoryError: nothing may be left out.
+        """
+        next_step: str = getattr(error, "next_step", REPAIR)
+        self.add(line, byte_offset, in_words(error), next_step=next_step, path=path)
 
     def add(
         self,

@@ -6,9 +6,10 @@ Knows the way of a file without fault only and gives None for any other, which i
 
 from pathlib import Path
 
+from history.column_identity import columns_apart
 from history.columns import OperationColumns
 from history.event_columns import paired_columns
-from history.formats import guess_format, known_format
+from history.formats import Format, guess_format, known_format
 from history.line_columns import read_lines
 
 
@@ -24,6 +25,11 @@ def read_columns(path: Path, history_format: str | None = None) -> OperationColu
         UsageError: there is no such format.
     """
     found = known_format(history_format) if history_format else guess_format(path)
+    columns = _read(path, found)
+    return None if columns is None else columns_apart(columns)
+
+
+def _read(path: Path, found: Format) -> OperationColumns | None:
     if path.is_dir() and found != "parquet":
         return None
     if found == "jsonl":

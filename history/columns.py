@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from history.json_problems import is_too_deep
 from history.records import EventType, PairedOperation
 
 Integers = NDArray[np.int64]
@@ -80,6 +81,9 @@ class OperationColumns(msgspec.Struct, frozen=True):
     finals: NDArray[np.bool_]
     #: None where no operation has one.
     positions: Positions | None = None
+    #: Whether numbers of JSON stand there with and without a decimal point, see
+    #: ``history.identity``.
+    mixes_numbers: bool = False
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -205,6 +209,11 @@ class Numbering:
     def flat(self) -> bool:
         """Whether everything is a text, a whole number or None."""
         return not self._originals
+
+    @property
+    def is_too_deep(self) -> bool:
+        """Whether something is nested deeper than whoever looks at it can go."""
+        return any(map(is_too_deep, self._originals.values()))
 
     @property
     def things(self) -> tuple[Any, ...]:

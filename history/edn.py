@@ -1,32 +1,47 @@
 """Reads values in EDN, the notation of Jepsen's histories (edn-format.org); pure.
 
-Keywords become strings without their colon, lists and vectors become lists, maps become
-dicts, sets become lists, ``nil`` becomes None; a tagged element is read as its value alone.
-Must never evaluate anything.
+Lists and vectors become lists, ``nil`` None, whole numbers, texts, true and false what they are in
+JSON; everything else becomes a type of ``history.edn_values``. What stands behind ``#_`` is left
+out. Must never evaluate anything.
 """
 
 import re
-from typing import Any
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
 
+from history.edn_values import CHARACTER_NAMES, EdnMap, EdnSet, Name, Number, Tagged, edn_text
 from history.json_problems import TOO_DEEP
 
 _TOKEN = re.compile(
-    r"""[\s,]*(?:;[^\n]*[\s,]*)*            # blanks, commas, comments
+    r"""[\s,]*+(?:;[^\n]*+[\s,]*+)*+        # blanks, commas, comments; all of them
     (?: (?P<open>\#\{ | [\[({])
       | (?P<close>[\])}])
       | (?P<string>"(?:[^"\\]|\\.)*")
-      | (?P<tag>\#[A-Za-z_][^\s,()\[\]{}";]*)
+      | (?P<discard>\#_)
+      | (?P<tag>\#[A-Za-z][^\s,()\[\]{}";]*)
+      | (?P<character>\\\S[^\s,()\[\]{}";]*)
       | (?P<atom>[^\s,()\[\]{}";]+)
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
+_CHARACTERS: Final = {name: character for character, name in CHARACTER_NAMES.items()}
+_CODE: Final = re.compile(r"u[0-9a-fA-F]{4}")
+_DISCARD: Final = "#_"
+#: Types of which Python's own equality is EDN's.
+_HASHED: Final = frozenset({Name, str, int})
 _CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 #: Longer whole numbers cost more than they can mean; Python refuses to read or print them.
 _DIGITS_MAX = 1000
 _CONSTANTS: dict[str, Any] = {"nil": None, "true": True, "false": False}
 _INTEGER = re.compile(r"[+-]?\d+N?")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?")
+#: Keywords that are made once: most are the names of fields.
+_KEYWORDS_MAX: Final = 1024
+_RATIO: Final = re.compile(r"([+-]?\d+)/(\d+)")
+_SYMBOLIC: Final = {"##NaN": "nan", "##Inf": "inf", "##-Inf": "-inf"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 
 
@@ -57,54 +72,99 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
     Raises:
         EdnError: a value is broken.
     """
-    top: list[Any] = []
-    # Opened collections: (their opening token, position, items so far).
-    stack: list[tuple[str, int, list[Any]]] = []
-    items = top
+    top = _Collection("", 0)
+    opened = [top]
     position = 0
     length = len(text.rstrip().rstrip(","))
     while position < length:
         match = _TOKEN.match(text, position)
         if match is None:
-            if _is_blank(text[position:]):
-                break
-            raise EdnError(f"unreadable text at character {position}")
+            _refuse_rest(text, position)
+            break
         position = match.end()
-        if opening := match["open"]:
-            if len(stack) == depth_max:
+        kind = match.lastgroup
+        found = match[kind or 0]
+        current = opened[-1]
+        if kind == "atom":
+            # Nothing waits for it, nearly always; a call for each would be a tenth of the time.
+            take = current.add if current.prefixes else current.items.append
+            take(_atom(found, match.start(kind)))
+        elif kind == "string":
+            current.add(_unescaped(found[1:-1]))
+        elif kind == "open":
+            # The text itself is the first that is open.
+            if depth_max is not None and len(opened) > depth_max:
                 raise EdnError(TOO_DEEP)
-            stack.append((opening, match.start("open"), []))
-            items = stack[-1][2]
-        elif closing := match["close"]:
-            if not stack or _CLOSES[stack[-1][0]] != closing:
-                raise EdnError(f"unexpected {closing!r} at character {position - 1}")
-            opened = stack.pop()
-            items = stack[-1][2] if stack else top
-            items.append(_collection(opened))
-        elif (string := match["string"]) is not None:
-            items.append(_unescaped(string[1:-1]))
-        elif (atom := match["atom"]) is not None:
-            items.append(_atom(atom, match.start("atom")))
-        # A tag says how to read the next element; the element itself is enough here.
-    if stack:
-        raise EdnError(f"{stack[-1][0]!r} at character {stack[-1][1]} is never closed")
-    return top
+            opened.append(_Collection(found, match.start(kind)))
+        elif kind == "close":
+            if _CLOSES.get(current.opening) != found:
+                raise EdnError(f"unexpected {found!r} at character {position - 1}")
+            opened.pop()
+            opened[-1].add(current.value())
+        elif kind == "character":
+            current.add(_character(found[1:], match.start(kind)))
+        else:
+            current.prefixes.append(found)
+    if len(opened) > 1:
+        raise EdnError(f"{opened[-1].opening!r} at character {opened[-1].position} is never closed")
+    return top.whole()
 
 
-def _is_blank(text: str) -> bool:
-    return all(not line.split(";", 1)[0].strip(" \t\r,") for line in text.split("\n"))
+class _Collection:
+    """Values that stand behind each other, as they are read.
+
+    Args:
+        opening: the token that opened it.
+        position: of that token, in characters.
+    """
+
+    def __init__(self, opening: str, position: int) -> None:
+        self.opening = opening
+        self.position = position
+        self.items: list[Any] = []
+        #: Tags and ``#_`` that wait for the value which they are about.
+        self.prefixes: list[str] = []
+
+    def add(self, value: Any) -> None:
+        """Take the next value, or leave it out."""
+        while self.prefixes:
+            prefix = self.prefixes.pop()
+            if prefix == _DISCARD:
+                return
+            value = Tagged(prefix[1:], value)
+        self.items.append(value)
+
+    def whole(self) -> list[Any]:
+        """The values; raises EdnError where one is missing."""
+        if self.prefixes:
+            raise EdnError(f"nothing stands behind {self.prefixes[-1]}")
+        return self.items
+
+    def value(self) -> Any:
+        """The collection itself, closed; raises EdnError where it is none."""
+        items = self.whole()
+        if self.opening == "#{":
+            self._refuse_equal(items, "the set", "an element")
+            return EdnSet(tuple(items))
+        if self.opening != "{":
+            return items
+        if len(items) % 2:
+            raise EdnError(f"the map at character {self.position} has a key without a value")
+        self._refuse_equal(items[::2], "the map", "a key")
+        return EdnMap(tuple(zip(items[::2], items[1::2], strict=True)))
+
+    def _refuse_equal(self, items: list[Any], where: str, thing: str) -> None:
+        # Texts tell everything apart, but cost more than all the rest of a line.
+        alike = items if _HASHED.issuperset(map(type, items)) else map(edn_text, items)
+        if len(set(alike)) < len(items):
+            raise EdnError(f"{where} at character {self.position} has {thing} twice")
 
 
-def _collection(opened: tuple[str, int, list[Any]]) -> list[Any] | dict[Any, Any]:
-    opening, position, items = opened
-    if opening != "{":
-        return items
-    if len(items) % 2:
-        raise EdnError(f"the map at character {position} has a key without a value")
-    try:
-        return dict(zip(items[::2], items[1::2], strict=True))
-    except TypeError as error:
-        raise EdnError(f"the map at character {position} has a collection as key") from error
+def _refuse_rest(text: str, position: int) -> None:
+    """Raise EdnError where there is more than blanks and comments."""
+    lines = text[position:].split("\n")
+    if any(line.split(";", 1)[0].strip(" \t\r,") for line in lines):
+        raise EdnError(f"unreadable text at character {position}")
 
 
 def _unescaped(text: str) -> str:
@@ -122,22 +182,61 @@ def _unescape(match: re.Match[str]) -> str:
     escape = match[1]
     if len(escape) > 1:
         return chr(int(escape[1:], 16))
-    return _ESCAPES.get(escape, escape)
+    if escape not in _ESCAPES:
+        raise EdnError(f"no escape in a string is written \\{escape}")
+    return _ESCAPES[escape]
 
 
-def _atom(atom: str, position: int) -> str | float | bool | None:
+def _character(name: str, position: int) -> Name:
+    if _CODE.fullmatch(name):
+        return Name("character", chr(int(name[1:], 16)))
+    found = _CHARACTERS.get(name, name)
+    if len(found) != 1:
+        raise EdnError(f"unreadable character \\{name} at character {position}")
+    return Name("character", found)
+
+
+def _atom(atom: str, position: int) -> Any:
+    if atom[0] == ":" and len(atom) > 1:
+        return _keyword(atom)
     if atom in _CONSTANTS:
         return _CONSTANTS[atom]
-    if atom[0] == ":":
-        return atom[1:]
     if _INTEGER.fullmatch(atom):
-        if len(atom) > _DIGITS_MAX:
-            raise EdnError(f"a number of {len(atom):,} digits at character {position}")
+        _refuse_long(len(atom), position)
         return int(atom.rstrip("N"))
+    if ratio := _RATIO.fullmatch(atom):
+        _refuse_long(len(atom), position)
+        return _ratio(int(ratio[1]), int(ratio[2]), position)
     if _DECIMAL.fullmatch(atom):
-        return float(atom.rstrip("M"))
-    if atom[0] == "\\" and len(atom) == 2:
-        return atom[1]
+        return _decimal(atom, position) if atom[-1] == "M" else Number("double", float(atom))
+    if atom in _SYMBOLIC:
+        return Number("double", float(_SYMBOLIC[atom]))
     if atom[0].isdigit():
         raise EdnError(f"unreadable number {atom!r} at character {position}")
-    return atom
+    if atom[0] in "#:":
+        raise EdnError(f"unreadable text {atom!r} at character {position}")
+    return Name("symbol", atom)
+
+
+@lru_cache(_KEYWORDS_MAX)
+def _keyword(atom: str) -> Name:
+    return Name("keyword", atom[1:])
+
+
+def _ratio(numerator: int, denominator: int, position: int) -> Any:
+    if not denominator:
+        raise EdnError(f"a ratio by 0 at character {position}")
+    ratio = Fraction(numerator, denominator)
+    return int(ratio) if ratio.denominator == 1 else Number("ratio", ratio)
+
+
+def _decimal(atom: str, position: int) -> Number:
+    number = Decimal(atom[:-1])
+    exponent = number.as_tuple().exponent
+    _refuse_long(len(atom) + abs(exponent if isinstance(exponent, int) else 0), position)
+    return Number("decimal", Fraction(number))
+
+
+def _refuse_long(digits: int, position: int) -> None:
+    if digits > _DIGITS_MAX:
+        raise EdnError(f"a number of {digits:,} digits at character {position}")

@@ -24,14 +24,16 @@ from history.columns import (
     Numbering,
     OperationColumns,
 )
-from history.edn import EdnError, parse
+from history.edn import parse
+from history.edn_values import Name
 from history.event_columns import EventColumns, paired_columns
+from history.identity import key_text
 from history.jepsen import KV_FUNCTIONS, edn_operation, error_name
+from history.json_problems import DEPTH_MAX
 from history.opening import NumberedLine, opened
 from history.raw_operations import FUNCTIONS, RawOperation, has_independent_keys, judge_cas
 
 _BLOCK_BYTES: Final = 1 << 20
-_DEPTH_MAX: Final = 100
 _NUMBER = rb"(-?\d{1,18})"
 _TEXT = rb'"[^"\\\n]*"'
 _ATOM = rb"-?\d{1,18}|nil|true|false|:[\w.?!*+<>=/-]+|" + _TEXT
@@ -71,7 +73,7 @@ class _Lines:
         """The fields of each client's line; None where one is not like the first.
 
         Raises:
-            EdnError: a line is broken.
+            ValueError: a line is broken.
         """
         found = self._pattern.findall(block)
         if len(found) == block.count(b"\n") + 1:
@@ -79,7 +81,11 @@ class _Lines:
         for line in block.split(b"\n"):
             if self._pattern.match(line) is None:
                 text = line.decode("utf-8").strip()
-                if edn_operation(NumberedLine(0, 0, line, whole=True), text) is not None:
+                # The end of a list that never began, for the others to tell.
+                if (
+                    text.endswith("]")
+                    or edn_operation(NumberedLine(0, 0, line, whole=True), text) is not None
+                ):
                     return None
         return found
 
@@ -93,7 +99,7 @@ def read_edn_columns(path: Path, *, is_kv: bool) -> OperationColumns | None:
     try:
         events = _events(path, is_kv=is_kv)
         return None if events is None else paired_columns(events)
-    except (EdnError, UnicodeDecodeError, OverflowError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):
         return None
 
 
@@ -203,12 +209,13 @@ def _value(text: bytes) -> Any:
     if text.startswith(b'"'):
         # The pattern lets no escape through.
         return text[1:-1].decode("utf-8")
-    return None if text in (b"", b"nil") else parse(text.decode("utf-8"), _DEPTH_MAX)
+    if text.startswith(b":"):
+        return Name("keyword", text[1:].decode("utf-8"))
+    return None if text in (b"", b"nil") else parse(text.decode("utf-8"), DEPTH_MAX)
 
 
 def _key(text: bytes) -> str | None:
-    key = _value(text)
-    return None if key is None else str(key)
+    return key_text(_value(text))
 
 
 def _error(text: bytes) -> str | None:

@@ -42,7 +42,7 @@ class PairingError(HistoryError):
         super().__init__(
             f"event {index}",
             problem,
-            "Each process runs one operation at a time and is retired by an info; "
+            "Each process runs one operation at a time; "
             "check how the history was recorded or imported.",
             index=index,
         )

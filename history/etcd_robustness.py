@@ -35,7 +35,8 @@ from history.etcd_records import (
     Transaction,
     plain_text,
 )
-from history.json_problems import in_words
+from history.identity import key_text
+from history.json_problems import is_json
 from history.opening import numbered_lines
 from history.records import PairedOperation
 
@@ -84,7 +85,10 @@ def _read(file: Path, broken: BrokenLines) -> Iterator[Recorded]:
             recorded = _LINE.decode(line.content)
             _refuse_nonsense(recorded)
         except (ValueError, RecursionError) as error:
-            broken.add(line.number, line.byte_offset, in_words(error), path=file)
+            if not line.whole and not is_json(line.content):
+                broken.tear(len(line.content))
+            else:
+                broken.add_error(line.number, line.byte_offset, error, path=file)
         else:
             yield recorded
 
@@ -240,7 +244,7 @@ def _operation(
         index=0,
         process=one.client_id,
         f=f,
-        key=key,
+        key=key_text(key),
         argument=argument,
         result=result if known else None,
         type="ok" if known else "info",

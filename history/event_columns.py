@@ -63,8 +63,9 @@ def paired_columns(events: EventColumns) -> OperationColumns | None:
     invoked = type_ == INVOKE
     follows = np.zeros(len(index), dtype=bool)
     follows[later] = same
-    # Before an invocation stands nothing, or an answer that leaves the process alive.
-    unfit = invoked[later] & same & ((type_[earlier] == INVOKE) | (type_[earlier] == INFO))
+    # Before an invocation stands nothing, or an answer that does not come after it.
+    early = time[later] < time[earlier]
+    unfit = invoked[later] & same & ((type_[earlier] == INVOKE) | early)
     # Before a completion stands its invocation.
     completes = ~invoked[later] & same & invoked[earlier]
     if np.any(unfit) or np.count_nonzero(completes) != np.count_nonzero(~invoked):

@@ -6,7 +6,7 @@ nothing proven. Must never invent an outcome.
 """
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,8 +15,10 @@ from history.broken_lines import BrokenLine, BrokenLines
 from history.errors import HistoryError, PairingError
 from history.etcd_robustness import read_etcd, refuse_no_files
 from history.formats import Format, beginning, guess_format, known_format
+from history.identity import operations_apart
 from history.jepsen import edn_operations, kv_operations, log_operations
 from history.pairing import events_of, pair, pair_leniently
+from history.processes import ProcessNumbers
 from history.raw_operations import RawOperation, has_independent_keys, to_events
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
@@ -45,6 +47,9 @@ class LoadedHistory(msgspec.Struct, frozen=True):
     broken_count: int = 0
     #: What was made of the file, where that is not plain; sentences.
     notes: tuple[str, ...] = ()
+    #: Whether numbers of JSON stand there with and without a decimal point, see
+    #: ``history.identity``.
+    mixes_numbers: bool = False
 
     @property
     def events(self) -> list[Event]:
@@ -95,6 +100,7 @@ def load(
     operations = read.operations
     if operations is None:
         operations = _pair(read, broken, file)
+    operations, mixes_numbers = operations_apart(operations)
     operations = _with_sense(operations, read, broken, problem_with)
     return LoadedHistory(
         path=file,
@@ -105,6 +111,7 @@ def load(
         broken=tuple(broken.told),
         broken_count=broken.count,
         notes=read.notes,
+        mixes_numbers=mixes_numbers,
     )
 
 
@@ -113,13 +120,19 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
         # Half a second that the other formats need not wait.
         from history.operations_table import read_operations
 
-        return _Read(operations=read_operations(file, broken))
+        processes = ProcessNumbers()
+        operations = read_operations(file, broken, processes)
+        return _Read(operations=operations, notes=processes.notes)
     if chosen == "etcd-robustness":
         refuse_no_files(file)
         etcd = read_etcd(file, broken)
         left_out = ", ".join(f"{why} ({count:,})" for why, count in sorted(etcd.left_out.items()))
         told = "Left out, for it shows nothing of a register: " + left_out + "."
-        return _Read(operations=etcd.operations, notes=(told,) if left_out else ())
+        return _Read(
+            operations=etcd.operations,
+            torn_bytes=broken.torn_bytes,
+            notes=(told,) if left_out else (),
+        )
     if file.is_dir():
         raise HistoryError(
             str(file), f"it is a folder, and the format {chosen} is of files", "Name a file"
@@ -127,9 +140,14 @@ def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
     if chosen == "jsonl":
         reader = HistoryReader(file, lines=broken)
         events = list(reader)
-        return _Read(events=events, torn_bytes=reader.torn_bytes, place=_place_in(file))
+        return _Read(
+            events=events,
+            torn_bytes=reader.torn_bytes,
+            notes=reader.processes.notes,
+            place=_place_in(file),
+        )
     raw = list(_READERS[chosen](file, broken))
-    if chosen == "jepsen-log" and not raw and not broken.count:
+    if chosen == "jepsen-log" and not raw and not broken.count and not broken.torn_bytes:
         raise HistoryError(
             str(file),
             "no line of it is an operation",
@@ -146,8 +164,14 @@ def _read_raw(raw: list[RawOperation], broken: BrokenLines) -> _Read:
         if has_independent_keys(raw)
         else ()
     )
-    events = list(to_events(raw, broken))
-    return _Read(events=events, notes=notes, place=lambda index: (lines[index], offsets[index]))
+    processes = ProcessNumbers()
+    events = list(to_events(raw, broken, processes))
+    return _Read(
+        events=events,
+        torn_bytes=broken.torn_bytes,
+        notes=(*notes, *processes.notes),
+        place=lambda index: (lines[index], offsets[index]),
+    )
 
 
 def _place_in(file: Path) -> Callable[[int], _Place]:
@@ -171,7 +195,7 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
             broken.add(None, None, f"{error.target}: {error.problem}")
         return operations
     try:
-        return pair(events)
+        return pair(events, foreign=True)
     except PairingError as error:
         line, byte_offset = (None, None) if error.index is None else read.place(error.index)
         where = "" if line is None else f", line {line} at byte {byte_offset}"
@@ -186,7 +210,7 @@ def _pair(read: _Read, broken: BrokenLines, file: Path) -> list[PairedOperation]
 
 
 def _with_sense(
-    operations: list[PairedOperation],
+    operations: Sequence[PairedOperation],
     read: _Read,
     broken: BrokenLines,
     problem_with: Callable[[PairedOperation], str | None],
@@ -204,5 +228,5 @@ def _with_sense(
             who = f"the {operation.f} of process {operation.process}, event {operation.index}"
             broken.add(line, byte_offset, f"{who}: {problem}", index=operation.index)
     if not refused:
-        return operations
+        return [*operations]
     return [operation for operation in operations if operation.index not in refused]

@@ -1,8 +1,8 @@
 """Reads Jepsen's histories: ``history.edn``, plain log lines, and kv files in the same notation.
 
-Lines of other processes than clients (the nemesis) and lines of a log that are no operations are
-left out. Must never invent an outcome; what becomes of Jepsen's conventions is told in
-``history.raw_operations``.
+Lines of the nemesis and lines of a log that are no operations are left out. So is a last line
+without line feed that a longer one may begin with: ``:value 12`` of ``:value 123``. Must never
+invent an outcome; what becomes of Jepsen's conventions is told in ``history.raw_operations``.
 Sources: jepsen.util's log lines of every age, jepsen.history.Op, anishathalye/porcupine's tests.
 """
 
@@ -14,22 +14,24 @@ from typing import Any, cast
 import msgspec
 
 from history.broken_lines import BrokenLines
-from history.edn import EdnError, parse, parse_all
-from history.json_problems import in_words
+from history.edn import EdnError, parse_all
+from history.edn_values import EdnMap, Name, Tagged, size_of
+from history.json_problems import DEPTH_MAX
 from history.opening import NumberedLine, numbered_lines
+from history.processes import is_nemesis, whole_number
 from history.raw_operations import RawOperation
 from history.records import EventType
 
-#: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen.
+#: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
+#: number, or a name where the message of the line begins, which ends with a tab if it has blanks.
 LOG_LINE = re.compile(
-    r"(?:^|\s)(?P<process>\d{1,18})\s+:(?P<type>invoke|ok|fail|info)\s+"
-    r":(?P<f>[^\s]+)\s*(?P<rest>.*)$"
+    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\t]{1,100})\t+"
+    r"|(?:^|(?:\s-|:)\s+)(?P<name>[^\s]+)\s+"
+    r"|(?:^|\s)(?P<process>\d+)\s+)"
+    r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
 )
 #: What the kv files of Porcupine's tests do; each names its key.
 KV_FUNCTIONS = frozenset({"get", "put", "append"})
-#: Values deeper than any history's.
-_DEPTH_MAX = 100
-_NUMBER_MAX = 2**63 - 1
 
 Reader = Callable[[Path, BrokenLines], Iterator[RawOperation]]
 
@@ -40,7 +42,7 @@ def log_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
     Raises:
         HistoryError: the file cannot be read, or a line is broken and none may be left out.
     """
-    return _operations(file, broken, _log_operation)
+    return _operations(file, broken, _log_operation, _is_whole_log_line)
 
 
 def edn_operations(file: Path, broken: BrokenLines) -> Iterator[RawOperation]:
@@ -65,24 +67,61 @@ def _operations(
     file: Path,
     broken: BrokenLines,
     read: Callable[[NumberedLine, str], RawOperation | None],
+    is_whole: Callable[[RawOperation | None, str], bool] = lambda _operation, _text: True,
 ) -> Iterator[RawOperation]:
+    """The operations of a file.
+
+    Args:
+        file: its lines.
+        broken: what becomes of broken ones.
+        read: the operation of one line, None for a line that is none.
+        is_whole: whether a last line without line feed that could be read is all of its line.
+    """
+    is_list = is_over = False
     for line in numbered_lines(file):
         try:
-            operation = read(line, line.content.decode("utf-8").strip())
-        except (EdnError, UnicodeDecodeError, msgspec.ValidationError) as error:
-            # A line without an end is what a writer leaves that was killed.
-            torn = "" if line.whole else ", and the file ends in it"
-            broken.add(line.number, line.byte_offset, in_words(error) + torn)
+            text = line.content.decode("utf-8").strip()
+            if read is not _log_operation and not is_list:
+                _refuse_end(line, text)
+            operation = read(line, text)
+        except ValueError as error:
+            if not line.whole and isinstance(error, EdnError | UnicodeDecodeError):
+                broken.tear(len(line.content))
+            else:
+                broken.add_error(line.number, line.byte_offset, error)
             continue
-        if operation is not None:
+        if not (line.whole or is_whole(operation, text)):
+            broken.tear(len(line.content))
+        elif operation is not None:
             yield operation
+        is_list |= (line.number == 1 and text.startswith(("[{", "[#"))) or text == "["
+        is_over = text.endswith("]") if text else is_over
+    if is_list and not is_over and broken.torn_bytes is None:
+        # It was cut between two lines.
+        broken.tear(0)
+
+
+def _refuse_end(line: NumberedLine, text: str) -> None:
+    """Raise ValueError for a line that ends a list which never began."""
+    if text == "]" or (text.endswith("}]") and not (line.number == 1 and text.startswith("["))):
+        raise ValueError("it ends a list of operations that never began")
+
+
+def _is_whole_log_line(operation: RawOperation | None, text: str) -> bool:
+    """Whether nothing can follow: behind a ``fail`` or ``info`` there may stand an error."""
+    if operation is None:
+        return not text
+    return operation.type in ("invoke", "ok") and text.endswith(("]", "}", ")", '"'))
 
 
 def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
     match = LOG_LINE.search(text)
     if match is None:
         return None
-    rest = parse_all(match["rest"], _DEPTH_MAX)
+    process = match["process"] or match["name"] or match["tabbed"]
+    if is_nemesis(process):
+        return None
+    rest = parse_all(match["rest"], DEPTH_MAX)
     type_: EventType = msgspec.convert(match["type"], EventType)
     value, error = (*rest, None, None)[:2]
     if type_ in ("fail", "info") and error is None and match["rest"].startswith(":"):
@@ -91,7 +130,7 @@ def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
     return RawOperation(
         line=line.number,
         byte_offset=line.byte_offset,
-        process=int(match["process"]),
+        process=process.strip('"'),
         type=type_,
         f=match["f"],
         value=value,
@@ -100,39 +139,41 @@ def _log_operation(line: NumberedLine, text: str) -> RawOperation | None:
 
 
 def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
-    """The operation of one line; None for blanks, comments and other processes than clients.
+    """The operation of one line; None for blanks, comments and the nemesis.
 
     Raises:
-        EdnError: the line is broken.
+        EdnError: the text is no EDN, or no map.
+        ValueError: the map is no operation.
     """
     if line.number == 1:
         text = text.removeprefix("[")  # a history kept as one vector, one operation a line
     text = text.removesuffix("]") if text.endswith("}]") else text
     if text in ("", "]") or text.startswith(";"):
         return None
-    parsed = parse(text, _DEPTH_MAX)
-    if not isinstance(parsed, dict):
-        raise EdnError("it is no map, as an operation is")
-    operation = cast("dict[Any, Any]", parsed)
+    values = parse_all(text, DEPTH_MAX)
+    if not values:
+        return None  # a comment, or left out by ``#_``
+    operation = _fields(values)
     for name in ("process", "type", "f"):
         if name not in operation:
-            raise EdnError(f"the map has no :{name}")
-    process = operation["process"]
-    if isinstance(process, str):
+            raise ValueError(f"the map has no :{name}")
+    process = name_text(operation["process"]) or operation["process"]
+    if is_nemesis(process):
         return None
-    if not isinstance(operation["f"], str):
-        raise EdnError(":f is no keyword")
-    error = operation.get("error")
+    f = name_text(operation["f"])
+    if f is None:
+        raise ValueError(":f is no keyword")
+    error, time = operation.get("error"), operation.get("time")
     return RawOperation(
         line=line.number,
         byte_offset=line.byte_offset,
-        process=_whole_number(process, "process"),
+        process=process if isinstance(process, str) else whole_number(size_of(process), "process"),
         type=_event_type(operation["type"]),
-        f=operation["f"],
+        f=f,
         value=operation.get("value"),
         key=operation.get("key"),
         error=None if error is None else error_name(error),
-        time=None if operation.get("time") is None else _whole_number(operation["time"], "time"),
+        time=None if time is None else whole_number(size_of(time), "time"),
     )
 
 
@@ -141,31 +182,46 @@ def _kv_operation(line: NumberedLine, text: str) -> RawOperation | None:
     if operation is None:
         return None
     if operation.f not in KV_FUNCTIONS:
-        raise EdnError(f"a kv file knows get, put and append, and no {operation.f!r}")
+        raise ValueError(f"a kv file knows get, put and append, and no {operation.f!r}")
     if operation.key is None:
-        raise EdnError("the map has no :key")
+        raise ValueError("the map has no :key")
     if not isinstance(operation.value, str | None):
-        raise EdnError(f"the value of a {operation.f} is no text")
+        raise ValueError(f"the value of a {operation.f} is no text")  # noqa: TRY004 (as above)
     return operation
+
+
+def _fields(values: list[Any]) -> dict[str, Any]:
+    """The fields of an operation by their keywords."""
+    if len(values) != 1:
+        raise EdnError(f"expected one value, found {len(values)}")
+    # Jepsen's own tag says no more than that this is an operation.
+    operation = values[0].value if isinstance(values[0], Tagged) else values[0]
+    if not isinstance(operation, EdnMap):
+        raise EdnError("it is no map, as an operation is")
+    return {
+        key.text: value
+        for key, value in operation.items()
+        if type(key) is Name and key.kind == "keyword"
+    }
+
+
+def name_text(value: object) -> str | None:
+    """A keyword or a text as the name that it is; None for anything else."""
+    if isinstance(value, Name) and value.kind == "keyword":
+        return value.text
+    return value if isinstance(value, str) else None
 
 
 def _event_type(name: object) -> EventType:
     try:
-        return msgspec.convert(name, EventType)
+        return msgspec.convert(name_text(name), EventType)
     except msgspec.ValidationError as error:
-        raise EdnError(f":type cannot be {name!r}") from error
-
-
-def _whole_number(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise EdnError(f":{name} is no whole number")
-    if abs(value) > _NUMBER_MAX:
-        raise EdnError(f":{name} is too large")
-    return value
+        raise ValueError(f":type cannot be {(name_text(name) or name)!r}") from error
 
 
 def error_name(error: object) -> str:
     """The name of an error: Jepsen's errors are keywords, or vectors that begin with one."""
     if isinstance(error, list) and error:
-        return str(cast("list[object]", error)[0])
-    return str(cast("object", error))
+        return error_name(cast("list[object]", error)[0])
+    told = cast("object", error)
+    return name_text(told) or str(told)

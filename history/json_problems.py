@@ -5,6 +5,12 @@ not known here passes through unchanged, so that nothing is ever hidden.
 """
 
 import re
+from collections.abc import Collection
+from typing import Any, cast
+
+import msgspec
+
+from contracts.errors import UNREADABLE
 
 _PLACE = r"(?: - at `(?P<place>[^`]*)`)?"
 _TYPES = {
@@ -19,6 +25,10 @@ _TYPES = {
 
 #: Nested deeper than any history or plan; the decoder gives up, and so do its callers.
 TOO_DEEP = "it is nested too deeply"
+#: Collections that the values of a history may have inside each other: whoever looks at them calls
+#: itself for each, and Python ends that somewhere between here and where its decoder does.
+DEPTH_MAX = 100
+_NESTED = frozenset({list, dict})
 
 #: What the decoder says, and our words; ``thing`` is what it speaks of.
 _KNOWN = (
@@ -32,7 +42,10 @@ _KNOWN = (
         "{thing} must be {wanted}, not {got}",
     ),
     (rf"Invalid enum value (?P<value>.*?){_PLACE}", "{thing} cannot be {value}"),
-    (rf"(?:Number|Integer value) out of range{_PLACE}", "it holds a number that is too large"),
+    (
+        rf"(?:(?:Number|Integer value) out of range|Expected `int` [<>]= -?\d{{19}}){_PLACE}",
+        "it holds a number that is too large",
+    ),
     (r"Input data was truncated", "it ends in the middle of a value"),
     (
         r"JSON is malformed: (?P<why>.*) \(byte (?P<byte>\d+)\)",
@@ -60,6 +73,43 @@ def in_words(error: Exception) -> str:
         place = parts.pop("place", "").removeprefix("$").removeprefix(".")
         return words.format(thing=place or "it", **parts)
     return text
+
+
+def refuse_other_bytes(data: bytes) -> None:
+    """Look at every byte; the decoder does not look at the names of fields that it leaves out.
+
+    Raises:
+        UnicodeDecodeError: the bytes are not UTF-8.
+    """
+    if not data.isascii():
+        data.decode("utf-8")
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether a decoded value has more than ``DEPTH_MAX`` collections inside each other."""
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        level = [inner for outer in level for inner in _nested_in(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _nested_in(value: Any) -> list[Any]:
+    """The collections in a collection; a read of a set may hold very many things that are none."""
+    if type(value) not in _NESTED:
+        return []
+    items = cast("Collection[Any]", value.values() if isinstance(value, dict) else value)
+    return [] if _NESTED.isdisjoint(map(type, items)) else [x for x in items if type(x) in _NESTED]
+
+
+def is_json(data: bytes) -> bool:
+    """Whether bytes are one whole value; a line that was cut is none."""
+    try:
+        msgspec.json.decode(data)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _type(names: str) -> str:

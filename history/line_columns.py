@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
 from history.event_columns import EventColumns
+from history.identity import key_text
+from history.json_problems import refuse_other_bytes
 from history.opening import is_packed, opened
 from history.records import Event
 
@@ -111,13 +113,16 @@ def _read(file: IO[bytes], size: int | None) -> EventColumns | None:
         if not separator:
             return None
         try:
+            refuse_other_bytes(whole)
             lines = decode(b"[" + whole.replace(b"\n", b",") + b"]")
             if len(lines) != whole.count(b"\n") + 1:
                 return None
             events.add(lines)
         except (ValueError, OverflowError, RecursionError):
             return None
-    return None if rest or events.is_empty else events.whole()
+    if rest.strip() or events.is_empty or events.values.is_too_deep:
+        return None
+    return events.whole()
 
 
 class _Events:
@@ -153,12 +158,18 @@ class _Events:
         )
         self._positions.append(positions_of([line.position for line in lines]))
 
+    def _key_texts(self) -> Numbering:
+        """The texts that tell keys apart, by the numbers of the keys."""
+        texts = Numbering()
+        texts.codes([key_text(key) for key in self.keys.things])
+        return texts
+
     def whole(self) -> EventColumns:
         """The columns of all blocks."""
         return EventColumns(
             *(np.concatenate(parts) for parts in zip(*self._blocks, strict=True)),
             kinds=self.kinds,
-            keys=self.keys,
+            keys=self._key_texts(),
             nodes=self.nodes,
             errors=self.errors,
             values=self.values,

@@ -1,21 +1,27 @@
 """Opens the file of a history, packed with gzip or not, and counts its lines.
 
 Whatever the file system or the packing refuses becomes one ``HistoryError`` with the next step.
-Byte offsets are those of the unpacked text. Must never hold a whole file.
+Byte offsets are those of the unpacked text. A packed file says nothing of its size, so whoever
+reads one says how much memory that may take. Must never hold a whole file.
 """
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from history.errors import HistoryError
+from history.process_budget import resident_mib
 
 _GZIP_MARK = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 20
+#: Resident mebibytes of this process while it reads a packed file; None for any number.
+_memory_budget_mib: Final[ContextVar[int | None]] = ContextVar("memory_budget_mib", default=None)
 
 
 class NumberedLine(NamedTuple):
@@ -28,6 +34,38 @@ class NumberedLine(NamedTuple):
     content: bytes
     #: Whether it ends with a line feed; only the last one may not.
     whole: bool
+
+
+@contextmanager
+def reading_within(memory_budget_mib: int) -> Generator[None]:
+    """A context in which a packed file that takes this process beyond its memory is refused.
+
+    A megabyte may hold a thousand of them, in one line or in many.
+    """
+    token = _memory_budget_mib.set(memory_budget_mib)
+    try:
+        yield
+    finally:
+        _memory_budget_mib.reset(token)
+
+
+class _Unpacked(io.RawIOBase):
+    """The unpacked bytes of a file, as long as there is memory for what is made of them."""
+
+    def __init__(self, path: Path, unpacked: gzip.GzipFile, memory_budget_mib: int | None) -> None:
+        self._path, self._unpacked, self._budget_mib = path, unpacked, memory_budget_mib
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._budget_mib is not None and resident_mib(os.getpid()) > self._budget_mib:
+            raise HistoryError(
+                str(self._path),
+                f"unpacked, it takes more than the memory budget of {self._budget_mib:,} MiB",
+                "Look what it holds, and judge it unpacked: gzip -dc FILE > HISTORY",
+            )
+        return self._unpacked.readinto(buffer)
 
 
 @contextmanager
@@ -46,7 +84,8 @@ def opened(path: Path) -> Generator[IO[bytes]]:
             file.seek(0)
             with gzip.GzipFile(fileobj=file) as unpacked:
                 # Without a buffer each line is a call into the packing.
-                yield io.BufferedReader(unpacked, _BLOCK_BYTES)
+                raw = _Unpacked(path, unpacked, _memory_budget_mib.get())
+                yield io.BufferedReader(raw, _BLOCK_BYTES)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         problem = (
             "its gzip packing ends too early"

@@ -3,7 +3,8 @@
 The columns are those that ``splitbrain analyze`` writes to ``operations.parquet``: ``process, f,
 type, start_ns`` and, where there are any, ``index, key, argument, result, end_ns, node, error,
 position_epoch, position_offset, final``. Values are JSON, or whole numbers where the column holds
-nothing else. Must never guess: a row that makes no sense is named, or left out and counted.
+nothing else; processes may be texts, and times timestamps. Must never guess: a row that makes no
+sense is named, or left out and counted.
 """
 
 from collections.abc import Sequence
@@ -14,9 +15,11 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from contracts.errors import UNREADABLE
 from history.broken_lines import BrokenLines
 from history.errors import HistoryError
-from history.json_problems import TOO_DEEP, in_words
+from history.json_problems import TOO_DEEP, in_words, is_too_deep
+from history.processes import EXACT_MAX, ProcessNumbers, is_nemesis
 from history.records import PairedOperation
 
 # The library has no types; a plain import would make each of its names an error.
@@ -48,11 +51,12 @@ _NEXT_STEP: Final = "Leave the row out, with --skip-broken too, or write the tab
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def read_table(path: Path) -> Any:
+def read_table(path: Path, processes: ProcessNumbers) -> Any:
     """The columns that are known, in the order of the invocations.
 
     Args:
         path: a file, or a folder of them as Spark writes it.
+        processes: gives numbers to processes that are texts.
 
     Raises:
         HistoryError: it is no Parquet, lacks a column, or holds several runs.
@@ -81,39 +85,93 @@ def read_table(path: Path) -> Any:
                 str(path), f"the table holds {runs} runs", "Write a table of one run alone"
             )
         table = table.drop_columns(["run_id"])
-    table = _typed(path, table)
+    table = table.append_column("row", pa.array(np.arange(len(table))))
+    table = _typed(path, _without_names(path, table, processes))
     # Spark orders by completion; without an index, the rows are in the order of the history.
     order = "index" if "index" in names else "start_ns"
-    place = pa.array(np.arange(len(table)))
-    sorting = pa.table({order: table[order], "row": place})
-    indices = pc.sort_indices(sorting, sort_keys=[(order, "ascending"), ("row", "ascending")])
-    return table.append_column("row", place).take(indices)
+    sorting = table.select([order, "row"])
+    return table.take(
+        pc.sort_indices(sorting, sort_keys=[(order, "ascending"), ("row", "ascending")])
+    )
 
 
 def _typed(path: Path, table: Any) -> Any:
     """The table with each column of its declared type; values may stay whole numbers."""
     for place, name in enumerate(table.column_names):
+        if name not in COLUMNS:
+            continue
         column = _whole(table[name])
         declared = pa.type_for_alias(COLUMNS[name][0])
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if not (name in VALUES and pa.types.is_integer(column.type)):
             try:
-                column = column.cast(declared)
+                exact = _exact(column) if pa.types.is_int64(declared) else column
+                column = exact.cast(declared)
             except (pa.ArrowException, ValueError) as error:
                 problem = f"its column {name} is of type {column.type}, not {declared}"
+                if pa.types.is_floating(column.type):
+                    problem = f"its column {name} holds fractions, or numbers that were rounded"
                 raise HistoryError(str(path), problem, "Write the table again") from error
         table = table.set_column(place, name, column)
     return table
 
 
-def read_operations(path: Path, broken: BrokenLines) -> list[PairedOperation]:
+def _exact(column: Any) -> Any:
+    """A column that becomes whole numbers, fit for a cast that refuses fractions.
+
+    Raises:
+        ValueError: it is none of numbers or moments, or its numbers may have been rounded.
+    """
+    kind = column.type
+    # Moments of two columns may have different units.
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("ns", kind.tz))
+    if pa.types.is_duration(kind):
+        return column.cast(pa.duration("ns"))
+    if pa.types.is_floating(kind):
+        if pc.any(pc.greater(pc.abs(column), EXACT_MAX)).as_py():
+            raise ValueError("it was rounded")
+    elif not any(
+        test(kind) for test in (pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
+    ):
+        raise ValueError("it holds no numbers")
+    return column
+
+
+def _without_names(path: Path, table: Any, processes: ProcessNumbers) -> Any:
+    """The table with processes by number where they are texts, and without the nemesis."""
+    place = table.column_names.index("process")
+    column = encoded(table["process"])
+    names: list[Any] = column.dictionary.to_pylist()
+    if not any(isinstance(name, str) for name in names):
+        return table
+    try:
+        numbers = [None if is_nemesis(name) else processes.of(name) for name in names]
+    except ValueError as error:
+        raise HistoryError(
+            str(path), f"in its column process: {error}", "Write the table again"
+        ) from error
+    clients = pa.array([not is_nemesis(name) for name in names]).take(column.indices)
+    numbered = pa.array(numbers, pa.int64()).take(column.indices)
+    kept = pc.fill_null(clients, fill_value=True)
+    return table.set_column(place, "process", numbered).filter(kept)
+
+
+def read_operations(
+    path: Path, broken: BrokenLines, processes: ProcessNumbers
+) -> list[PairedOperation]:
     """The operations of a table, in the order of their invocation.
+
+    Args:
+        path: see ``read_table``.
+        broken: what becomes of rows that make no sense.
+        processes: see ``read_table``.
 
     Raises:
         HistoryError: see ``read_table``; or a row makes no sense and none may be left out.
     """
-    table = read_table(path)
+    table = read_table(path, processes)
     rows = table["row"].to_pylist()
     bad = bad_rows(table)
     values = {
@@ -181,6 +239,7 @@ def bad_rows(table: Any) -> dict[int, str]:
         index = np.asarray(pc.fill_null(table["index"], -1))
         again = np.zeros(len(index), dtype=bool)
         again[1:] = index[1:] == index[:-1]
+        again |= np.asarray(table["index"].is_null())
         refuse(pa.array(again), "its index is that of another row, or missing")
     if not bad:
         _refuse_overlaps(table, end, refuse)
@@ -188,18 +247,15 @@ def bad_rows(table: Any) -> dict[int, str]:
 
 
 def _refuse_overlaps(table: Any, end: Any, refuse: Any) -> None:
-    """A process runs one operation at a time, and none after ``info``."""
+    """A process runs one operation at a time; an ``info`` only leaves its own open."""
     process = np.asarray(table["process"])
     order = np.argsort(process, kind="stable")
     start = np.asarray(table["start_ns"])[order]
-    over = np.asarray(pc.fill_null(end, 2**63 - 1))[order]
+    over = np.asarray(pc.coalesce(end, table["start_ns"]))[order]
     same = process[order][1:] == process[order][:-1]
     overlapping = np.zeros(len(process), dtype=bool)
     overlapping[order[1:]] = same & (start[1:] < over[:-1])
-    refuse(
-        pa.array(overlapping),
-        "its process is still at work on another operation, or was retired by an info",
-    )
+    refuse(pa.array(overlapping), "its process is still at work on another operation")
 
 
 def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
@@ -213,7 +269,7 @@ def _decoded(table: Any, name: str, bad: dict[int, str]) -> list[Any]:
         values: list[Any] = msgspec.json.decode(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
         values = []
-    if len(values) != len(texts):  # told one by one
+    if len(values) != len(texts) or any(map(is_too_deep, values)):  # told one by one
         values, broken = _singly(texts)
         for place, code in enumerate(coded.indices.to_pylist()):
             if code in broken:
@@ -237,12 +293,12 @@ def _singly(texts: Sequence[str]) -> tuple[list[Any], dict[int | None, str]]:
     for code, text in enumerate(texts):
         try:
             values.append(msgspec.json.decode(text))
-        except ValueError as error:
+        except UNREADABLE as error:
             values.append(None)
             broken[code] = in_words(error).removeprefix("it is no JSON: ")
-        except RecursionError:
-            values.append(None)
-            broken[code] = TOO_DEEP
+        else:
+            if is_too_deep(values[-1]):
+                broken[code] = TOO_DEEP
     return values, broken
 
 

@@ -2,8 +2,8 @@
 
 Operations that were never completed become ``info``; ``fail`` operations are kept with their type
 so that callers decide what to do with them. Must never guess: whatever breaks the rules of a
-history (two open operations of one process, a completion of nothing, a retired process at work)
-is a ``PairingError`` that names the event.
+history (two open operations of one process, a completion of nothing, an invocation before the last
+return, in our own a retired process at work) is a ``PairingError`` that names the event.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,8 +15,13 @@ from history.records import Event, PairedOperation
 _Open = tuple[Event, int]
 
 
-def pair(events: Iterable[Event]) -> list[PairedOperation]:
+def pair(events: Iterable[Event], *, foreign: bool = False) -> list[PairedOperation]:
     """Pair the events of one history, which come in the order of their index.
+
+    Args:
+        events: invocations and completions.
+        foreign: a process may go on after its ``info``, which only leaves that operation open;
+            our own recorder retires it, so that one at work shows a broken record.
 
     Returns:
         Operations in the order of their invocation.
@@ -24,30 +29,34 @@ def pair(events: Iterable[Event]) -> list[PairedOperation]:
     Raises:
         PairingError: the events break the rules of a history.
     """
-    return _pair(events, _raise)
+    return _pair(events, _raise, retires=not foreign)
 
 
 def pair_leniently(
     events: Iterable[Event],
 ) -> tuple[list[PairedOperation], list[PairingError]]:
-    """Pair what can be paired where lines are missing, and say what could not.
+    """Pair what can be paired of a foreign history with missing lines, and say what could not.
 
     An event that breaks the rules is left out. An operation whose process goes on without its
     completion is ``info``: the completion may have stood in a line that is missing.
     """
     refused: list[PairingError] = []
-    return _pair(events, refused.append), refused
+    return _pair(events, refused.append, retires=False), refused
 
 
 def _raise(error: PairingError) -> None:
     raise error
 
 
-def _pair(events: Iterable[Event], refuse: Callable[[PairingError], None]) -> list[PairedOperation]:
+def _pair(
+    events: Iterable[Event], refuse: Callable[[PairingError], None], *, retires: bool
+) -> list[PairedOperation]:
     """The one pass over the events; the way of a history without fault is kept short."""
     operations: list[PairedOperation | None] = []
     open_by_process: dict[int, _Open] = {}
     retired: set[int] = set()
+    #: When each process was last known to be at work.
+    last_time: dict[int, int] = {}
     last_index = -1
     for event in events:
         index, process = event.index, event.process
@@ -59,15 +68,13 @@ def _pair(events: Iterable[Event], refuse: Callable[[PairingError], None]) -> li
                 f"process {process} goes on with {event.type} of {event.f} after info retired it"
             )
         elif event.type == "invoke":
-            current = open_by_process.get(process)
+            current = open_by_process.pop(process, None)
+            problem = _why_not_yet(event, current, last_time.get(process, event.time))
             if current is not None:
-                problem = (
-                    f"process {process} invokes {event.f} while its {current[0].f} "
-                    f"of index {current[0].index} is open"
-                )
                 operations[current[1]] = _never_completed(current[0])
-            open_by_process[process] = (event, len(operations))
-            operations.append(None)
+            if problem is None or current is not None:
+                open_by_process[process] = (event, len(operations))
+                operations.append(None)
         else:
             current = open_by_process.pop(process, None)
             if current is None:
@@ -75,11 +82,14 @@ def _pair(events: Iterable[Event], refuse: Callable[[PairingError], None]) -> li
             else:
                 invocation, place = current
                 problem = _why_not(invocation, event)
-                if problem is None:
-                    operations[place] = _complete(invocation, event)
-                else:
-                    operations[place] = _never_completed(invocation)
-                if event.type == "info":
+                operations[place] = (
+                    _complete(invocation, event)
+                    if problem is None
+                    else _never_completed(invocation)
+                )
+                # Nobody knows when an info is over.
+                last_time[process] = invocation.time if event.type == "info" else event.time
+                if retires and event.type == "info":
                     retired.add(process)
         last_index = max(last_index, index)
         if problem is not None:
@@ -97,14 +107,24 @@ def events_of(operations: Sequence[PairedOperation]) -> list[Event]:
     """
     moments: list[tuple[int, int, int, PairedOperation]] = []
     last_end: dict[int, int] = {}
+    #: The last operation of a process, where it is open, with its place.
+    left_open: dict[int, tuple[int, PairedOperation]] = {}
     for order, operation in enumerate(operations):
+        process, start = operation.process, operation.start
+        if process in left_open:
+            # Its process goes on, and says so first.
+            place, before = left_open.pop(process)
+            moments.append((start, 3 if before.start == start else 2, place, before))
+            last_end[process] = start
         # 0: an invocation; 2: a completion; 3: an invocation at the very end of the one before.
-        tied = last_end.get(operation.process) == operation.start
-        moments.append((operation.start, 3 if tied else 0, order, operation))
-        if operation.end is not None:
-            instant = tied and operation.end == operation.start
+        tied = last_end.get(process) == start
+        moments.append((start, 3 if tied else 0, order, operation))
+        if operation.end is None:
+            left_open[process] = (order, operation)
+        else:
+            instant = tied and operation.end == start
             moments.append((operation.end, 3 if instant else 2, order, operation))
-            last_end[operation.process] = operation.end
+            last_end[process] = operation.end
     moments.sort(key=lambda moment: moment[:3])
     begun: set[int] = set()
     events: list[Event] = []
@@ -131,6 +151,16 @@ def events_of(operations: Sequence[PairedOperation]) -> list[Event]:
 
 def _value_of(operation: PairedOperation, *, is_completion: bool) -> object:
     return operation.result if is_completion and operation.type == "ok" else operation.argument
+
+
+def _why_not_yet(event: Event, current: _Open | None, last_time: int) -> str | None:
+    """Why a process cannot invoke anything now."""
+    if current is None and event.time >= last_time:
+        return None
+    invokes = f"process {event.process} invokes {event.f}"
+    if current is not None:
+        return f"{invokes} while its {current[0].f} of index {current[0].index} is open"
+    return f"{invokes} at {event.time} ns, and its last operation was over at {last_time} ns"
 
 
 def _why_not(invocation: Event, completion: Event) -> str | None:

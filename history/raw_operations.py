@@ -14,6 +14,8 @@ from typing import Any, cast
 import msgspec
 
 from history.broken_lines import BrokenLines
+from history.identity import key_text
+from history.processes import ProcessNumbers
 from history.records import Event, EventType
 
 #: Errors by which a ``fail`` of a compare-and-set says that it looked and found another value.
@@ -31,7 +33,8 @@ class RawOperation(msgspec.Struct, frozen=True):
 
     line: int
     byte_offset: int
-    process: int
+    #: Its number or name.
+    process: int | str
     type: EventType
     f: str
     value: Any
@@ -60,8 +63,15 @@ def has_independent_keys(raw: Sequence[RawOperation]) -> bool:
     return found
 
 
-def to_events(raw: Iterable[RawOperation], broken: BrokenLines) -> Iterator[Event]:
+def to_events(
+    raw: Iterable[RawOperation], broken: BrokenLines, processes: ProcessNumbers
+) -> Iterator[Event]:
     """Number the events, take keys out of pairs, turn refused compare-and-sets to observations.
+
+    Args:
+        raw: the events as the file has them.
+        broken: what becomes of those that make no sense.
+        processes: gives a number to each process.
 
     Raises:
         HistoryError: an event makes no sense among the others, and none may be left out.
@@ -75,6 +85,11 @@ def to_events(raw: Iterable[RawOperation], broken: BrokenLines) -> Iterator[Even
             problem = "only some of the operations have a time"
             broken.add(operation.line, operation.byte_offset, problem)
             continue
+        try:
+            process = processes.of(operation.process)
+        except ValueError as error:
+            broken.add_error(operation.line, operation.byte_offset, error)
+            continue
         f = FUNCTIONS.get(operation.f, operation.f)
         outcome, key, value = operation.type, operation.key, operation.value
         if independent:
@@ -87,19 +102,19 @@ def to_events(raw: Iterable[RawOperation], broken: BrokenLines) -> Iterator[Even
                 continue
             else:
                 # A client that fails may leave the value out, but means what it invoked.
-                key = argument.get(operation.process, (None, None))[0]
+                key = argument.get(process, (None, None))[0]
         if outcome == "invoke":
-            argument[operation.process] = (key, value)
+            argument[process] = (key, value)
         elif f == "cas":
-            asked = argument.get(operation.process, (None, None))[1]
+            asked = argument.get(process, (None, None))[1]
             outcome, value = judge_cas(operation, value, asked)
         yield Event(
             index=index,
             time=index if operation.time is None else operation.time,
-            process=operation.process,
+            process=process,
             type=outcome,
             f=f,
-            key=None if key is None else str(key),
+            key=key_text(key),
             value=value,
             error=operation.error,
         )
@@ -118,8 +133,10 @@ def judge_cas(raw: RawOperation, value: Any, argument: object) -> tuple[EventTyp
     if pair is None:
         return raw.type, value
     if raw.type == "ok":
-        return "ok", [*pair, True]
+        # An answer that is another pair is refused later, with its line.
+        told = pair if value is None else _pair(value)
+        return "ok", value if told is None else [*told, True]
     refused = raw.type == "fail" and (
-        raw.error in _REFUSALS or (raw.error is None and value == argument)
+        raw.error in _REFUSALS or (raw.error is None and repr(value) == repr(argument))
     )
     return ("ok", [*pair, False]) if refused else (raw.type, value)

@@ -2,35 +2,37 @@
 
 A torn last line (no line feed, not JSON) is what a killed harness leaves: it is dropped and
 reported in ``HistoryReader.torn_bytes``. Any other broken line is an error that names its number
-and byte offset, or is left out and counted where the caller asks for that. Lines of processes that
-are no numbers (a nemesis) are left out. Missing ``index``, ``time`` and ``node`` are filled in:
-the index counts events, a missing time is the index, so that the order of lines is the order of
-events. Must never hold the whole file.
+and byte offset, or is left out and counted where the caller asks for that. Lines of the nemesis are
+left out; other processes with a name get a number. Missing ``index``, ``time`` and ``node`` are
+filled in: the index counts events, a missing time is the index, so that the order of lines is the
+order of events. Must never hold the whole file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from contracts.errors import UNREADABLE
+from contracts.names import Int64
 from history.broken_lines import BrokenLines
-from history.json_problems import in_words
+from history.identity import key_text
+from history.json_problems import TOO_DEEP, is_json, is_too_deep, refuse_other_bytes
 from history.opening import opened
+from history.processes import ProcessNumbers, is_nemesis, whole_number
 from history.records import Event, EventType
 
 _BLOCK_BYTES = 1 << 20
-#: Times and process numbers beyond these fit into no column and come from no clock.
-_NUMBER_MAX = 2**63 - 1
 
 
 class _ForeignEvent(msgspec.Struct, frozen=True):
     """An event with everything optional that can be filled in."""
 
-    process: int | str
+    process: int | float | str
     type: EventType
     f: str
-    index: int | None = None
+    index: Int64 | None = None
     time: int | float | None = None
     key: Any = None
     value: Any = None
@@ -73,6 +75,8 @@ class HistoryReader:
         self._events = 0
         self._has_index: bool | None = None
         self._has_time: bool | None = None
+        #: Numbers of the processes that have a name.
+        self.processes = ProcessNumbers()
 
     def __iter__(self) -> Iterator[Event]:
         with opened(self._path) as file:
@@ -85,36 +89,41 @@ class HistoryReader:
                 whole, separator, rest = b"".join(parts).rpartition(b"\n")
                 if separator:
                     yield from self._decode(whole)
-            if rest:
+            if rest.strip():
                 yield from self._decode_last(rest)
 
     def _decode(self, whole: bytes) -> Iterator[Event]:
         """Decode lines without their last line feed; our own format at once, others singly."""
         lines = whole.count(b"\n") + 1
         if not (self._singly or self._is_foreign()):
-            try:
-                events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # told line by line below
-            else:
-                # A line that holds two objects would slip through the joined form.
-                if len(events) == lines:
-                    self._has_index = self._has_time = True
-                    self.line += lines
-                    self._byte_offset += len(whole) + 1
-                    self._events += lines
-                    yield from events
-                    return
+            events = self._own(whole)
+            # A line that holds two objects would slip through the joined form.
+            if len(events) == lines:
+                self._has_index = self._has_time = True
+                self.line += lines
+                self._byte_offset += len(whole) + 1
+                self._events += lines
+                yield from _with_key_texts(events)
+                return
         for line in whole.split(b"\n"):
             event = self._decode_line(line)
             if event is not None:
                 yield event
 
+    def _own(self, whole: bytes) -> Sequence[Event]:
+        """The events of lines of our own format; none where they have to be told line by line."""
+        try:
+            events = _OWN_LINES.decode(b"[" + whole.replace(b"\n", b",") + b"]")
+            refuse_other_bytes(whole)
+            if events:
+                self.processes.of(min(event.process for event in events))
+        except (*UNREADABLE, ValueError):
+            return ()
+        return () if any(is_too_deep(event.value) for event in events) else events
+
     def _decode_last(self, line: bytes) -> Iterator[Event]:
         """The line without a line feed: torn unless it is whole JSON."""
-        try:
-            msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        if not is_json(line):
             self.torn_bytes = len(line)
             return
         event = self._decode_line(line)
@@ -133,34 +142,30 @@ class HistoryReader:
         try:
             event = self._fill_in(line)
         except (ValueError, RecursionError) as error:
-            self._broken.add(self.line, self.line_offset, in_words(error))
+            self._broken.add_error(self.line, self.line_offset, error)
             return None
         if event is not None:
             self._events += 1
         return event
 
     def _fill_in(self, line: bytes) -> Event | None:
-        """One event, None for lines of other processes than clients."""
+        """One event, None for lines of the nemesis."""
         foreign = _FOREIGN_LINE.decode(line)
-        if isinstance(foreign.process, str):
-            if not foreign.process.isdecimal():
-                return None
-            process = int(foreign.process)
-        else:
-            process = foreign.process
+        refuse_other_bytes(line)
+        if is_nemesis(foreign.process):
+            return None
+        if is_too_deep(foreign.key) or is_too_deep(foreign.value):
+            raise ValueError(TOO_DEEP)
         self._has_index = _same_everywhere(self._has_index, foreign.index, "index")
         self._has_time = _same_everywhere(self._has_time, foreign.time, "time")
         index = self._events if foreign.index is None else foreign.index
-        time = index if foreign.time is None else int(foreign.time)
-        if max(abs(number) for number in (index, time, process)) > _NUMBER_MAX:
-            raise ValueError("it holds a number that is too large")
         return Event(
             index=index,
-            time=time,
-            process=process,
+            time=index if foreign.time is None else whole_number(foreign.time, "time"),
+            process=self.processes.of(foreign.process),
             type=foreign.type,
             f=foreign.f,
-            key=None if foreign.key is None else str(foreign.key),
+            key=key_text(foreign.key),
             value=foreign.value,
             node=foreign.node,
             error=None if foreign.error is None else str(foreign.error),
@@ -172,6 +177,18 @@ class HistoryReader:
 def read_events(path: Path) -> Iterator[Event]:
     """Stream the events of a JSONL history; see ``HistoryReader`` for what is tolerated."""
     return iter(HistoryReader(path))
+
+
+def _with_key_texts(events: Sequence[Event]) -> Sequence[Event]:
+    """Events whose keys are texts as their file has them, with the texts that tell keys apart."""
+    keys = {event.key for event in events}
+    changed = {key: text for key in keys if (text := key_text(key)) != key}
+    if not changed:
+        return events
+    return [
+        msgspec.structs.replace(event, key=changed[event.key]) if event.key in changed else event
+        for event in events
+    ]
 
 
 def _same_everywhere(known: bool | None, value: object, name: str) -> bool:
@@ -186,5 +203,5 @@ def _position(value: object) -> tuple[int, int] | None:
     if value is None:
         return None
     if isinstance(value, int):
-        return (0, value)
-    return msgspec.convert(value, tuple[int, int])
+        value = (0, value)
+    return msgspec.convert(value, tuple[Int64, Int64])

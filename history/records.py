@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from contracts.names import Int64
+
 EventType = Literal["invoke", "ok", "fail", "info"]
 
 
@@ -17,11 +19,11 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     """One line of ``history.jsonl``; holds JSON alone, so no cycle needs to be looked for."""
 
     #: Position in the history, from 0, without gaps; orders the events of one process.
-    index: int
+    index: Int64
     #: Nanoseconds since the run's start, monotonic. Equal times are concurrent.
-    time: int
+    time: Int64
     #: Logical process; retired after an ``info``.
-    process: int
+    process: Int64
     type: EventType
     #: Operation kind: ``read``, ``write``, ``cas``, ``add``, ...
     f: str
@@ -33,7 +35,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     #: Error class for fail and info, kebab-case.
     error: str | None = None
     #: ``[epoch, offset]`` where the system returns one.
-    position: tuple[int, int] | None = None
+    position: tuple[Int64, Int64] | None = None
     #: True for final reads, taken after the last heal.
     final: bool = False
 

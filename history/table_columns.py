@@ -19,6 +19,7 @@ from history.columns import (
 from history.columns import OperationColumns as Columns
 from history.errors import HistoryError
 from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
+from history.processes import ProcessNumbers
 
 
 def read_table_columns(path: Path) -> Columns | None:
@@ -28,10 +29,15 @@ def read_table_columns(path: Path) -> Columns | None:
     for outcome in OUTCOMES:
         outcomes.of(outcome)
     try:
-        table = read_table(path)
-        if len(table) == 0 or bad_rows(table):
+        processes = ProcessNumbers()
+        table = read_table(path, processes)
+        # Names have to be told.
+        if len(table) == 0 or processes.notes or bad_rows(table):
             return None
         outcome = _codes(table, "type", outcomes).astype(np.int8)
+        arguments, answers = (_codes(table, name, values) for name in VALUES)
+        if values.is_too_deep:
+            return None
         return Columns(
             indexes=_integers(table, "index", 0),
             processes=_integers(table, "process", 0),
@@ -42,8 +48,8 @@ def read_table_columns(path: Path) -> Columns | None:
             keys=_codes(table, "key", keys),
             nodes=_codes(table, "node", nodes),
             errors=_codes(table, "error", errors),
-            arguments=_codes(table, "argument", values),
-            results=np.where(outcome == OK, _codes(table, "result", values), np.int32(UNKNOWN)),
+            arguments=arguments,
+            results=np.where(outcome == OK, answers, np.int32(UNKNOWN)),
             kind_names=kinds.things,
             key_names=keys.things,
             node_names=nodes.things,

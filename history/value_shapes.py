@@ -1,7 +1,10 @@
 """What the values of an operation must look like, whatever it is judged by; pure.
 
+An answer that says something else than was asked is never taken for "done": it belongs to another
+operation, or means something that nobody here knows.
 Source: ``contracts.operations``: a compare-and-set is asked ``[expected, new]`` and answers
-``[expected, new, succeeded]``.
+``[expected, new, succeeded]``; a write answers the value written. Others answer writes with
+nothing.
 """
 
 from typing import Any, cast
@@ -16,21 +19,52 @@ def wrong_shape(operation: PairedOperation) -> str | None:
     """What is wrong with the values of an ``ok`` or ``info`` operation, as a clause, or None."""
     if operation.f != "cas":
         return None
-    if _length(operation.argument) != _ASKED:
-        return f"it is asked {_shown(operation.argument)}, which is no pair [expected, new]"
+    asked = operation.argument
+    if _length(asked) != _ASKED:
+        return f"it is asked {shown(asked)}, which is no pair [expected, new]"
     answer = operation.result
-    if answer is None or _length(answer) == _ASKED:
+    if answer is None:
         return None
-    if _length(answer) != _ANSWERED or not isinstance(cast("list[Any]", answer)[2], bool):
-        return f"it answers {_shown(answer)}, which is no [expected, new, true or false]"
+    if _length(answer) not in (_ASKED, _ANSWERED) or not isinstance([*answer, True][2], bool):
+        return f"it answers {shown(answer)}, which is no [expected, new, true or false]"
+    if not is_same(asked, answer[:_ASKED]):
+        return f"it is asked {shown(asked)} and answers {shown(answer)}"
     return None
 
 
+def wrong_echo(operation: PairedOperation) -> str | None:
+    """What is wrong with an answer that can only be what was asked, or nothing; None for nothing.
+
+    For kinds that are answered with "done": ``write``, ``add``, ``enqueue``.
+    """
+    answer = operation.result
+    if operation.type != "ok" or answer is None or is_same(operation.argument, answer):
+        return None
+    return f"it is asked {shown(operation.argument)} and answers {shown(answer)}"
+
+
+def is_same(asked: object, answered: object) -> bool:
+    """Whether an answer repeats a value; ``1`` and ``1.0`` are one, for stores rewrite them so."""
+    if isinstance(asked, bool) or isinstance(answered, bool):
+        return asked is answered
+    if isinstance(asked, (list, tuple)) and isinstance(answered, (list, tuple)):
+        ones, others = cast("list[Any]", asked), cast("list[Any]", answered)
+        return len(ones) == len(others) and all(map(is_same, ones, others))
+    if isinstance(asked, dict) and isinstance(answered, dict):
+        one, other = cast("dict[Any, Any]", asked), cast("dict[Any, Any]", answered)
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    # What is no number equals itself.
+    return asked is answered or asked == answered or (asked != asked and answered != answered)  # noqa: PLR0124
+
+
 def _length(value: object) -> int:
-    return len(cast("list[object]", value)) if isinstance(value, list) else -1
+    if not isinstance(value, (list, tuple)):
+        return -1
+    return len(cast("list[object]", value))  # pyright: ignore[reportUnknownMemberType]
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in a sentence for people, at most 40 characters of it."""
     if value is None:
         return "nothing"
     text = repr(value)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from contracts.errors import UNREADABLE
 from contracts.fault import ActualFault, ScheduledFault
 from nemesis.targets import PINNED_NODES
 
@@ -39,7 +40,7 @@ def decode_schedule(
                 scheduled.append(_scheduled.decode(line))
             else:
                 actual.append(_actual.decode(line))
-        except msgspec.DecodeError:
+        except UNREADABLE:
             if number < len(whole):
                 raise
     return tuple(scheduled), tuple(actual)

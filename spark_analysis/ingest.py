@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from history.functions import Functions
 from history.plan import decode_plan
 from history.run_folder import RunFolder
@@ -136,7 +136,7 @@ def _identity(folder: RunFolder) -> tuple[str, list[str], Functions]:
     """Run id, node names, functions: from the plan where it can be read, else from the folders."""
     try:
         plan = decode_plan(folder.plan.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return folder.root.resolve().name, [str(node) for node in folder.node_names()], {}
     return plan.run_id, [str(node) for node in plan.nodes], plan.functions
 
@@ -161,7 +161,7 @@ def _manifest(folder: RunFolder) -> Ingested | None:
     """What the last ingest made; None if there was none or it cannot be read."""
     try:
         return msgspec.json.decode(folder.ingest_manifest.read_bytes(), type=Ingested)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         return None
 
 

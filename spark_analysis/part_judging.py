@@ -22,6 +22,7 @@ from checker.linearizability.parts import split, undecided_part
 from checker.models.registry import model_named
 from contracts.budget import Budget
 from contracts.errors import UsageError
+from history.identity import operations_apart
 from history.process_budget import ProcessBudget
 from history.records import PairedOperation
 
@@ -72,7 +73,8 @@ def _value(text: str | None) -> Any:
 
 def _operations(rows: pa.Table) -> list[PairedOperation]:
     columns = (rows.column(name).to_pylist() for name in COLUMNS)
-    return [_operation(*row) for row in zip(*columns, strict=True)]
+    read = [_operation(*row) for row in zip(*columns, strict=True)]
+    return [*operations_apart(read)[0]]
 
 
 def _operation(

@@ -12,11 +12,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from contracts.committed import CommittedRecord
+from contracts.errors import UNREADABLE
 from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from history.errors import HistoryError, PairingError
 from history.functions import Functions, was_refused
+from history.identity import key_text
 from history.pairing import pair
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
@@ -194,7 +196,7 @@ def committed_rows(
         for line in lines:
             try:
                 record = _RECORDS.decode(line)
-            except msgspec.DecodeError as error:
+            except UNREADABLE as error:
                 damage.add(
                     "lines-broken",
                     f"nodes/{node}/{path.name} holds a line that is no record ({error}).",
@@ -206,7 +208,7 @@ def committed_rows(
                 record.offset,
                 record.epoch,
                 record.f,
-                record.key,
+                key_text(record.key),
                 json_text(record.value),
                 record.digest,
             )
@@ -227,7 +229,7 @@ def _log_header(line: msgspec.Raw | None) -> _LogHeader | None:
         return None
     try:
         return msgspec.json.decode(line, type=_LogHeader)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
@@ -254,7 +256,7 @@ def json_lines(path: Path, kind: type[_Line], damage: Damage) -> Iterator[_Line]
             for line in file:
                 try:
                     yield decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                except UNREADABLE:
                     # A line without its line feed is what a killed harness leaves.
                     broken += line.endswith(b"\n") and bool(line.strip())
     except FileNotFoundError:

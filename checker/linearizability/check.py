@@ -28,6 +28,7 @@ from checker.models.model import Model
 from checker.models.registry import model_named
 from checker.verdict import CheckResult, Verdict
 from contracts.budget import Budget
+from history.identity import operation_as_json
 from history.records import PairedOperation
 
 
@@ -99,7 +100,7 @@ def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) ->
             "model": model.name,
             "key": part.key,
             "sentence": sentence,
-            "core": [msgspec.to_builtins(o) for o in around.operations[:NODES_MAX]],
+            "core": [operation_as_json(o) for o in around.operations[:NODES_MAX]],
             "core_size": len(around.operations),
             "core_minimal": False,
         }

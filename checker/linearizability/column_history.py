@@ -23,7 +23,7 @@ from checker.linearizability.portfolio import QUICK_STEPS, STEPS, Portfolio
 from checker.models.model import Model
 from checker.verdict import Verdict
 from contracts.budget import Budget
-from history.columns import FAIL, OperationColumns
+from history.columns import FAIL, NOTHING, OK, OperationColumns
 from history.records import PairedOperation
 
 #: Operations of all parts from which the compiled search is asked first: loading it takes as long
@@ -150,13 +150,22 @@ def _makes_sense(
         if not is_odd(PairedOperation(0, 0, read, None, thing, thing, "ok", 0, 1)) and not is_odd(
             PairedOperation(0, 0, write, None, thing, thing, "ok", 0, 1)
         ):
-            return True
+            return _answers_repeat(columns, write)
     # A value makes sense in every key or in none.
     alike = distinct(columns, with_keys=False)
     places = range(len(columns)) if alike is None else alike.places.tolist()
     return not any(
         is_odd(columns.operation(place)) for place in places if columns.outcomes[place] != FAIL
     )
+
+
+def _answers_repeat(columns: OperationColumns, write: str) -> bool:
+    """Whether each write was answered with nothing, or the value that it was asked to write."""
+    if write not in columns.kind_names:
+        return True
+    writes = (columns.kinds == columns.kind_names.index(write)) & (columns.outcomes == OK)
+    answers = columns.results[writes]
+    return not np.any((answers != NOTHING) & (answers != columns.arguments[writes]))
 
 
 def judge_columns(

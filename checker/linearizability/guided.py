@@ -17,7 +17,7 @@ import numpy as np
 from checker.linearizability.columns import NEVER, returned_at
 from checker.linearizability.kernel_layout import Integers
 from checker.linearizability.transitions import ILLEGAL, Transitions
-from checker.models.model import Call, Model, call_of
+from checker.models.model import Call, Model, apart_from_truths, call_of
 from history.records import PairedOperation
 
 
@@ -58,7 +58,7 @@ def is_proof(
     completed = {place for place, operation in enumerate(operations) if operation.type == "ok"}
     if len(set(order)) != len(order) or not completed <= set(order):
         return False
-    state = model.initial
+    state = apart_from_truths(model.initial, calls)
     latest_start = -1
     for place in order:
         operation = operations[place]

@@ -4,7 +4,7 @@ A part without order is narrowed to the operations of the values around the cont
 what is explained: taking away all operations of a value cannot make a contradiction of others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from checker.linearizability.columns import NEVER, returned_at
 from checker.linearizability.parts import Part
 from checker.linearizability.zones import INITIAL, RegisterColumns
 from checker.models.model import Model, freeze
+from history.edn_values import Number
 from history.records import PairedOperation
 
 #: Operations that a search explains as quickly as anyone reads; more are narrowed to as many.
@@ -42,6 +43,12 @@ def narrowed(part: Part, columns: RegisterColumns, values: Sequence[int]) -> Par
     return Part(part.key, tuple(part.operations[place] for place in np.flatnonzero(kept).tolist()))
 
 
+def initial_value(model: Model) -> Hashable:
+    """The initial value, told apart from all others."""
+    value = freeze(model.initial)
+    return Number("number", value) if type(value) is int else value
+
+
 def register_columns(operations: Sequence[PairedOperation], model: Model) -> RegisterColumns | None:
     """Columns of a part that only reads and writes a register; None for any other.
 
@@ -55,8 +62,8 @@ def register_columns(operations: Sequence[PairedOperation], model: Model) -> Reg
     kinds = {operation.f for operation in operations}
     if not kinds <= {read, write}:
         return None
-    numbers: dict[Any, int] = {freeze(model.initial): INITIAL}
-    nothing = freeze(model.initial)
+    nothing = initial_value(model)
+    numbers: dict[Any, int] = {nothing: INITIAL}
 
     def number(value: Any) -> int:
         frozen = freeze(value)

@@ -14,7 +14,7 @@ from checker.linearizability.column_calls import NumberedCalls
 from checker.linearizability.columns import NEVER, PartColumns
 from checker.linearizability.columns import columns_of as part_columns_of
 from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.part_registers import register_columns
+from checker.linearizability.part_registers import initial_value, register_columns
 from checker.linearizability.parts import Part
 from checker.linearizability.problem import Problem
 from checker.linearizability.transitions import Transitions
@@ -184,7 +184,7 @@ class ColumnSource:
     def _values(self, codes: Integers) -> Integers:
         """Values as the zone method numbers them; those of reads without answer mean nothing."""
         history = self._history
-        nothing = freeze(self.model.initial)
+        nothing = initial_value(self.model)
         if history.flat and nothing is None:
             # Values that are equal have one code, and None has the first.
             return np.where(codes == NOTHING, INITIAL, codes - 1)

@@ -7,7 +7,6 @@ minimizer showed.
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import networkx as nx
 
 from checker.explanation import NODES_MAX, Relation, build_graph, to_data, to_text
@@ -18,6 +17,7 @@ from checker.linearizability.problem import Problem
 from checker.linearizability.relations import Relations
 from checker.models.model import Model, call_of, plain, text_of
 from contracts.budget import Budget
+from history.identity import operation_as_json
 from history.records import PairedOperation
 
 #: Operations shown of the end of a longest order.
@@ -59,15 +59,15 @@ def describe_violation(
         "key": part.key,
         "sentence": _sentence(part, culprit, states if outcome.exhausted else None, sources, model)
         + _contradiction(core, before, culprit, model),
-        "operation": msgspec.to_builtins(culprit),
+        "operation": operation_as_json(culprit),
         "placed": rank,
         "completed": len(problem.ends),
         "final_states": [plain(state) for state in states[:STATES_MAX]],
         "longest_orders": [
             _order(part, problem, dead_end, state) for dead_end, state in ends[:STATES_MAX]
         ],
-        "sources": [msgspec.to_builtins(source) for source in sources[:SOURCES_MAX]],
-        "core": [msgspec.to_builtins(member) for member in _nearest(core, culprit)],
+        "sources": [operation_as_json(source) for source in sources[:SOURCES_MAX]],
+        "core": [operation_as_json(member) for member in _nearest(core, culprit)],
         "core_size": len(core.operations),
         "core_minimal": core.minimal,
         "core_at_any_time": core.at_any_time,

@@ -4,7 +4,9 @@ from collections.abc import Collection
 from typing import Any
 
 from checker.models.model import Call, KeyedModel
+from history.edn_values import is_number, size_of
 from history.records import PairedOperation
+from history.value_shapes import shown, wrong_echo
 
 
 class Counter(KeyedModel):
@@ -18,18 +20,20 @@ class Counter(KeyedModel):
 
     def step(self, state: Any, call: Call) -> tuple[bool, Any]:
         """Answers are the sum of all that was added by then; None stands for 0."""
-        following = state if call.f == "read" else state + call.argument
+        following = state if call.f == "read" else state + size_of(call.argument)
         if call.f == "add" or not call.known:
             return True, following
-        return following == (call.result or 0), following
+        return following == size_of(call.result or 0), following
 
     def problem_with(self, operation: PairedOperation) -> str | None:
         """Arguments and answers are numbers."""
-        if operation.f != "read" and not isinstance(operation.argument, (int, float)):
-            return f"the argument of {operation.f} is a number, and not {operation.argument!r}"
-        if operation.f == "add" or isinstance(operation.result, (int, float, type(None))):
+        if operation.f != "read" and not is_number(operation.argument):
+            return f"the argument of {operation.f} is a number, and not {shown(operation.argument)}"
+        if operation.f == "add":
+            return wrong_echo(operation)
+        if operation.result is None or is_number(operation.result):
             return None
-        return f"the answer of {operation.f} is a number, and not {operation.result!r}"
+        return f"the answer of {operation.f} is a number, and not {shown(operation.result)}"
 
     def is_pure(self, call: Call) -> bool:
         """Reads, and what adds nothing."""

@@ -1,10 +1,12 @@
 """A set: add and remove one element, ask for one, read all; starts empty."""
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from checker.models.model import Call, KeyedModel
 from history.records import PairedOperation
+from history.value_shapes import shown, wrong_echo
 
 
 class ElementSet(KeyedModel):
@@ -28,10 +30,17 @@ class ElementSet(KeyedModel):
         return True, state - {call.argument}
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A read answers a list."""
-        if operation.f == "read" and not isinstance(operation.result, (list, tuple, type(None))):
-            return f"the answer of a read is a list of elements, and not {operation.result!r}"
-        return None
+        """A read answers a list, and ``contains`` true or false."""
+        result: object = operation.result
+        if operation.f == "read":
+            if isinstance(result, (list, tuple, AbstractSet, type(None))):
+                return None
+            return f"the answer of a read is a list of elements, and not {shown(result)}"
+        if operation.f == "contains":
+            if operation.type != "ok" or isinstance(result, bool):
+                return None
+            return f"the answer of contains is true or false, and not {shown(result)}"
+        return wrong_echo(operation)
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]

@@ -11,7 +11,9 @@ from collections.abc import Collection
 from typing import Any
 
 from checker.models.model import Call, KeyedModel, granted, is_list_of, refused, text_of
+from history.edn_values import is_number
 from history.records import PairedOperation
+from history.value_shapes import is_same, shown
 
 
 class FencedRegister(KeyedModel):
@@ -36,13 +38,20 @@ class FencedRegister(KeyedModel):
         return possible or not call.known, call.argument if possible else state
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A write needs a token that is a number."""
+        """A write needs a token that is a number, and answers whether it was accepted."""
         if operation.f == "read":
             return None
-        argument = operation.argument
-        if is_list_of(argument, 2) and isinstance(argument[0], (int, float)):
+        argument, result = operation.argument, operation.result
+        if not is_list_of(argument, 2) or not is_number(argument[0]):
+            return "the argument of a write is [token, value], and the token is a number"
+        if result is None or isinstance(result, bool) or is_same(argument, result):
             return None
-        return "the argument of a write is [token, value], and the token is a number"
+        if is_list_of(result, 3) and isinstance(result[2], bool) and is_same(argument, result[:2]):
+            return None
+        return (
+            f"it is asked {shown(argument)} and answers {shown(result)}, "
+            "which is no [token, value, accepted]"
+        )
 
     def answer_of(self, operation: PairedOperation) -> object:
         """Of a write, whether it was accepted."""

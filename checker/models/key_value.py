@@ -5,6 +5,7 @@ from typing import Any
 
 from checker.models.model import Call, KeyedModel
 from history.records import PairedOperation
+from history.value_shapes import shown, wrong_echo
 
 
 class KeyValue(KeyedModel):
@@ -29,8 +30,8 @@ class KeyValue(KeyedModel):
         """Everything in the store is text."""
         told = operation.result if operation.f == "get" else operation.argument
         if isinstance(told, str | None):
-            return None
-        return f"values are text, and {operation.f} has {told!r}"
+            return None if operation.f == "get" else wrong_echo(operation)
+        return f"values are text, and {operation.f} has {shown(told)}"
 
     def droppable(
         self, open_calls: Collection[Call], known_calls: Collection[Call]

@@ -7,11 +7,14 @@ enough. A model must be deterministic, must not change its arguments, and keeps 
 Sources: Herlihy and Wing 1990 (sequential specification); Porcupine's models (partition hook).
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 import msgspec
 
+from history.edn_values import Number, edn_text
+from history.identity import is_edn, key_text, stand_in
 from history.records import PairedOperation
 
 #: Longest text of a value that is shown whole.
@@ -196,26 +199,61 @@ def refused(call: Call) -> bool:
     return call.known and call.result is False
 
 
+def apart_from_truths(state: Hashable, calls: Iterable[Call]) -> Hashable:
+    """A state that a model names itself, apart from true and false where calls hold such.
+
+    What models are given is told apart already; ``initial = 0`` of a user's own is not, and a read
+    that answers false would find it.
+    """
+    if type(state) is int and any(
+        type(c.argument) is bool or type(c.result) is bool for c in calls
+    ):
+        return Number("number", state)
+    return state
+
+
+class FrozenMap(tuple[Any, ...]):
+    """A map as pairs of key and value, sorted by key; no list is equal to it."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FrozenMap) and frozenset(self) == frozenset(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((FrozenMap, frozenset(self)))
+
+
 def freeze(value: object) -> Hashable:
-    """A hashable copy of a JSON value: lists become tuples, dicts sorted tuples of pairs."""
+    """A hashable copy of a value: lists become tuples, sets frozensets, maps ``FrozenMap``."""
     if value is None or isinstance(value, (int, str)):
+        return value
+    if isinstance(value, FrozenMap):
         return value
     if isinstance(value, (list, tuple)):
         return tuple(freeze(item) for item in cast("list[object]", value))
-    if isinstance(value, dict):
-        items = cast("dict[object, object]", value).items()
-        return tuple(sorted((str(key), freeze(item)) for key, item in items))
+    if isinstance(value, AbstractSet):
+        return frozenset(freeze(item) for item in cast("AbstractSet[object]", value))
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        pairs = ((freeze(key), freeze(item)) for key, item in items)
+        return FrozenMap(sorted(pairs, key=lambda pair: repr(pair[0])))
     return cast("Hashable", value)
 
 
 def plain(value: object) -> Any:
     """A JSON-ready copy of a frozen value or a state: tuples and sets become lists."""
+    if isinstance(value, FrozenMap):
+        return {key_text(key) or edn_text(key): plain(item) for key, item in value}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in cast("tuple[object, ...]", value)]
     if isinstance(value, frozenset):
         items = [plain(item) for item in cast("frozenset[object]", value)]
         return sorted(items, key=repr)
-    return value
+    return stand_in(value) if is_edn(value) else value
 
 
 def text_of(value: object) -> str:

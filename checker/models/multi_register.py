@@ -10,7 +10,9 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import Any, cast
 
 from checker.models.model import Call, KeyedModel, is_list_of
+from history.edn_values import Name
 from history.records import PairedOperation
+from history.value_shapes import is_same, shown
 
 _WRITES = frozenset({"w", "write"})
 _KINDS = _WRITES | {"r", "read"}
@@ -39,9 +41,9 @@ class MultiRegister(KeyedModel):
         """The answer repeats the argument with its reads filled in."""
         argument: object = operation.argument
         if not isinstance(argument, (list, tuple)):
-            return f"the argument of a txn is a list, and not {argument!r}"
+            return f"the argument of a txn is a list, and not {shown(argument)}"
         asked = cast("Sequence[Any]", argument)
-        if not all(is_list_of(part, 3) and part[0] in _KINDS for part in asked):
+        if not all(is_list_of(part, 3) and _kind(part[0]) in _KINDS for part in asked):
             return 'the parts of a txn are ["r", name, null] and ["w", name, value]'
         if operation.type == "ok" and not _answers(asked, operation.result):
             return "the answer of a txn is its argument with the values read in their places"
@@ -69,7 +71,13 @@ class MultiRegister(KeyedModel):
 
 def _parts(call: Call) -> Iterator[tuple[str, Hashable, Any]]:
     """Reads and writes in order, with the answers where they are known."""
-    return iter(call.result if call.known else call.argument)
+    parts = call.result if call.known else call.argument
+    return ((_kind(f), name, value) for f, name, value in parts)
+
+
+def _kind(f: Any) -> Any:
+    """Read or write; a keyword where the history has a value that is written like it."""
+    return f.text if type(f) is Name and f.kind == "keyword" else f
 
 
 def _left_behind(call: Call) -> set[tuple[Hashable, Any]]:
@@ -83,7 +91,7 @@ def _answers(asked: Sequence[Any], result: object) -> bool:
     return all(
         is_list_of(told, 3)
         and told[0] == part[0]
-        and told[1] == part[1]
-        and (part[0] not in _WRITES or told[2] == part[2])
+        and is_same(part[1], told[1])
+        and (_kind(part[0]) not in _WRITES or is_same(part[2], told[2]))
         for part, told in zip(asked, cast("Sequence[Any]", result), strict=True)
     )

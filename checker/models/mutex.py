@@ -6,10 +6,12 @@ by the one who asked.
 """
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
-from checker.models.model import Call, KeyedModel, granted, refused
+from checker.models.model import Call, KeyedModel, granted, is_list_of, refused
+from history.edn_values import is_number
 from history.records import PairedOperation
+from history.value_shapes import is_same, shown
 
 
 class Mutex(KeyedModel):
@@ -30,6 +32,17 @@ class Mutex(KeyedModel):
         if not possible:
             return not call.known, state
         return True, holder if call.f == "acquire" else ()
+
+    def problem_with(self, operation: PairedOperation) -> str | None:
+        """It is answered with nothing, who asked, a token, or whether it was granted."""
+        result: object = operation.result
+        if result is None or isinstance(result, bool) or is_number(result):
+            return None
+        if is_same(operation.argument, result):
+            return None
+        if is_list_of(result, 3) and isinstance(cast("list[object]", result)[2], bool):
+            return None
+        return f"the answer of {operation.f} is true, false or a token, and not {shown(result)}"
 
     def answer_of(self, operation: PairedOperation) -> object:
         """Whether it was granted."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from checker.models.model import Call, KeyedModel, NondeterministicModel, granted, refused
 from history.records import PairedOperation
+from history.value_shapes import wrong_echo
 
 
 class FifoQueue(KeyedModel):
@@ -126,7 +127,9 @@ def _problem(operation: PairedOperation, name: str, *, bounded: bool) -> str | N
         return None
     if operation.argument is None:
         return "null cannot be an element: a dequeue answers it where the queue is empty"
-    refusal = operation.type == "ok" and operation.result is False
-    if bounded or not refusal or operation.argument is False:
+    is_answer = isinstance(operation.result, bool)
+    if bounded and is_answer:
         return None
-    return f"{name} is never full and refuses nothing; for a capacity see BoundedFifoQueue"
+    if not bounded and operation.result is False and operation.argument is not False:
+        return f"{name} is never full and refuses nothing; for a capacity see BoundedFifoQueue"
+    return wrong_echo(operation)

@@ -6,8 +6,9 @@ A refused compare-and-set is an observation: the value was another one than expe
 from collections.abc import Collection
 from typing import Any, cast
 
-from checker.models.model import Call, KeyedModel, is_list_of, text_of
+from checker.models.model import Call, KeyedModel, text_of
 from history.records import PairedOperation
+from history.value_shapes import wrong_echo, wrong_shape
 
 
 class CasRegister(KeyedModel):
@@ -35,10 +36,8 @@ class CasRegister(KeyedModel):
         return state != expected, state
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A cas needs the value that it expects and the one that it sets."""
-        if operation.f == "cas" and not is_list_of(operation.argument, 2):
-            return "the argument of a cas is [expected, new]"
-        return None
+        """A cas needs the value that it expects and the one that it sets; answers repeat both."""
+        return wrong_echo(operation) if operation.f == "write" else wrong_shape(operation)
 
     def is_pure(self, call: Call) -> bool:
         """Reads, refused compare-and-sets, and those that set what they expect."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from checker.models.model import Call, KeyedModel, is_list_of, refused, text_of
 from history.records import PairedOperation
+from history.value_shapes import is_same, shown
 
 
 class Topics(KeyedModel):
@@ -34,14 +35,26 @@ class Topics(KeyedModel):
         return True, call.argument if call.f == "create" else None
 
     def problem_with(self, operation: PairedOperation) -> str | None:
-        """A create needs a number of partitions, and says whether it was done."""
-        if operation.f != "create":
-            return None
-        if not isinstance(operation.argument, int):
+        """A create needs a number of partitions; each answer is of its kind."""
+        argument, result = operation.argument, operation.result
+        if operation.f == "create" and (
+            not isinstance(argument, int) or isinstance(argument, bool)
+        ):
             return "the argument of a create is a number of partitions"
-        if operation.type == "ok" and not is_list_of(operation.result, 2):
-            return "the answer to a create is [number, created]"
-        return None
+        if operation.type != "ok":
+            return None
+        if operation.f == "create":
+            fits = is_list_of(result, 2) and isinstance(result[1], bool)
+            if fits and is_same(argument, result[0]):
+                return None
+            return f"the answer to a create is [number, created], and not {shown(result)}"
+        if operation.f == "delete":
+            if isinstance(result, bool):
+                return None
+            return f"the answer to a delete is true or false, and not {shown(result)}"
+        if isinstance(result, int | None) and not isinstance(result, bool):
+            return None
+        return f"the answer to a describe is a number of partitions, and not {shown(result)}"
 
     def answer_of(self, operation: PairedOperation) -> object:
         """Of a create and a delete, whether it was done."""

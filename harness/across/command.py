@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError, UsageError
+from contracts.errors import UNREADABLE, HarnessError, UsageError
 from harness.across.findings import Findings
 from harness.across.markdown import to_markdown
 from harness.across.page import across_page
@@ -81,7 +81,7 @@ def _ask(lake: str, since: dt.datetime | None) -> Findings:
         )
     try:
         return msgspec.json.decode(answered.answer, type=Findings)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise HarnessError(
             "look at all runs of the lake", lake, str(error), "This is a defect of splitbrain."
         ) from error

@@ -19,6 +19,7 @@ from harness.gate.expressions import parse_subject
 from harness.gate.gated_run import Selection
 from harness.gate.record import GateRecord, decode_record
 from harness.gate.selection import is_run_source, select
+from history.json_problems import in_words
 
 #: The reference that waives a baseline.
 NONE: Final = "none"
@@ -89,8 +90,8 @@ def _of_record(reference: str, record: GateRecord) -> Baseline:
 def _decoded(reference: str, content: bytes) -> GateRecord:
     try:
         return decode_record(content)
-    except (msgspec.DecodeError, ValueError) as error:
-        told = str(error).splitlines()[0]
+    except (ValueError, RecursionError) as error:
+        told = in_words(error)
         raise UsageError(f"the baseline {reference} is no gate's JSON: {told}", _NEXT) from error
 
 

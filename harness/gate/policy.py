@@ -20,6 +20,7 @@ from harness.gate.catalogue import figure_named
 from harness.gate.expressions import Threshold, parse_threshold
 from harness.gate.toml_lines import TomlLines
 from harness.gate.vocabulary import refuse_unknown_value
+from history.json_problems import in_words
 from nemesis.nearest import or_nearest
 
 #: Version of the policy file.
@@ -106,8 +107,8 @@ def read_policy(path: Path) -> Policy:
         raise UsageError(
             f"the policy {path} cannot be read: {error.strerror}", "Name a file that exists"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the policy {path} is no TOML: {error}", _NEXT) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the policy {path} is no TOML: {in_words(error)}", _NEXT) from error
     return _Reading(path, text, data).policy(hashlib.sha256(content).hexdigest())
 
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from contracts.errors import UNREADABLE
 from contracts.figure import Measured, Subject
 from harness.gate.gated_run import GatedRun
 from harness.results import counted
@@ -96,7 +97,7 @@ def _ask(subjects: Sequence[Subject], runs: Sequence[GatedRun], timeout_s: float
     try:
         if answered.code == 0:
             return msgspec.json.decode(answered.answer, type=_Answer)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         return f"The figures of Spark cannot be read: {error}."
     told = answered.told or f"it ended with code {answered.code}"
     return f"The figures of Spark are missing: {told.rstrip('.')}."

@@ -16,6 +16,7 @@ from harness.gate.policy import read_policy
 from harness.gate.toml_lines import TomlLines
 from harness.suite.definition import seconds_of
 from harness.suite.reading import SuiteFile, plan, read_suite
+from history.json_problems import in_words
 from nemesis.nearest import or_nearest
 
 #: Version of the file.
@@ -73,8 +74,8 @@ def read_nightly(path: Path, time_budget: str | None = None) -> Nightly:
         raise UsageError(
             f"the nightly file {path} cannot be read: {error.strerror}", "Name a file that exists"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the nightly file {path} is no TOML: {error}", _NEXT) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the nightly file {path} is no TOML: {in_words(error)}", _NEXT) from error
     reading = _Reading(path, data, TomlLines(text))
     return reading.nightly(hashlib.sha256(content).hexdigest(), time_budget)
 

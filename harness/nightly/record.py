@@ -14,8 +14,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from harness.atomic_file import write_atomically
+from history.json_problems import in_words
 
 RECORD_SCHEMA: Final = 1
 #: In their order; ``prune`` has no verdict of its own.
@@ -76,9 +77,9 @@ class Nights:
             return msgspec.json.decode(self.state.read_bytes(), type=NightlyRecord)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, *UNREADABLE) as error:
             raise HarnessError(
-                "go on with the night", str(self.state), str(error), "Begin anew with --fresh."
+                "go on with the night", str(self.state), in_words(error), "Begin anew with --fresh."
             ) from error
 
     def write(self, record: NightlyRecord) -> None:
@@ -113,7 +114,7 @@ class Nights:
                 record = msgspec.json.decode(
                     (folder / "nightly.json").read_bytes(), type=NightlyRecord
                 )
-            except (OSError, msgspec.DecodeError):
+            except (OSError, *UNREADABLE):
                 continue
             if not record.is_void:
                 return answer

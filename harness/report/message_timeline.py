@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from contracts.errors import UNREADABLE
 from history.json_problems import TOO_DEEP, in_words
 from history.timeline_records import (
     TimelineFault,
@@ -99,7 +100,7 @@ class _Reading:
             return
         try:
             record = _LINE.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             # Lines end with a line feed, so one without is what a killed harness leaves.
             if line.endswith(b"\n"):
                 clause = TOO_DEEP if isinstance(error, RecursionError) else in_words(error)

@@ -13,6 +13,7 @@ from contracts.scenario import Violation
 from harness.simulation.judging import sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.tool_version import tool_commit, tool_version
+from history.json_problems import in_words
 from history.run_folder import RunFolder
 
 #: Version of the file's form.
@@ -120,7 +121,7 @@ def read_for_judging(folder: RunFolder, problems: list[str]) -> SimulationRecord
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        problems.append(f"{folder.simulation.name} cannot be read: {error}.")
+        problems.append(f"{folder.simulation.name} cannot be read: {in_words(error)}.")
         return None
 
 

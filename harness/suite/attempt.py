@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from harness.atomic_file import write_atomically
 from harness.stop import Stop
 from harness.suite.night import now
@@ -74,7 +74,7 @@ class Attempt:
         """What is known of its process; None if the suite died between the two."""
         try:
             return msgspec.json.decode(self.record.read_bytes(), type=Started)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, *UNREADABLE):
             return None
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from checker.verdict import Verdict as RunVerdict
+from contracts.errors import UNREADABLE
 from harness import results as results_file
 from harness.coverage_cells import CoverageCell
 from harness.phases import read_phases
@@ -175,7 +176,7 @@ def _results(folder: RunFolder | None, attempt: Attempt, tool: Sequence[str]) ->
 def _read_results(folder: RunFolder) -> Results | None:
     try:
         return results_file.read(folder.results)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         return None
 
 
@@ -183,7 +184,7 @@ def _ran_to_its_end(folder: RunFolder) -> bool:
     """Whether the run took its whole course; a run cut short proves nothing."""
     try:
         phases = {phase.phase for phase in read_phases(folder.root)}
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         return False
     return "torn-down" in phases and "interrupted" not in phases
 
@@ -226,7 +227,7 @@ def _plan(folder: RunFolder | None) -> Plan | None:
         return None
     try:
         return decode_plan(folder.plan.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from harness.coverage_cells import CoverageCell
 from harness.suite.definition import Expectation
+from history.json_problems import in_words
 
 #: Version of the ledger's lines.
 LEDGER_SCHEMA = 1
@@ -175,8 +176,10 @@ class Ledger:
     def _decode(self, line: bytes, number: int) -> Line:
         try:
             decoded = _decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken(number, f"line {number} is no line of a ledger: {error}") from error
+        except UNREADABLE as error:
+            raise self._broken(
+                number, f"line {number} is no line of a ledger: {in_words(error)}"
+            ) from error
         if decoded.schema != LEDGER_SCHEMA:
             raise self._broken(
                 number, f"line {number} has schema {decoded.schema}, not {LEDGER_SCHEMA}"
@@ -196,7 +199,7 @@ def _is_whole(line: bytes) -> bool:
     """Whether these bytes after the last newline are a line that lacks nothing but its end."""
     try:
         _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return False
     return True
 

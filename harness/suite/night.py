@@ -14,12 +14,13 @@ from typing import Self
 
 import msgspec
 
-from contracts.errors import HarnessError, UsageError
+from contracts.errors import UNREADABLE, HarnessError, UsageError
 from harness.atomic_file import write_atomically
 from harness.new_folder import new_folder
 from harness.stop import patiently
 from harness.suite.definition import PlannedRun
 from harness.suite.ledger import Line, NightBegan, NightEnded, PlannedCell, RunEnded
+from history.json_problems import in_words
 
 NIGHT_SCHEMA = 1
 #: A suite that is killed while it starts a child leaves its lock with the child until that has
@@ -160,9 +161,12 @@ def reopen(folder: NightFolder) -> OpenNight:
             "another process is working on it",
             "Wait for it, or begin a night beside it with --fresh.",
         ) from error
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise HarnessError(
-            "go on with the night", str(folder.root), str(error), "Begin a new one with --fresh."
+            "go on with the night",
+            str(folder.root),
+            in_words(error),
+            "Begin a new one with --fresh.",
         ) from error
     return OpenNight(folder, night, descriptor)
 

@@ -27,6 +27,7 @@ from harness.suite.definition import (
     Program,
     Suite,
 )
+from history.json_problems import in_words
 from nemesis.nearest import or_nearest
 
 _UNKNOWN_FIELD = re.compile(
@@ -68,8 +69,8 @@ def read_suite(path: Path) -> SuiteFile:
         raise UsageError(
             f"the suite file {path} cannot be read: {error.strerror}", "Name a file that exists"
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the suite file {path} is no TOML: {error}", _NEXT) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the suite file {path} is no TOML: {in_words(error)}", _NEXT) from error
     try:
         suite = msgspec.convert(_with_plan_files(data, path.parent), Suite)
     except msgspec.ValidationError as error:

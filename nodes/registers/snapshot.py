@@ -83,7 +83,7 @@ class ImageLoader:
             )
         try:
             record = _DECODER.decode(memoryview(value)[1:])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise UnknownCommandError(f"malformed record of a snapshot: {error}") from error
         match record:
             case RegisterRecord(key, encoded):

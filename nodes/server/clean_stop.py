@@ -50,7 +50,7 @@ class CleanStop:
             self._filesystem.sync_folder(self._folder)
         try:
             return msgspec.json.decode(content, type=_Stored).broker_epoch
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             return NO_EPOCH
 
     def write(self, broker_epoch: int) -> None:

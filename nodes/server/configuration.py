@@ -77,7 +77,7 @@ def read_configuration(path: Path) -> NodeConfiguration:
         raise ConfigurationError(
             f"cannot read the configuration {path}: {error.strerror}. Give its path by --config."
         ) from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"the configuration {path} is malformed: {error}. Correct the file."
         ) from error

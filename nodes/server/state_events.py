@@ -115,6 +115,6 @@ def last_incarnation(path: Path) -> int | None:
     for line in reversed(lines):
         try:
             return msgspec.json.decode(line, type=StateEvent).incarnation
-        except msgspec.DecodeError:  # empty, torn, or cut where reading began
+        except (ValueError, RecursionError):  # empty, torn, or cut where reading began
             continue
     return None

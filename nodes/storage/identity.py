@@ -307,7 +307,7 @@ def _read_voters(filesystem: FileSystem, path: Path) -> _StoredVoters:
             _voter_of(voter)
     except FileNotFoundError as error:
         raise CorruptStorageError(path, "the file is missing") from error
-    except (msgspec.DecodeError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptStorageError(path, str(error)) from error
     return stored
 

@@ -126,7 +126,7 @@ def decode_quorum_state(content: bytes, path: Path) -> QuorumState:
         if stored.leader_epoch > EPOCH_MAX or max(stored.leader_id, stored.voted_id) > _ID_MAX:
             raise ValueError("an epoch or an id in it has more than 31 bits")
         return _from_stored(stored)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptStorageError(path, str(error)) from error
 
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import CapabilityError, UsageError
+from contracts.errors import UNREADABLE, CapabilityError, UsageError
 
 Way = Literal["namespaces", "processes"]
 
@@ -89,7 +89,7 @@ def possible_mode() -> Mode:
         found = msgspec.json.decode(done.stdout, type=dict[str, str])
     except (OSError, subprocess.TimeoutExpired) as error:
         return Mode("processes", reason=f"the trial failed: {error}")
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return Mode("processes", reason=said[-1] if said else "the trial said nothing")
     if "firewall" in found:
         links = tuple(found.get("links", "").split())

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 
 _SECTOR_BYTES: Final = 512
 _SYNCED: Final = ".splitbrain-synced"
@@ -74,7 +74,7 @@ def lose_unflushed(data: Path, table: Path, draw: int) -> list[Loss]:
             _lose(data, entry, _chance(draw, entry.path))
             for entry in sorted(entries, key=lambda entry: entry.path)
         ]
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise HarnessError(
             "cut the power of a node",
             str(data),

@@ -8,9 +8,7 @@ the tables: what no commit names is not there.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import msgspec
-
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from spark_analysis.lake.commits import COMMITS, Commit, DataFile, RunEntry, decode_commit
 from spark_analysis.lake.store import Store
 
@@ -77,7 +75,7 @@ def read_snapshot(store: Store) -> Snapshot:
     for name, content in store.read_all(COMMITS).items():
         try:
             commit = decode_commit(content)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise HarnessError(
                 "read the lake",
                 f"{store.uri}/{name}",

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import HarnessError
+from contracts.errors import UNREADABLE, HarnessError
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from nodes.metadata.errors import MetadataError
@@ -89,7 +89,7 @@ def committed_end(state_events: Path | None) -> int:
             for line in file:
                 try:
                     event = decoder.decode(line)
-                except msgspec.DecodeError:
+                except UNREADABLE:
                     continue
                 if event.kind in _COMMITTING_KINDS and event.offset is not None:
                     end = max(end, event.offset)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from contracts.errors import UNREADABLE
 from contracts.operations import Operation
 from systems.redis.resp import ErrorReply, Reply, text
 
@@ -152,5 +153,5 @@ def _decoded(raw: Reply) -> Any:
         raise UnexpectedReplyError(f"a value cannot be {raw!r}")
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise UnexpectedReplyError(f"{raw[:40]!r} was never written by a client") from error

@@ -72,11 +72,19 @@ FORMATS = Chapter(
         ),
         Cause(
             "edn-torn",
-            "EDN whose last line is torn",
+            "EDN with a torn line before the last",
             "check history.edn",
             "could not read the history (history.edn, line 2 at byte 46): '{' at character 0 is "
-            f"never closed, and the file ends in it. {REPAIR}",
-            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty"),
+            f"never closed. {REPAIR}",
+            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty\n{EDN_INVOKE}"),
+        ),
+        Cause(
+            "edn-whole-and-lacking",
+            "a last line of EDN without line feed that is whole and lacks its kind",
+            "check history.edn",
+            f"could not read the history (history.edn, line 2 at byte 46): the map has no :f. "
+            f"{REPAIR}",
+            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :type :ok}}"),
         ),
         Cause(
             "edn-independent",
@@ -128,6 +136,48 @@ FORMATS = Chapter(
             ),
         ),
         Cause(
+            "cas-other-arguments",
+            "an answer to another compare-and-set than was asked",
+            "check history.jsonl",
+            "could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, "
+            f"event 0: it is asked [1, 3] and answers [2, 3, True]. {REPAIR}",
+            arrange=lines(
+                CAS.replace("5", "[1, 3]"),
+                CAS.replace("5", "[2, 3, true]").replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
+            "write-other-value",
+            "an answer to another write than was asked",
+            "check history.jsonl",
+            "could not read the history (history.jsonl, line 1 at byte 0): the write of process 0, "
+            f"event 0: it is asked 1 and answers 2. {REPAIR}",
+            arrange=lines(INVOKE, OK.replace("1}", "2}")),
+        ),
+        Cause(
+            "contains-odd-answer",
+            "an answer to contains that is neither true nor false",
+            "check history.jsonl --model set",
+            "could not read the history (history.jsonl, line 1 at byte 0): the contains of process "
+            "0, event 0: the answer of contains is true or false, and not 'no'. "
+            f"{REPAIR}",
+            arrange=lines(
+                CAS.replace("cas", "contains"),
+                CAS.replace("cas", "contains").replace("5", '"no"').replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
+            "outcome-odd-answer",
+            "an answer to another add than was asked, for a checker of outcomes",
+            "check history.jsonl --model set-full",
+            "could not read the history (history.jsonl, line 1 at byte 0): the add of process 0, "
+            f"event 0: it is asked 5 and answers 6. {REPAIR}",
+            arrange=lines(
+                CAS.replace("cas", "add"),
+                CAS.replace("cas", "add").replace("5", "6").replace("invoke", "ok"),
+            ),
+        ),
+        Cause(
             "parquet-cut",
             "a table that ends too early",
             TABLE,
@@ -156,9 +206,33 @@ FORMATS = Chapter(
             "parquet-column-type",
             "a column of another type",
             TABLE,
-            "could not read the history (history.parquet): its column process is of type string, "
+            "could not read the history (history.parquet): its column start_ns is of type string, "
             "not int64. Write the table again",
-            arrange=table({**WHOLE, "process": ["a", "b"]}),
+            arrange=table({**WHOLE, "start_ns": ["1", "2"]}),
+        ),
+        Cause(
+            "parquet-fraction",
+            "times in seconds, in a table",
+            TABLE,
+            "could not read the history (history.parquet): its column start_ns holds fractions, "
+            "or numbers that were rounded. Write the table again",
+            arrange=table({**WHOLE, "start_ns": [0.25, 0.5]}),
+        ),
+        Cause(
+            "parquet-rounded",
+            "nanoseconds since 1970 that were rounded, in a table",
+            TABLE,
+            "could not read the history (history.parquet): its column end_ns holds fractions, "
+            "or numbers that were rounded. Write the table again",
+            arrange=table({**WHOLE, "end_ns": [1.7e18, 1.7e18]}),
+        ),
+        Cause(
+            "parquet-large-process",
+            "a process that no counter counts up to, in a table",
+            TABLE,
+            "could not read the history (history.parquet): in its column process: its process is "
+            "too large. Write the table again",
+            arrange=table({**WHOLE, "process": ["a", "9999999999999999999"]}),
         ),
         Cause(
             "parquet-row",
@@ -180,7 +254,7 @@ FORMATS = Chapter(
             "a process that does two things at a time, in a table",
             TABLE,
             "could not read the history (history.parquet): row 2: its process is still at work on "
-            "another operation, or was retired by an info. " + ROW,
+            "another operation. " + ROW,
             arrange=table({**WHOLE, "process": [0, 0], "end_ns": [9, 9]}),
         ),
         Cause(
@@ -190,6 +264,14 @@ FORMATS = Chapter(
             "could not read the history (history.parquet): row 2: its result is no JSON: it ends "
             "in the middle of a value. " + ROW,
             arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "["]}),
+        ),
+        Cause(
+            "parquet-deep",
+            "a value of a table nested deeper than anybody can look at",
+            TABLE,
+            "could not read the history (history.parquet): row 2: its result is no JSON: "
+            "it is nested too deeply. " + ROW,
+            arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "[" * 900 + "]" * 900]}),
         ),
         Cause(
             "etcd-empty-input",

@@ -21,6 +21,16 @@ def demands(threshold: str) -> Arrange:
     return policy(f'{SCHEMA}require = [\n    "{threshold}",\n]\n', "runs")
 
 
+def baseline(content: bytes) -> Arrange:
+    """A policy, a folder without any run, and a baseline."""
+
+    def arrange(scene: Scene) -> None:
+        demands("violations == 0")(scene)
+        scene.write("base.json", content)
+
+    return arrange
+
+
 GATES = Chapter(
     "The release gate",
     (
@@ -38,6 +48,55 @@ GATES = Chapter(
                 "the policy gate.toml cannot be read: No such file or directory. Name a file "
                 "that exists"
             ),
+        ),
+        Cause(
+            "policy-no-utf-8",
+            "a policy that is no UTF-8",
+            GATE,
+            "the policy gate.toml is no TOML: it is not UTF-8: it holds the byte 0xff. "
+            "Correct the file; docs/gate.md says what may stand in it",
+            arrange=file("gate.toml", b'schema = 1\nname = "\xff"\n'),
+        ),
+        Cause(
+            "policy-deep",
+            "a policy nested without end",
+            GATE,
+            "the policy gate.toml is no TOML: it is nested too deeply. "
+            "Correct the file; docs/gate.md says what may stand in it",
+            arrange=file("gate.toml", f"require = {'[' * 3000}{']' * 3000}\n"),
+        ),
+        Cause(
+            "suite-no-utf-8",
+            "a suite that is no UTF-8",
+            "suite suite.toml",
+            "the suite file suite.toml is no TOML: it is not UTF-8: it holds the byte 0xff. "
+            "Correct the file; docs/suite.md says what may stand in it",
+            arrange=file("suite.toml", b'name = "\xff"\n'),
+        ),
+        Cause(
+            "suite-deep",
+            "a suite nested without end",
+            "suite suite.toml",
+            "the suite file suite.toml is no TOML: it is nested too deeply. "
+            "Correct the file; docs/suite.md says what may stand in it",
+            arrange=file("suite.toml", f"matrix = {'[' * 3000}{']' * 3000}\n"),
+        ),
+        Cause(
+            "nightly-no-utf-8",
+            "a nightly file that is no UTF-8",
+            "nightly night.toml",
+            "the nightly file night.toml is no TOML: it is not UTF-8: it holds the byte 0xff. "
+            "Correct the file; docs/nightly.md says what may stand in it",
+            arrange=file("night.toml", b'suite = "\xff"\n'),
+        ),
+        Cause(
+            "baseline-no-utf-8",
+            "a baseline that is no UTF-8",
+            "gate --policy gate.toml --baseline base.json runs",
+            "the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte 0xff. "
+            "Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for "
+            "none",
+            arrange=baseline(b'{"schema": 1, "policy": "\xff"}'),
         ),
         Cause(
             "policy-without-schema",

@@ -6,15 +6,16 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 import gzip
 
 from checker.registry import history_models
-from tests.bad_input.cause import Arrange, Cause, Chapter, file
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
 KNOWN = "jsonl, edn, jepsen-log, kv, parquet, etcd-robustness"
-PAIRS = (
-    "Each process runs one operation at a time and is retired by an info; "
-    "check how the history was recorded or imported"
-)
+PAIRS = "Each process runs one operation at a time; check how the history was recorded or imported"
 
+TIMES = (
+    "Write all times as whole numbers of one small unit, such as nanoseconds, "
+    "or leave all of them out: the order of the lines stands in for them"
+)
 INVOKE = '{"process": 0, "type": "invoke", "f": "write", "value": 1}'
 OK = '{"process": 0, "type": "ok", "f": "write", "value": 1}'
 CHECK = "check history.jsonl"
@@ -25,6 +26,12 @@ EDN_INVOKE = "{:process 0 :type :invoke :f :write :value 1}"
 
 def lines(*text: str, name: str = "history.jsonl") -> Arrange:
     return file(name, "".join(f"{line}\n" for line in text))
+
+
+def bomb(scene: Scene) -> None:
+    """Next to no memory stands for next to no end."""
+    scene.monkeypatch.setattr("harness.bare_command.MEMORY_BUDGET_MIB", 1)
+    scene.write("history.jsonl.gz", gzip.compress(f"{INVOKE}\n{OK}\n".encode(), mtime=0))
 
 
 HISTORIES = Chapter(
@@ -230,6 +237,39 @@ HISTORIES = Chapter(
             arrange=lines(INVOKE.replace("1}", "[" * 50_000), OK),
         ),
         Cause(
+            "history-deep-and-whole",
+            "a value nested deeper than anybody can look at",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): it is "
+            f"nested too deeply. {REPAIR}",
+            arrange=lines(INVOKE.replace("1}", "[" * 900 + "]" * 900 + "}"), OK),
+        ),
+        Cause(
+            "history-gzip-bomb",
+            "a packed history that takes more memory than there is for it",
+            "check history.jsonl.gz",
+            "could not read the history (history.jsonl.gz): unpacked, it takes more than the "
+            "memory budget of 1 MiB. "
+            "Look what it holds, and judge it unpacked: gzip -dc FILE > HISTORY",
+            arrange=bomb,
+        ),
+        Cause(
+            "history-endless-time",
+            "a time that no clock tells",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): its time is too large. "
+            f"{REPAIR}",
+            arrange=lines(INVOKE.replace("}", f', "time": {10**25}}}')),
+        ),
+        Cause(
+            "edn-endless-time",
+            "a time that no clock tells, in EDN",
+            EDN,
+            "could not read the history (history.edn, line 1 at byte 0): its time is too large. "
+            f"{REPAIR}",
+            arrange=lines(EDN_INVOKE.replace("}", f" :time {10**25}}}"), name="history.edn"),
+        ),
+        Cause(
             *(
                 "history-some-times",
                 "times in some lines only",
@@ -269,16 +309,99 @@ HISTORIES = Chapter(
         ),
         Cause(
             *(
-                "history-after-info",
-                "a process that goes on after info",
+                "history-process-back",
+                "a process that goes on before its last answer",
                 CHECK,
                 (
-                    "could not read the history (history.jsonl, line 3 at byte 116, event 2): "
-                    "process 0 goes on "
-                    f"with invoke of write after info retired it. {PAIRS}"
+                    "could not read the history (history.jsonl, line 3 at byte 136, event 2): "
+                    "process 0 invokes write at 5 ns, and its last operation was over at 9 ns. "
+                    f"{PAIRS}"
                 ),
             ),
-            arrange=lines(INVOKE, OK.replace("ok", "info"), INVOKE, OK),
+            arrange=lines(
+                *(
+                    event.replace("}", f', "time": {time}}}')
+                    for event, time in ((INVOKE, 1), (OK, 9), (INVOKE, 5), (OK, 10))
+                )
+            ),
+        ),
+        Cause(
+            "edn-process-back",
+            "the same in EDN",
+            EDN,
+            "could not read the history (history.edn, line 3 at byte 104, event 2): process 0 "
+            f"invokes write at 5 ns, and its last operation was over at 9 ns. {PAIRS}",
+            arrange=lines(
+                *(
+                    EDN_INVOKE.replace("invoke", type_).replace("}", f" :time {time}}}")
+                    for type_, time in (("invoke", 1), ("ok", 9), ("invoke", 5), ("ok", 10))
+                ),
+                name="history.edn",
+            ),
+        ),
+        Cause(
+            "history-late-answer",
+            "an answer that comes after its process gave it up",
+            CHECK,
+            "could not read the history (history.jsonl, line 3 at byte 116, event 2): "
+            f"process 0 completes write but has invoked nothing. {PAIRS}",
+            arrange=lines(INVOKE, OK.replace("ok", "info"), OK),
+        ),
+        Cause(
+            "history-fraction-time",
+            "times in seconds",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): its time is 0.25, "
+            f"which is no whole number. {TIMES}",
+            arrange=lines(INVOKE.replace("}", ', "time": 0.25}')),
+        ),
+        Cause(
+            "history-rounded-time",
+            "a time in nanoseconds since 1970 with a point, which is rounded",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): "
+            f"its time is 1.7e+18, which is rounded. {TIMES}",
+            arrange=lines(INVOKE.replace("}", ', "time": 1700000000000000000.0}')),
+        ),
+        Cause(
+            "history-time-text",
+            "a time in a text",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): time must be a whole "
+            f"number or a number or null, not text. {REPAIR}",
+            arrange=lines(INVOKE.replace("}", ', "time": "1.5"}')),
+        ),
+        Cause(
+            "edn-fraction-time",
+            "EDN with times in seconds",
+            EDN,
+            "could not read the history (history.edn, line 1 at byte 0): its time is 0.25, "
+            f"which is no whole number. {TIMES}",
+            arrange=lines(EDN_INVOKE.replace("}", " :time 0.25}"), name="history.edn"),
+        ),
+        Cause(
+            "history-half-process",
+            "a process with a fraction",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): its process is 0.5, "
+            f"which is no whole number. {REPAIR}",
+            arrange=lines(INVOKE.replace("0", "0.5")),
+        ),
+        Cause(
+            "history-null-process",
+            "no process",
+            CHECK,
+            "could not read the history (history.jsonl, line 1 at byte 0): process must be a whole "
+            f"number or a number or text, not null. {REPAIR}",
+            arrange=lines(INVOKE.replace("0", "null")),
+        ),
+        Cause(
+            "history-negative-and-names",
+            "names of processes beside numbers below zero, which names are given",
+            CHECK,
+            "could not read the history (history.jsonl, line 2 at byte 60): some processes have "
+            f"names, and others a number below zero. {REPAIR}",
+            arrange=lines(INVOKE.replace("0", "-1"), INVOKE.replace("0", '"client-7"')),
         ),
         Cause(
             *(
@@ -362,7 +485,7 @@ HISTORIES = Chapter(
                 EDN,
                 (
                     "could not read the history (history.edn, line 1 at byte 0): "
-                    f":time is no whole number. {REPAIR}"
+                    f"its time is no number. {REPAIR}"
                 ),
             ),
             arrange=lines(EDN_INVOKE.replace("}", ' :time "noon"}'), name="history.edn"),

@@ -54,12 +54,12 @@ SPLITBRAIN_BRUTE_FORCE_HISTORIES=100000 .venv/bin/python -m pytest \\
 | operation | argument | answer of an `ok` |
 |---|---|---|
 | `read` | null | the value, null for none; of a set a list; of a bank `{account: balance}` |
-| `write`, `put`, `append`, `add`, `remove` | the value or element | not looked at |
+| `write`, `put`, `append`, `add`, `remove` | the value or element | the same, or nothing |
 | `write` of `fenced-register` | `[token, value]` | `[token, value, accepted]` |
 | `cas` | `[expected, new]` | `[expected, new, succeeded]` |
 | `get`, `contains` | null; the element | the text; true or false |
 | `txn` | a list of `["r", name, null]` and `["w", name, value]` | the same, reads filled in |
-| `add`, `add-and-get` of a counter | a number of either sign | not looked at; the value after it |
+| `add`, `add-and-get` of a counter | a number | nothing, or the same; the value after |
 | `enqueue` | the element, never null | false where a queue with a capacity is full |
 | `dequeue` | null | the element, null where the queue is empty |
 | `drain` (`queue-totals`) | null | a list of all that it took until the queue was empty |

@@ -31,7 +31,11 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
         "expected = total if total is not None else",
         "expected = total if total else",
     ),
-    "bank: any balance is a number": (bank, "and not isinstance(balance, bool)", ""),
+    "bank: any balance is a number": (
+        bank,
+        "return is_number(balance)",
+        "return isinstance(balance, (int, float))",
+    ),
     "bank: nothing is below zero": (bank, "if n < 0]", "if n < -9]"),
     "bank: negative balances are always wrong": (
         bank,

@@ -1,5 +1,6 @@
 """Damage to a run folder convicts no system, and a run that failed is not acquitted later."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,3 +81,42 @@ def test_a_run_whose_last_words_could_not_be_written_is_never_valid(copy: RunFol
     assert "was not sealed" in found.checkers[-1].reason
     write_manifest(copy)
     assert judged(copy).exit_code == 0
+
+
+def not_utf_8(line: bytes) -> bytes:
+    return line.replace(b'":"', b'":"\xff', 1).replace(b'": "', b'": "\xff', 1)
+
+
+def beyond_any_clock(line: bytes) -> bytes:
+    return re.sub(rb'"(time|offset|index|schema)": ?\d+', rb'"\1":1' + b"0" * 25, line, count=1)
+
+
+def nested_deeply(line: bytes) -> bytes:
+    deep = b"[" * 900 + b"]" * 900
+    return re.sub(rb'"(value|kind|key|role|detail|phase|seed)": ?[^,}]+', rb'"\1":' + deep, line)
+
+
+@pytest.mark.parametrize("damage", [not_utf_8, beyond_any_clock, nested_deeply])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("plan.json", "phases.jsonl", "schedule.jsonl", "faults.jsonl", "history.jsonl"),
+        *("nodes/n1/log.jsonl", "nodes/n2/state_events.jsonl"),
+    ],
+)
+def test_bytes_that_no_record_holds_are_said_and_never_crash(
+    copy: RunFolder, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    path = copy.root / name
+    lines = path.read_bytes().split(b"\n")
+    whole = b"\n".join(lines) if name == "plan.json" else lines[1]
+    damaged = damage(whole)
+    if damaged == whole:  # The record has no such field: a log's texts are digests, for one.
+        damaged = damage(whole[:-1] + b',"detail":"x","time":1}')
+    lines[1] = damaged
+    path.write_bytes(damaged if name == "plan.json" else b"\n".join(lines))
+    found = judged(copy)
+    assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
+    said = " ".join([check.reason for check in found.checkers])
+    assert "crashed" not in said
+    assert "codec" not in said

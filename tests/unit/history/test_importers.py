@@ -1,4 +1,5 @@
 import gzip
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,7 @@ import pytest
 
 from contracts.errors import UsageError
 from history.edn import EdnError, parse, parse_all
+from history.edn_values import EdnMap, EdnSet, Name, Number, Tagged
 from history.errors import HistoryError
 from history.importers import guess_format, load
 from history.pairing import pair
@@ -25,15 +27,18 @@ def written(folder: Path, text: str, name: str = "history.txt") -> Path:
         ("true", True),
         ("-12", -12),
         ("12N", 12),
-        ("1.5e3", 1500.0),
-        (":timed-out", "timed-out"),
+        ("1.5e3", Number("double", 1500.0)),
+        (":timed-out", Name("keyword", "timed-out")),
         ('"a \\"b\\" \\n\\u0041"', 'a "b" \nA'),
         ("[1 [2, 3] ()]", [1, [2, 3], []]),
-        ("{:a 1, :b {:c nil}}", {"a": 1, "b": {"c": None}}),
-        ("#{1 2}", [1, 2]),
-        ("#jepsen.history.Op{:index 0}", {"index": 0}),
+        ('{"b" {[1] nil} "a" 1}', EdnMap((("a", 1), ("b", EdnMap((([1], None),)))))),
+        ("#{1 2}", EdnSet((2, 1))),
+        ('#inst "2026"', Tagged("inst", "2026")),
+        ("[1 #_ #inst [2] 3 #_ #_ 4 5]", [1, 3]),
+        ("[1/2 2/4 4/2]", [Number("ratio", Fraction(1, 2))] * 2 + [2]),
+        ("[1.50M -0.0]", [Number("decimal", Fraction(3, 2)), Number("double", 0.0)]),
         ("[1 ; a comment\n 2]", [1, 2]),
-        ("\\c", "c"),
+        ("[\\c \\newline \\( \\u0041]", [Name("character", c) for c in "c\n(A"]),
         ("", None),
     ],
 )
@@ -49,7 +54,9 @@ def test_edn_without_recursion() -> None:
     assert value == []
 
 
-@pytest.mark.parametrize("text", ["[1", "1]", "{:a}", "1 2", "", '"open', "{[1] 2}", "1x"])
+@pytest.mark.parametrize(
+    "text", ["[1", "1]", "{:a}", "1 2", "", '"open', "1x", "#_", "#{1 1N}", "{:a 1 :a 2}", ":"]
+)
 def test_broken_edn_is_refused(text: str) -> None:
     with pytest.raises(EdnError):
         parse(text)

@@ -1,0 +1,82 @@
+"""``python -m bench.reader_fuzz``: readers of histories against plain ones, file by file.
+
+Each file is read as objects and as columns, and judged by what ``splitbrain check`` calls. Prints
+how many files went which way, each kind of difference with its smallest file, and one JSON object
+on the last line. The exit code is 1 where anything differs.
+
+    python -m bench.reader_fuzz [--files 100000] [--seed 1] [--jobs 2] [--save FOLDER]
+    python -m bench.reader_fuzz --seed 1 --only 4711    # one file again, with what differs
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.reader_fuzz.fuzzing import Difference, file_of, fuzzed, looked_at
+from bench.reader_fuzz.shrinking import shrunk
+
+#: Differences that are shrunk and told singly.
+_TOLD_MAX = 12
+
+
+def tell(seed: int, differences: Sequence[Difference], save: Path | None) -> None:
+    """Print the first difference of each kind, with a small file that shows it."""
+    first: dict[tuple[str, str, str], Difference] = {}
+    for one in differences:
+        first.setdefault((one.finding.kind, one.finding.way, one.format), one)
+    kinds = Counter((one.finding.kind, one.finding.way, one.format) for one in differences)
+    with tempfile.TemporaryDirectory(prefix="splitbrain-fuzz-") as folder:
+        for kind, count in kinds.most_common(_TOLD_MAX):
+            one = first[kind]
+            small = shrunk(file_of(seed, one.number), one.finding, Path(folder) / "history")
+            print(f"\n{count:,} x {', '.join(kind)}; file {one.number}: {one.finding.detail}")
+            print(f"  python -m bench.reader_fuzz --seed {seed} --only {one.number}")
+            print(f"  {small._replace(content=b'')}")
+            if small.format != "parquet":
+                print("".join(f"    {line!r}\n" for line in small.content.splitlines(True)), end="")
+            if save is not None:
+                save.mkdir(parents=True, exist_ok=True)
+                name = save / f"{seed}-{one.number}.{one.format}"
+                name.write_bytes(small.stored)
+                print(f"  saved as {name}")
+    if len(kinds) > _TOLD_MAX:
+        print(f"\nand {len(kinds) - _TOLD_MAX} kinds more")
+
+
+def main() -> int:
+    """Compare, print the table, the differences and the line."""
+    parser = argparse.ArgumentParser(description="Readers of histories against plain ones.")
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", type=int, help="the number of one file")
+    parser.add_argument("--save", type=Path, help="where to keep small files that differ")
+    asked = parser.parse_args()
+    began_s = time.monotonic()
+    if asked.only is None:
+        tally = fuzzed(asked.seed, asked.files, asked.jobs)
+    else:
+        tally = looked_at(asked.seed, range(asked.only, asked.only + 1))
+    seconds = round(time.monotonic() - began_s, 1)
+    for name, count in tally.counts.most_common():
+        print(f"{count:>9,}  {name}")
+    tell(asked.seed, tally.differences, asked.save)
+    line = {
+        "bench": "reader_fuzz",
+        "seed": asked.seed,
+        "files": asked.files if asked.only is None else 1,
+        "differences": len(tally.differences),
+        "seconds": seconds,
+        "counts": dict(tally.counts),
+    }
+    print(json.dumps(line))
+    return 1 if tally.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Files by which ``bench.reader_fuzz`` told the readers from the plain ones, made small."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from history.column_reader import read_columns
+from history.edn import parse_all
+from history.errors import HistoryError
+from history.importers import load
+from history.operations_table import pa, pq
+
+INVOKE = b'{"index":0,"time":1,"process":0,"type":"invoke","f":"read","value":null}\n'
+OK = b'{"index":1,"time":2,"process":0,"type":"ok","f":"read","value":1}\n'
+
+
+def written(tmp_path: Path, content: bytes) -> Path:
+    path = tmp_path / "history"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_bytes_that_are_no_utf8_are_refused_in_the_name_of_a_field_too(
+    tmp_path: Path, foreign: bool
+) -> None:
+    # The decoder passes over a field that it does not know, and the value would be lost.
+    content = INVOKE + OK.replace(b'"value"', b'"v\xe1lue"')
+    path = written(tmp_path, content.replace(b'"time":1,', b"").replace(b'"time":2,', b""))
+    path = path if foreign else written(tmp_path, content)
+    with pytest.raises(HistoryError, match="not UTF-8"):
+        load(path)
+    assert read_columns(path) is None
+
+
+@pytest.mark.parametrize("end", [b"  ", b"\t", b"\r\n \r\n\t"])
+def test_blanks_at_the_end_are_no_torn_line(tmp_path: Path, end: bytes) -> None:
+    history = load(written(tmp_path, INVOKE + OK + end), "jsonl")
+    assert (len(history.operations), history.torn_bytes) == (1, None)
+
+
+@pytest.mark.parametrize("field", ["key", "value"])
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_values_nested_deeper_than_programs_go_are_refused(
+    tmp_path: Path, field: str, opening: str
+) -> None:
+    deep = opening * 200 + "1" + {"[": "]"}.get(opening, "}") * 200
+    line = f'{{"index":0,"time":1,"process":0,"type":"invoke","f":"write","{field}":{deep}}}\n'
+    path = written(tmp_path, line.encode())
+    with pytest.raises(HistoryError, match="nested too deeply"):
+        load(path, "jsonl")
+    assert read_columns(path, "jsonl") is None
+
+
+def test_names_among_processes_below_zero_are_told_with_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Blocks of our own format are read at once, the others line by line.
+    monkeypatch.setattr("history.reader._BLOCK_BYTES", 1)
+    content = INVOKE.replace(b":0,", b':"a",', 2).replace(b'"index":"a"', b'"index":0')
+    content += OK.replace(b'"process":0', b'"process":-1')
+    with pytest.raises(HistoryError, match=r"line 2.*names"):
+        load(written(tmp_path, content), "jsonl")
+
+
+@pytest.mark.parametrize("text", ["1 ; 2", "1;2\n", "1 ,; 2 ; 3\n", "; 2\n1", '1 ; a } ] " #_'])
+def test_nothing_of_a_comment_is_a_value(text: str) -> None:
+    assert parse_all(text) == [1]
+
+
+@pytest.mark.parametrize("answer", ["[1 3]", "[2 1]", "[1 3 true]", ":done", "[1]"])
+@pytest.mark.parametrize("tail", ["", "\n"])
+def test_a_compare_and_set_that_answers_to_another_question_is_refused(
+    tmp_path: Path, answer: str, tail: str
+) -> None:
+    lines = "{:process 0, :type :invoke, :f :cas, :value [1 2]}\n"
+    lines += f"{{:process 0, :type :ok, :f :cas, :value {answer}}}{tail}"
+    with pytest.raises(HistoryError, match="answers"):
+        load(written(tmp_path, lines.encode()), "edn")
+
+
+@pytest.mark.parametrize(
+    ("answer", "done"), [("nil", True), ("(1 2)", True), ("[1 2 false]", False)]
+)
+def test_a_compare_and_set_is_done_unless_its_answer_says_no(
+    tmp_path: Path, answer: str, done: bool
+) -> None:
+    lines = "{:process 0, :type :invoke, :f :cas, :value [1 2]}\n"
+    lines += f"{{:process 0, :type :ok, :f :cas, :value {answer}}}\n"
+    (operation,) = load(written(tmp_path, lines.encode()), "edn").operations
+    assert operation.result == [1, 2, done]
+
+
+def test_a_row_without_the_index_that_others_have_is_refused(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"index": index, "process": process, "f": "read", "type": "info", "start_ns": process}
+        for process, index in enumerate((4, None, 2))
+    ]
+    path = tmp_path / "operations.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    with pytest.raises(HistoryError, match="index"):
+        load(path)
+    assert read_columns(path) is None
+
+
+def test_a_deep_value_of_a_table_is_refused(tmp_path: Path) -> None:
+    row = {"process": 0, "f": "write", "type": "info", "start_ns": 1, "end_ns": None}
+    value: Any = 1
+    for _ in range(200):
+        value = [value]
+    path = tmp_path / "operations.parquet"
+    pq.write_table(pa.Table.from_pylist([row | {"argument": json.dumps(value)}]), path)
+    with pytest.raises(HistoryError, match="nested too deeply"):
+        load(path)
+    assert read_columns(path) is None
+
+
+@pytest.mark.parametrize("end", ["]", "{:process 1, :type :invoke, :f :read, :value nil}]"])
+@pytest.mark.parametrize("history_format", ["edn", "kv"])
+def test_the_end_of_a_list_that_never_began_is_refused(
+    tmp_path: Path, end: str, history_format: str
+) -> None:
+    f, value = ("read", "nil") if history_format == "edn" else ("put", '"x"')
+    lines = [
+        f"{{:process 0, :type :{type_}, :f :{f}, :key 1, :value {value}}}"
+        for type_ in ("invoke", "ok")
+    ]
+    path = written(tmp_path, "\n".join([*lines, end, ""]).encode())
+    with pytest.raises(HistoryError, match="never began"):
+        load(path, history_format)
+    assert read_columns(path, history_format) is None
+    whole = written(tmp_path, "\n".join(["[" + lines[0], lines[1] + "]", ""]).encode())
+    assert len(load(whole, history_format).operations) == 1
