@@ -21,6 +21,7 @@ from harness.results import Results, leading_sentence
 from harness.results import read as read_results
 from harness.suite.ledger import Ledger, RunEnded
 from harness.suite.tally import NightTally, nights_of
+from history.border import stray
 from history.plan import Plan, decode_plan
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
@@ -101,8 +102,12 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
-    plan = _plan_of(folder)
     name = f"{folder.root.parent.name}/{folder.root.name}"
+    if (found := stray(folder.root)) is not None:
+        refused = _unjudged(folder, name, None, "")
+        why = f"It holds {found}, which no run makes, so that nothing of it was read."
+        return msgspec.structs.replace(refused, sentence=why, has_history=False)
+    plan = _plan_of(folder)
     try:
         results = read_results(folder.results)
     except FileNotFoundError:
