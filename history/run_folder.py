@@ -45,6 +45,11 @@ class RunFolder:
         return self.root / "faults.jsonl"
 
     @property
+    def phases(self) -> Path:
+        """The course of the run, one line per step."""
+        return self.root / "phases.jsonl"
+
+    @property
     def metrics(self) -> Path:
         """Resource samples, one line per node and second."""
         return self.root / "metrics.jsonl"
