@@ -19,6 +19,7 @@ import msgspec
 
 from contracts.errors import UNREADABLE
 from harness.child_environment import child_environment
+from history.border import open_anew
 from history.json_problems import in_words
 from history.run_folder import RunFolder
 
@@ -47,7 +48,7 @@ class AnalysisProcess:
         self._folder = RunFolder(run_folder)
         self._log_path = run_folder / LOG_NAME
         self._started = time.monotonic()
-        with self._log_path.open("wb") as log:
+        with os.fdopen(open_anew(self._log_path), "wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "spark_analysis", str(run_folder), str(os.getpid())],
                 stdin=subprocess.DEVNULL,

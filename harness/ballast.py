@@ -7,6 +7,8 @@ each living run holds some room and gives it back when its nodes have stopped.
 import os
 from pathlib import Path
 
+from history.border import open_in_place
+
 #: Enough for the last steps, the dumps of small logs, and the verdict's files.
 BALLAST_BYTES = 1 << 20
 _NAME = "ballast"
@@ -21,7 +23,7 @@ class Ballast:
     def take(self) -> None:
         """Hold the room from now on."""
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = open_in_place(self._path, os.O_WRONLY)
         except OSError:
             return
         try:

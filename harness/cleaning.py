@@ -6,6 +6,7 @@ then the temporary folders of dead processes go. Living runs and foreign things 
 
 import os
 import signal
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,8 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from contracts.errors import HarnessError
-from harness.log_collection import DATA_FOLDER, dump_logs
+from harness.log_collection import dump_logs
 from harness.store import is_alive
+from history.border import DATA_FOLDER, refuse_strays
 from history.plan import decode_plan
 from history.run_folder import RunFolder
 from history.scratch_folders import remove_dead
@@ -46,7 +48,7 @@ def clean(console: Console) -> int:
             if run.problem is not None:
                 is_whole = False
                 lines.append(f"{run.run_id}: {run.problem}")
-            if run.lock.parent.is_dir():
+            if _is_mine(run.lock.parent):
                 dump_missing_logs(RunFolder(run.lock.parent))
     lines += [f"{folder}: removed" for folder in remove_dead(before=kill_users)]
     for line in lines or ["Dead runs left nothing."]:
@@ -74,6 +76,7 @@ def dump_missing_logs(folder: RunFolder) -> None:
     from systems.registry import system
 
     try:
+        refuse_strays(folder.root)
         adapter = system(decode_plan(folder.plan.read_bytes()).system)
     except (OSError, ValueError, RecursionError, HarnessError):
         return
@@ -90,12 +93,22 @@ def dump_missing_logs(folder: RunFolder) -> None:
     )
 
 
+def _is_mine(folder: Path) -> bool:
+    """Whether it is a folder of this user: in that of another one nothing is written for them."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+
+
 def kill_users(folder: Path) -> None:
     """Kill the processes that were told to keep their files in a dead process's temporary folder.
 
-    Only those count whose command line names the folder, of which there is one in the world: a JVM
-    whose Spark was killed under it.
+    Only those count that are of the folder's own user and whose command line names it, of which
+    there is one in the world: a JVM whose Spark was killed under it.
     """
+    user = folder.lstat().st_uid
     for process in Path("/proc").glob("[0-9]*"):
         # It may end while it is looked at, or be another user's.
         with suppress(OSError):
@@ -103,7 +116,8 @@ def kill_users(folder: Path) -> None:
             descriptor = os.pidfd_open(int(process.name))
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                if any(word.endswith(f"={folder}".encode()) for word in words):
+                is_named = any(word.endswith(f"={folder}".encode()) for word in words)
+                if is_named and process.stat().st_uid == user:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             finally:
                 os.close(descriptor)

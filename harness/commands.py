@@ -17,7 +17,6 @@ from checker.verdict import Verdict
 from contracts.errors import HarnessError, UsageError
 from harness import judge as judging
 from harness.cleaning import salvage
-from harness.log_collection import DATA_FOLDER
 from harness.options import TestOptions, plan_test, prepare
 from harness.replay import is_exact, replay_options
 from harness.replay_verdicts import (
@@ -36,6 +35,7 @@ from harness.standard_streams import write_bytes
 from harness.store import find_run
 from harness.summary import show
 from harness.waiting import During, Waiting, unseen
+from history.border import DATA_FOLDER
 from history.identity import stand_in
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest

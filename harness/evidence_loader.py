@@ -20,6 +20,7 @@ from harness.manifest import damage
 from harness.phases import Phase, phases_path
 from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_for_judging
 from harness.store import is_alive
+from history.border import refuse_strays
 from history.errors import HistoryError, PairingError
 from history.functions import USUAL, Functions
 from history.identity import key_text, operations_apart
@@ -121,11 +122,12 @@ def load_run(root: Path) -> RunRecord:
     """Read a run folder.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: there is no such folder, or it holds what no run makes.
     """
     folder = RunFolder(root)
     if not root.is_dir():
         raise UsageError(f"there is no run folder {root}", "Name a folder below runs/.")
+    refuse_strays(root)
     # Asked first: what ends while it is read was read in part.
     living = is_alive(folder)
     problems: list[str] = []

@@ -167,6 +167,7 @@ def _judge_record(
         checked.append(
             made(f"The verdict of {name}", lambda look=look: look(record), _undecided(name))
         )
+    checked = record_health.as_evidence(record, checked)
     failures, problems = _problems(record, faults, harness_problems)
     told = len(crashes)
     vacuous = made("Whether the run proves anything", lambda: _vacuous(record, faults), ())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.stop import NotYetError, Stop
 from harness.waiting import During
+from history.border import open_in_place
 
 LOCK_NAME = "judging.lock"
 WAITING = "waiting for another judgement of this run"
@@ -25,7 +26,7 @@ _PATIENCE_S = 3600.0
 def exclusive(run_folder: Path, during: During, stop: Stop) -> Generator[None]:
     """Hold the folder's lock; ``stop`` ends the wait for it, and then it is gone on without."""
     try:
-        descriptor = os.open(run_folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_in_place(run_folder / LOCK_NAME, os.O_RDWR)
     except OSError:
         # A folder that cannot be written needs no lock either.
         yield

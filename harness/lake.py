@@ -59,11 +59,14 @@ def ingest(work: LakeWork, console: Console) -> int:
     check_lake(work.lake)
     runs = [run for folder in work.folders for run in _runs_of(folder)]
     lines: list[str] = []
+    code = 0
     with _one_sentence(work.lake), open_store(work.lake) as store:
         if not work.folders:
             _must_exist(store, work.lake)
         else:
-            lines += _told(_ingest(store, runs), work.lake)
+            report = _ingest(store, runs)
+            code = HarnessError.exit_code if report.refused else 0
+            lines += _told(report, work.lake)
         if work.compact:
             made = compact(store)
             lines.append(
@@ -81,7 +84,7 @@ def ingest(work: LakeWork, console: Console) -> int:
             )
     for line in lines:
         console.print(Text(line), soft_wrap=True)
-    return 0
+    return code
 
 
 def ingest_after(runs: Sequence[Path], lake: str, console: Console) -> None:
@@ -143,6 +146,7 @@ def _told(report: Report, lake: str) -> list[str]:
         f"  {copy} is the run of {original}, and was left out"
         for copy, original in report.copies[:_TOLD_MAX]
     ]
+    lines += [f"  {folder} was left out: {why}" for folder, why in report.refused]
     if len(report.copies) > _TOLD_MAX:
         lines.append(f"  and {len(report.copies) - _TOLD_MAX:,} more copies")
     return lines

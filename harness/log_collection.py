@@ -18,10 +18,8 @@ from contracts.runtime import Runtime
 from contracts.system import System
 from harness.atomic_file import write_atomically
 from harness.workers import Part, run_parts
+from history.border import DATA_FOLDER, stray
 from history.run_folder import RunFolder
-
-#: Name of the data folder below a node's folder, as runtimes name it.
-DATA_FOLDER = "data"
 
 _DUMP_FUNCTION = "harness.log_collection:dump_log"
 _DUMPS_AT_ONCE = 2
@@ -87,6 +85,9 @@ def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> l
 def dump_log(payload: tuple[System, NodeName, Path, Path], _budget: Budget) -> str | None:
     """In a worker: dump one node's committed log; what could not be read, or None."""
     system, node, data, target = payload
+    # The system under test, or who sent the folder, may have put anything there.
+    if (found := stray(data)) is not None:
+        return f"its data hold {found}, so that nothing of them is read"
     try:
         write_committed_log(target, system.committed_log(node, data))
     except HarnessError as error:

@@ -1,8 +1,10 @@
 """Seals the evidence of a run when it ends: the length and digest of every file that is judged.
 
 So that a folder which was damaged afterwards (copied in part, edited, cut at a line's end, which no
-reader can see) is never judged as if it were whole. Must never be needed: a dead run has none, and
-is judged by what can be told from the files themselves.
+reader can see) is never judged as if it were whole, and convicts nobody by what it says now. A run
+that came to its end has a manifest that names all its evidence; one that died has an empty one,
+and is judged by what can be told from the files themselves. A seal is no signature: who rewrites a
+file can rewrite the manifest.
 """
 
 import hashlib
@@ -13,14 +15,17 @@ import msgspec
 
 from contracts.errors import UNREADABLE, HarnessError
 from harness.atomic_file import write_atomically
+from history.course import came_to_its_end
 from history.json_problems import in_words
-from history.run_folder import RunFolder
+from history.run_folder import RunFolder, is_plain_name
 
 MANIFEST_NAME = "manifest.json"
+#: Evidence that tells and convicts nobody; older versions left it unsealed.
+_TOLD_FILES = ("metrics.jsonl", "leaders.jsonl")
 #: Evidence directly in the run folder; what is judged, not what a judgement writes.
 _FILES = (
     *("plan.json", "schedule.jsonl", "history.jsonl", "faults.jsonl", "phases.jsonl"),
-    *("scenario.json", "simulation.json", "timeline.jsonl"),
+    *("scenario.json", "simulation.json", "timeline.jsonl", *_TOLD_FILES),
 )
 #: Evidence in each node's folder; its data folder is left alone.
 _NODE_SUFFIXES = frozenset({".jsonl", ".log", ".txt", ".out", ".err"})
@@ -46,10 +51,11 @@ def open_manifest(folder: RunFolder) -> None:
     _write(folder, {})
 
 
-def is_open(folder: RunFolder) -> bool:
-    """Whether the evidence was to be sealed and never was."""
+def is_unsealed(folder: RunFolder) -> bool:
+    """Whether the run came to its end and its evidence was never sealed."""
     try:
-        return not msgspec.json.decode((folder.root / MANIFEST_NAME).read_bytes(), type=dict)
+        content = (folder.root / MANIFEST_NAME).read_bytes()
+        return came_to_its_end(folder) and not msgspec.json.decode(content, type=dict)
     except (OSError, *UNREADABLE):
         return False
 
@@ -68,7 +74,7 @@ def write_manifest(folder: RunFolder) -> None:
 
 
 def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
-    """What is not as the run left it, one clause each; empty also where nothing was sealed.
+    """What is not as the run left it, one clause each; empty also for a run that never sealed.
 
     Args:
         folder: of the run.
@@ -78,12 +84,16 @@ def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
     try:
         seals = msgspec.json.decode(path.read_bytes(), type=dict[str, Seal])
     except FileNotFoundError:
-        return []
+        gone = f"{MANIFEST_NAME} is missing, and the run came to its end, where it had one"
+        return [gone] if came_to_its_end(folder) else []
     except (OSError, *UNREADABLE) as error:
         return [f"{MANIFEST_NAME} cannot be read ({in_words(error)})"]
-    found: list[str] = []
+    found = [f"{name} was added since the run" for name in _unsealed(folder, seals)]
     for name, sealed in sorted(seals.items()):
         if only not in (None, name):
+            continue
+        if not _is_evidence(name):
+            found.append(f"{MANIFEST_NAME} names {name}, which is no evidence of a run")
             continue
         try:
             now = seal(folder.root / name)
@@ -99,7 +109,22 @@ def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
             )
         elif now != sealed:
             found.append(f"{name} was changed since the run")
-    return found
+    return [clause for clause in found if only is None or clause.startswith(f"{only} ")]
+
+
+def _unsealed(folder: RunFolder, seals: dict[str, Seal]) -> list[str]:
+    """Evidence that convicts and that the run, which sealed its own, did not leave."""
+    there = [str(path.relative_to(folder.root)) for path in _evidence(folder)]
+    return [name for name in there if seals and name not in (*seals, *_TOLD_FILES)]
+
+
+def _is_evidence(name: str) -> bool:
+    """Whether a run seals a file of that name: directly in its folder, or in a node's."""
+    match name.split("/"):
+        case ["nodes", node, file]:
+            return is_plain_name(node) and Path(file).suffix in _NODE_SUFFIXES
+        case _:
+            return name in _FILES
 
 
 def is_changed(folder: RunFolder, name: str) -> bool:

@@ -17,6 +17,7 @@ from checker.registry import linearizability_model
 from checker.verdict import Verdict, merge
 from contracts.errors import HarnessError, UsageError
 from harness.judging_lock import exclusive
+from harness.manifest import damage
 from harness.plain_text import printable
 from harness.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID, counted
 from harness.spark_child import ask_spark
@@ -78,6 +79,8 @@ def judge_parts(runs: Sequence[Path], console: Console) -> int:
     """
     folders = [find_run(run) for run in runs]
     models = [_models(folder) for folder in folders]
+    for folder in folders:
+        _require_unchanged(folder)
     worst = Verdict.VALID
     waiting = Waiting(console)
     for folder, named in zip(folders, models, strict=True):
@@ -101,6 +104,16 @@ def answer_lines(answer: Answer) -> list[str]:
     if not answer.counts:
         lines.append("There is no operation to judge.")
     return [*lines, f"{answer.verdict.value.upper()}, of linearizability alone"]
+
+
+def _require_unchanged(folder: RunFolder) -> None:
+    """Refuse a record that would be judged by what somebody has put there since the run."""
+    changed = damage(folder)
+    if changed:
+        raise UsageError(
+            f"{folder.root} is not as the run left it: {changed[0]}",
+            "Judge what is left of it with splitbrain check",
+        )
 
 
 def _models(folder: RunFolder) -> tuple[str, ...]:

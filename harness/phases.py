@@ -52,7 +52,7 @@ class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def phases_path(run_folder: Path) -> Path:
     """Where the phases of a run stand."""
-    return RunFolder(run_folder).root / "phases.jsonl"
+    return RunFolder(run_folder).phases
 
 
 def read_phases(run_folder: Path) -> list[Phase]:

@@ -13,14 +13,12 @@ from checker.registry import STATE_EVENTS, can_judge
 from checker.verdict import CheckResult, Verdict
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
-from harness.manifest import is_open
+from harness.manifest import is_unsealed
 from harness.results import RECORD_CHECKER
 
 CHECKER_NAME = RECORD_CHECKER
 #: Step that a run reaches when all its evidence is in the folder.
 _COLLECTED = "collected"
-#: The last step of all, after which the evidence is sealed unless the run has failed.
-_TORN_DOWN = "torn-down"
 _NAMED_MAX = 3
 
 
@@ -44,6 +42,26 @@ def judge_record(record: RunRecord) -> CheckResult:
     return CheckResult(
         CHECKER_NAME, Verdict.UNKNOWN, lacks[0] + more, figures, observations=observations
     )
+
+
+def as_evidence(record: RunRecord, checked: Sequence[CheckResult]) -> list[CheckResult]:
+    """What was found, without what a record that is not as the run left it would convict of.
+
+    What is in there by now may be anybody's doing; where it was never sealed, that cannot be told.
+    """
+    if record.living or not (record.damage or is_unsealed(record.folder)):
+        return list(checked)
+    return [
+        CheckResult(
+            result.checker,
+            Verdict.UNKNOWN,
+            "The record is not as the run sealed it, so what it says now convicts nobody.",
+            result.figures,
+        )
+        if result.verdict is Verdict.INVALID
+        else result
+        for result in checked
+    ]
 
 
 def _lacks(record: RunRecord) -> Iterator[str]:
@@ -72,7 +90,7 @@ def _lacks(record: RunRecord) -> Iterator[str]:
 
 def _unfinished(record: RunRecord) -> Iterator[str]:
     """The run died, or its course is not known."""
-    if record.reached(_TORN_DOWN) and not record.reached("failed") and is_open(record.folder):
+    if is_unsealed(record.folder):
         yield "The evidence was not sealed: the last of it could not be written."
     if record.reached(_COLLECTED):
         return

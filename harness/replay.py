@@ -8,6 +8,7 @@ the caller reports in how many of n replays it did.
 from pathlib import Path
 
 from contracts.errors import UsageError
+from harness.manifest import is_changed
 from harness.options import TestOptions
 from harness.simulation.record import DRAWN, SIMULATED
 from harness.simulation.replay_options import ReplayOptions
@@ -47,6 +48,12 @@ def replay_options(
             f"{folder.schedule} holds {len(schedule)} of {plan.planned_faults} planned faults",
             "Replay a run whose schedule is whole",
         )
+    for path in (folder.plan, folder.schedule):
+        if is_changed(folder, path.name):
+            raise UsageError(
+                f"{path} was changed since the run, so it is the plan of another run",
+                "Replay a run that is as it was; a plan of one's own is for test --nemesis",
+            )
     return TestOptions(
         system=plan.system,
         workload=plan.workload,

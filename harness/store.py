@@ -16,6 +16,7 @@ from typing import Self
 from contracts.errors import HarnessError, UsageError
 from contracts.names import RunId
 from harness.new_folder import new_folder
+from history.border import refuse_strays
 from history.run_folder import RunFolder
 from runtimes.dead_runs import is_living
 
@@ -80,7 +81,7 @@ def find_run(path: Path) -> RunFolder:
     """The run folder that the user means: a folder, or a link to one such as ``runs/latest``.
 
     Raises:
-        UsageError: there is no run in it.
+        UsageError: there is no run in it, or something that no run makes.
     """
     root = path.resolve()
     folder = RunFolder(root)
@@ -95,17 +96,18 @@ def find_run(path: Path) -> RunFolder:
             f"{path} is no run folder: it has no {folder.plan.name}",
             "Name a folder below runs/, or runs/latest",
         )
+    refuse_strays(root)
     return folder
 
 
 def is_alive(folder: RunFolder) -> bool:
     """Whether the run's own process still holds its lock."""
-    return is_living(folder.lock)
+    return is_living(RunFolder(folder.root.resolve()).lock)
 
 
 def _locked(lock: Path) -> int:
     """A descriptor that holds the lock, and that no child process gets."""
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         # Somebody may be looking at it: that ends in a moment.
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,5 +1,6 @@
 """The formats of histories, and how a file tells which one it is of; reads the beginning only."""
 
+import os
 import re
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,6 +10,7 @@ from history.errors import HistoryError
 from history.etcd_robustness import files_of
 from history.jepsen import KV_FUNCTIONS, LOG_LINE
 from history.opening import cannot_open, opened
+from history.run_folder import RunFolder
 
 Format = Literal["jsonl", "edn", "jepsen-log", "kv", "parquet", "etcd-robustness"]
 #: Every format's name, in the order in which they are told.
@@ -34,8 +36,9 @@ def is_history_folder(path: Path) -> bool:
 
 def _folder_format(path: Path) -> Format | None:
     if next(path.glob("*.parquet"), None) is not None:
-        # A run folder keeps its tables beside its history.
-        return "parquet" if not (path / "history.jsonl").exists() else None
+        # A run folder keeps its tables beside its history, and may have lost that.
+        run = RunFolder(path)
+        return None if any(map(os.path.lexists, (run.plan, run.history))) else "parquet"
     return "etcd-robustness" if files_of(path) else None
 
 

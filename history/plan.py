@@ -17,7 +17,7 @@ import msgspec
 from contracts.names import NodeName, RunId
 from contracts.system import ReadsSpeakFor
 from history.functions import Function
-from history.run_folder import RUN_FOLDER_SCHEMA
+from history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
 
 #: Purposes that have a random stream of their own.
 SUB_SEED_NAMES = ("workload", "nemesis")
@@ -123,6 +123,9 @@ def decode_plan(data: bytes) -> Plan:
     if plan.schema != RUN_FOLDER_SCHEMA:
         message = f"the plan has schema {plan.schema}, this version reads {RUN_FOLDER_SCHEMA}"
         raise ValueError(message)
+    # Each is the name of a folder below the run's own.
+    if not all(map(is_plain_name, (*plan.nodes, *plan.observers))):
+        raise ValueError("one of its nodes has a name that leads out of the run folder")
     return plan
 
 

@@ -8,6 +8,11 @@ from contracts.names import NodeName
 RUN_FOLDER_SCHEMA = 1
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether a name leads nowhere but to an entry of the folder that it is looked up in."""
+    return name not in ("", ".", "..") and not set(name) & {"/", "\0"}
+
+
 class RunFolder:
     """Paths below one run folder; makes and reads nothing."""
 
@@ -38,6 +43,11 @@ class RunFolder:
     def faults(self) -> Path:
         """Each fault as it happened."""
         return self.root / "faults.jsonl"
+
+    @property
+    def phases(self) -> Path:
+        """The course of the run, one line per step."""
+        return self.root / "phases.jsonl"
 
     @property
     def metrics(self) -> Path:

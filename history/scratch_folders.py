@@ -17,6 +17,8 @@ from pathlib import Path
 PREFIX = "splitbrain-"
 #: No plain word: others keep locks in their folders too, and those are not ours to remove.
 _LOCK = ".splitbrain-scratch.lock"
+#: Anybody may make a folder of such a name: no link is followed there and no pipe waited for.
+_FOUND = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @contextmanager
@@ -56,8 +58,10 @@ def remove_dead(
     for folder in sorted((parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*")):
         # It may be another user's, in use, or just being removed.
         with suppress(OSError):
-            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(folder / _LOCK, _FOUND)
             try:
+                if folder.is_symlink():
+                    continue
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 before(folder)
                 shutil.rmtree(folder)

@@ -17,9 +17,7 @@ from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.names import RunId
 from runtimes.owners import is_known_dead, owner_of_word
-
-#: Stands in the lock file of a dead run that a sweep has held; a living run's is empty.
-DEAD = b"dead\n"
+from runtimes.run_locks import DEAD, NoRunLockError, open_run_lock
 
 #: A look takes a shared lock for microseconds; after this long a holder is no looker.
 _LOOKS_END_S = 1.0
@@ -48,7 +46,7 @@ class Sweep(msgspec.Struct, frozen=True):
     skipped: str | None = None
 
 
-def is_living(lock: Path, owner: str = "") -> bool:
+def is_living(lock: Path, owner: str = "", user: int | None = None) -> bool:
     """Whether the run lives, or may.
 
     The look itself takes a shared lock for a moment: two lookers do not disturb each other.
@@ -57,9 +55,12 @@ def is_living(lock: Path, owner: str = "") -> bool:
         lock: the run's lock file.
         owner: the word of the process that made what is looked at, the witness where the file is
             gone or not to be read; empty: unknown, and a file that is gone is held by nobody.
+        user: who said that this is the run's lock, and must own it; None: whoever.
     """
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_run_lock(lock, os.O_RDONLY, user)
+    except NoRunLockError:
+        return True
     except OSError as error:
         if (witness := owner_of_word(owner)) is not None:
             return not is_known_dead(witness)
@@ -77,27 +78,34 @@ def is_living(lock: Path, owner: str = "") -> bool:
 def is_swept(lock: Path) -> bool:
     """Whether a sweep has had the run in hand, which is dead then."""
     try:
-        return lock.read_bytes() == DEAD
-    except OSError:
+        descriptor = open_run_lock(lock, os.O_RDONLY)
+    except (NoRunLockError, OSError):
         return False
+    try:
+        return os.pread(descriptor, len(DEAD), 0) == DEAD
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
-def claimed(lock: Path, owner: str = "", patience_s: float = 0.0) -> Generator[bool]:
+def claimed(
+    lock: Path, owner: str = "", patience_s: float = 0.0, user: int | None = None
+) -> Generator[bool]:
     """Hold a dead run for the time of the block, so that no second sweep works on it.
 
-    Yields False, without waiting, for a living run. A run whose lock file is gone cannot be held:
-    removing twice must be harmless anyway.
+    Yields False, without waiting, for a living run and for what is not a run's lock. A run whose
+    lock file is gone cannot be held: removing twice must be harmless anyway.
 
     Args:
         lock: the run's lock file.
         owner: as for :func:`is_living`.
         patience_s: how long to wait while another sweep holds it; False after that.
+        user: as for :func:`is_living`.
     """
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        yield not is_living(lock, owner)
+        descriptor = open_run_lock(lock, os.O_RDWR, user)
+    except (NoRunLockError, OSError):
+        yield not is_living(lock, owner, user)
         return
     try:
         if not _lock_exclusively(descriptor, patience_s):

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UNREADABLE, HarnessError
+from history.border import refuse_strays
 from history.functions import Functions
 from history.plan import decode_plan
 from history.run_folder import RunFolder
@@ -75,7 +76,8 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
         batch_rows: rows held in memory at once.
 
     Raises:
-        HarnessError: there is no such folder, or it cannot be read or written.
+        HarnessError: there is no such folder, it cannot be read or written, or it holds what no run
+            makes.
     """
     folder = RunFolder(run_folder)
     if not run_folder.is_dir():
@@ -85,6 +87,7 @@ def ingest(run_folder: Path, *, batch_rows: int = BATCH_ROWS) -> Ingested:
             "there is no such folder",
             "Name a folder below runs/.",
         )
+    refuse_strays(run_folder)
     try:
         # Taken before reading: a run that still grows is then seen to have changed.
         sources = _sources(folder)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from history.plan import Plan, decode_plan
-from history.run_folder import RunFolder
+from history.run_folder import RunFolder, is_plain_name
 from spark_analysis.damage import Damage
 from spark_analysis.run_rows import Row, json_text
 
@@ -241,7 +241,7 @@ def plan_digest(plan: Plan) -> str:
 def _is_folder_name(name: str) -> bool:
     """Whether it can name a folder; what an editor made of a plan need not."""
     fits = 0 < len(name.encode(errors="replace")) <= _NAME_BYTES_MAX
-    return fits and name not in (".", "..") and not set(name) & {"/", "\0"}
+    return fits and is_plain_name(name)
 
 
 def _column(number: int) -> int | None:

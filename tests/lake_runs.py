@@ -38,6 +38,8 @@ def make_run(
         for node in NODES
     ]
     folder.metrics.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    # A run of before there were seals: each test damages it as it likes.
+    (root / "manifest.json").unlink(missing_ok=True)
     write_results(root, verdict)
     return root
 

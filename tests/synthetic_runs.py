@@ -15,6 +15,8 @@ import msgspec
 from contracts.fault import FaultEvent, Link, ScheduledFault
 from contracts.names import NodeName, RunId
 from contracts.state_event import StateEvent
+from harness.manifest import MANIFEST_NAME, write_manifest
+from history.course import came_to_its_end
 from history.plan import Plan, encode_plan, sub_seeds
 from history.records import Event
 from history.run_folder import RunFolder
@@ -74,6 +76,7 @@ class SyntheticRun:
         self._write_history()
         self._write_logs()
         self._write_phases()
+        seal(self.folder)
         return self.folder.root
 
     def _write_plan(self) -> None:
@@ -323,6 +326,14 @@ class SyntheticRun:
                 )
                 lines.append(json.dumps({"offset": offset, **shown, "digest": f"d{offset}"}))
             self.folder.committed_log(node).write_text("\n".join(lines) + "\n")
+
+
+def seal(folder: RunFolder) -> None:
+    """As the run itself would, had it left the folder as it is: after its end, and no sooner."""
+    if came_to_its_end(folder):
+        write_manifest(folder)
+    else:
+        (folder.root / MANIFEST_NAME).unlink(missing_ok=True)
 
 
 def _next(numbers: Counter[int], incarnation: int) -> int:

@@ -58,9 +58,10 @@ def _by_run(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]) -> GatedRun:
-    outcome = _OUTCOMES.get(row["outcome"], "unjudged")
-    checkers = tuple(map(_check_result, verdicts))
-    problems = (*row["vacuous"], *row["problems"])
+    is_changed = "changed-since" in row["damage_kinds"]
+    outcome = "unjudged" if is_changed else _OUTCOMES.get(row["outcome"], "unjudged")
+    checkers = () if is_changed else tuple(map(_check_result, verdicts))
+    problems = (*(row["damage"] if is_changed else ()), *row["vacuous"], *row["problems"])
     # Columns since version 3 of the table.
     unavailability_ms = row.get("unavailability_max_ms")
     return GatedRun(
@@ -68,7 +69,7 @@ def _run(uri: str, system: str, row: Row, verdicts: list[Row], faults: list[Row]
         folder=None,
         lake=uri,
         run_id=row["run_id"],
-        has_history=row["operations"] > 0,
+        has_history=row["operations"] > 0 and not is_changed,
         system=system,
         version=row["system_version"] or _UNKNOWN,
         workload=row["workload"] or _UNKNOWN,

@@ -17,10 +17,12 @@ from checker.verdict import CheckResult, Verdict
 from contracts.errors import UsageError
 from harness.gate.gated_run import GatedRun, Outcome, Selection
 from harness.gate.lake_runs import is_lake, runs_of_lake
+from harness.manifest import damage
 from harness.results import Results, leading_sentence
 from harness.results import read as read_results
 from harness.suite.ledger import Ledger, RunEnded
 from harness.suite.tally import NightTally, nights_of
+from history.border import stray
 from history.plan import Plan, decode_plan
 from history.run_folder import RunFolder
 from nemesis.nearest import or_nearest
@@ -101,8 +103,14 @@ def _run_folders(top: Path) -> Iterator[RunFolder]:
 
 
 def _from_folder(folder: RunFolder) -> GatedRun:
-    plan = _plan_of(folder)
     name = f"{folder.root.parent.name}/{folder.root.name}"
+    if (found := stray(folder.root)) is not None:
+        why = f"It holds {found}, which no run makes, so that nothing of it was read."
+        return _unread(folder, name, why)
+    if changed := damage(folder):
+        why = f"{changed[0]}, so that nothing that is there now counts."
+        return _unread(folder, name, f"It is not as the run left it: {why}")
+    plan = _plan_of(folder)
     try:
         results = read_results(folder.results)
     except FileNotFoundError:
@@ -151,6 +159,12 @@ def _unjudged(folder: RunFolder, name: str, plan: Plan | None, why: str) -> Gate
         reproduce=command,
         replay_of=_replayed(plan),
     )
+
+
+def _unread(folder: RunFolder, name: str, why: str) -> GatedRun:
+    """A run of which neither the verdict nor the history counts."""
+    refused = _unjudged(folder, name, None, "")
+    return msgspec.structs.replace(refused, sentence=why, has_history=False)
 
 
 def _plan_of(folder: RunFolder) -> Plan | None:

@@ -88,13 +88,18 @@ def read_recorded(folder: RunFolder) -> tuple[Scenario, SimulationRecord]:
     """The scenario of a run folder, and what the run came to.
 
     Raises:
-        UsageError: one of them cannot be used, or the scenario was edited since the run.
+        UsageError: one of them cannot be used, or was edited since the run.
     """
     scenario, record = read_scenario(folder.scenario), read_simulation(folder)
     if is_changed(folder, folder.scenario.name):
         raise UsageError(
             f"{folder.scenario} was changed since the run, so it is the scenario of another world",
             f"`splitbrain sim --scenario {folder.scenario}` runs it as a run of its own",
+        )
+    if is_changed(folder, folder.simulation.name):
+        raise UsageError(
+            f"{folder.simulation} was changed since the run, so it does not say what that came to",
+            f"`splitbrain sim --scenario {folder.scenario}` runs the same world anew",
         )
     return scenario, record
 

@@ -125,7 +125,7 @@ class BrokerService:
         elif request.kind == "describe-topic":
             reply(self._described(request))
         else:
-            asked = change_asked(request, self._lifecycle.image)
+            asked = change_asked(request)
             if asked is None:
                 reason = "this node is a broker: it has topics, which need a number of partitions"
                 reply(ClientAnswer(request.id, "invalid-request", definite=True, reason=reason))

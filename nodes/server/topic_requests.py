@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.registrations import is_active
 from nodes.metadata.image import MetadataImage
 from nodes.metadata.machine import MetadataMachine
 from nodes.quorum.bugs import PlantedBugs
@@ -40,8 +39,9 @@ from nodes.wire.families.topics import (
 _CREATE_VERSION: Final = 7
 #: The last one that has topics by name alone.
 _DELETE_VERSION: Final = 5
-#: Replicas of a topic, where there are so many brokers.
-REPLICATION_MAX: Final = 3
+#: Stands for the cluster's default: ``num.partitions``, ``default.replication.factor``. Who asks
+#: does not count the brokers: how many there seem to be depends on when one looks, and where.
+_DEFAULT: Final = -1
 #: What says that nothing was to be done.
 _NOTHING_TO_DO: Final = frozenset(
     {ApiError.TOPIC_ALREADY_EXISTS, ApiError.UNKNOWN_TOPIC_OR_PARTITION}
@@ -49,12 +49,12 @@ _NOTHING_TO_DO: Final = frozenset(
 _PARTITIONS_MAX: Final = (1 << 31) - 1
 
 
-def creation(name: str, partitions: int, replicas: int, timeout_ms: int) -> CreateTopicsRequest:
-    """The request of Kafka's that creates one topic; -1 for the cluster's defaults."""
+def creation(name: str, partitions: int, timeout_ms: int) -> CreateTopicsRequest:
+    """The request of Kafka's that creates one topic, with the cluster's number of replicas."""
     topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
-        replication_factor=replicas,
+        replication_factor=_DEFAULT,
         assignments=(),
         configs=(),
     )
@@ -66,34 +66,22 @@ def deletion(name: str, timeout_ms: int) -> DeleteTopicsRequest:
     return DeleteTopicsRequest(topic_names=(name,), timeout_ms=timeout_ms)
 
 
-def replication_factor(image: MetadataImage) -> int:
-    """How many replicas a topic gets whose creator does not say: three, or one for each broker."""
-    usable = sum(is_active(image, broker_id) for broker_id in image.brokers)
-    return max(1, min(REPLICATION_MAX, usable))
-
-
 def partitions_wanted(request: ClientRequest) -> int | None:
     """How many partitions a creation asks for, -1 for the default; None where it makes no sense."""
-    value = -1 if request.value is None else request.value
+    value = _DEFAULT if request.value is None else request.value
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return value if is_count and abs(value) <= _PARTITIONS_MAX else None
 
 
-def change_asked(
-    request: ClientRequest, image: MetadataImage
-) -> tuple[ApiKey, msgspec.Struct, int] | None:
-    """A creation or a deletion as a request of Kafka's, with its API and version; None if neither.
-
-    ``image``: says how many brokers there are.
-    """
+def change_asked(request: ClientRequest) -> tuple[ApiKey, msgspec.Struct, int] | None:
+    """A creation or a deletion as a request of Kafka's: API, message, version; None if neither."""
     timeout_ms = min(max(request.timeout_ms, 1), TIMEOUT_MS_MAX)  # Kafka's field has 32 bits
     if request.kind == "delete-topic":
         return ApiKey.DELETE_TOPICS, deletion(request.key, timeout_ms), _DELETE_VERSION
     partitions = partitions_wanted(request)
     if request.kind != "create-topic" or partitions is None:
         return None
-    replicas = replication_factor(image)
-    message = creation(request.key, partitions, replicas, timeout_ms)
+    message = creation(request.key, partitions, timeout_ms)
     return ApiKey.CREATE_TOPICS, message, _CREATE_VERSION
 
 
@@ -203,7 +191,7 @@ class TopicRequests:
         if self._leading.active is None:
             self._say_not_leader(change)
             return
-        asked = change_asked(change.request, self._leading.active.image)
+        asked = change_asked(change.request)
         assert asked is not None
         api_key, message, version = asked
         decision = self._leading.decide(api_key, message, version)

@@ -16,6 +16,9 @@ from docker.models.containers import Container
 from tenacity import Retrying, retry_if_not_result, stop_after_delay
 
 from contracts.errors import HarnessError
+from contracts.names import NodeName
+from history.border import refuse_strays
+from history.run_folder import RunFolder, is_plain_name
 from runtimes.dead_runs import Swept, claimed
 from runtimes.docker import archives
 from runtimes.docker.disk_keeper import release_run
@@ -195,7 +198,13 @@ def _each(
 
 
 def _salvage(client: DockerClient, mark: RunMark) -> None:
-    """Copy output and data of a dead run's nodes into its folder, as far as that can be done."""
+    """Copy output and data of a dead run's nodes into its folder, as far as that can be done.
+
+    Raises:
+        HarnessError: the engine does not answer, or the folder is none that a run makes.
+    """
+    run = RunFolder(Path(mark.lock).parent)
+    refuse_strays(run.root)
     handles: Any = client.containers
     with engine_action("list a dead run's nodes", mark.run_id):
         nodes: list[Container] = handles.list(
@@ -207,8 +216,10 @@ def _salvage(client: DockerClient, mark: RunMark) -> None:
             container.kill("SIGKILL")
     release_run(client, mark, nodes_are_down=True)
     for container in nodes:
-        folder = Path(mark.lock).parent / "nodes" / container.labels[NODE_LABEL]
-        if (folder / archives.DATA).exists():
+        name = container.labels[NODE_LABEL]
+        folder = run.node(NodeName(name))
+        # A label may say anything, also what leads out of the run folder.
+        if not is_plain_name(name) or (folder / archives.DATA).exists():
             continue
         # A dead run's evidence is worth an attempt; that it cannot be had must not keep its
         # containers for ever.

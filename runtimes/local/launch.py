@@ -85,7 +85,8 @@ def _spawn(
     """The host, which gets these descriptors, the first of them for control."""
     marks = {
         sweep.RUN_VARIABLE: str(spec.run_id),
-        sweep.LOCK_VARIABLE: str(RunFolder(spec.run_folder.absolute()).lock),
+        # Without links: a sweep follows none.
+        sweep.LOCK_VARIABLE: str(RunFolder(spec.run_folder.resolve()).lock),
         sweep.OWNER_VARIABLE: this_process().word(),
     }
     with (folder / "host.log").open("ab") as output:

@@ -2,10 +2,11 @@
 
 Standard library alone. It reads; it never sends a signal.
 
-Source: proc_pid_stat(5).
+Sources: proc_pid_stat(5), getauxval(3).
 """
 
 import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +14,9 @@ from typing import Final, NamedTuple
 _PROC: Final = Path("/proc")
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+#: Entry of a program's auxiliary vector: it was started with more rights than its starter has.
+_AT_SECURE: Final = 23
 
 #: Letters of a process that is stopped, and of one that only waits to be reaped.
 STOPPED: Final = frozenset("Tt")
@@ -67,6 +71,24 @@ def descendants(number: int) -> list[int]:
             if child.state not in ENDED:
                 found.append(child.number)
     return found
+
+
+def user_of(number: int) -> int | None:
+    """Id of the user who started a process and whose rights it has; None where that is not one.
+
+    A program with more rights than its starter still has the starter's environment, also once it
+    has taken on its other user wholly; the kernel tells it so by ``AT_SECURE``.
+    """
+    folder = _PROC / str(number)
+    try:
+        status = (folder / "status").read_text()
+        vector = (folder / "auxv").read_bytes()
+    except OSError:
+        return None
+    users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
+    pairs = struct.iter_unpack("@LL", vector)
+    is_secure = any(value for kind, value in pairs if kind == _AT_SECURE)
+    return int(users[0]) if len(set(users)) == 1 and not is_secure else None
 
 
 def environment(number: int) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from history.border import stray
 from history.run_folder import RunFolder
 from spark_analysis.damage import Damage
 from spark_analysis.ingest import refused_rows
@@ -74,6 +75,8 @@ class Report(NamedTuple):
     #: Folders that hold a run of another folder, and that one.
     copies: list[tuple[Path, Path]]
     commits: list[str]
+    #: Folders of which nothing was read, and why.
+    refused: list[tuple[Path, str]]
 
 
 class _Candidate(NamedTuple):
@@ -107,7 +110,7 @@ def ingest_runs(
         HarnessError: a later version wrote the lake, or a commit took too long.
     """
     snapshot = read_snapshot(store)
-    report = Report([], [], [], [], [])
+    report = Report([], [], [], [], [], [])
     candidates = _candidates(snapshot, folders, is_open, report)
     for group in _groups(candidates, commit_bytes):
         read: dict[str, ReadRun] = {}
@@ -129,6 +132,9 @@ def _candidates(
     chosen: dict[str, _Candidate] = {}
     versions = {(table.name, table.version) for table in LAKE_TABLES}
     for path in sorted(folders):
+        if (found := stray(path)) is not None:
+            report.refused.append((path, f"it holds {found}, which no run makes"))
+            continue
         folder = RunFolder(path)
         living = is_open(path)
         damage = Damage()

@@ -127,13 +127,18 @@ def _compare_with_seal(folder: RunFolder, present: dict[str, Source], damage: Da
         return
     if not sealed:
         damage.add("unsealed", "The run never sealed its evidence: it did not end in order.")
-    changed = [
+        return
+    read = {name for name in present if name not in {_SEAL, folder.results.name}}
+    if folder.metrics.name not in sealed:
+        read.discard(folder.metrics.name)  # older versions left it unsealed
+    gone = {folder.history.name, folder.faults.name} & sealed.keys() - present.keys()
+    changed = gone | {
         name
-        for name, source in present.items()
-        if (seal := sealed.get(name)) is not None
-        and (seal.length_bytes, seal.digest) != (source.size_bytes, source.digest)
-    ]
-    for name in changed:
+        for name in read
+        if (seal := sealed.get(name)) is None
+        or (seal.length_bytes, seal.digest) != (present[name].size_bytes, present[name].digest)
+    }
+    for name in sorted(changed):
         damage.add("changed-since", f"{name} is not as the run left it.")
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from contracts.errors import UsageError
 from contracts.names import NodeName
 from contracts.system import SystemOptions
+from nodes.server.controller_settings import controller_settings
 from nodes.server.metadata_settings import quorums_part
 from nodes.server.planted import bugs_named
 from nodes.server.quorum_settings import quorum_settings
@@ -23,6 +24,10 @@ WORKLOADS: Final[Mapping[StateMachineName, tuple[str, ...]]] = {
 #: Setting of the deployment, unknown to the nodes.
 BROKERS: Final = "brokers"
 BROKERS_DEFAULT: Final = 2
+#: Replicas of a topic whose creator does not say, where there are to be so many brokers.
+REPLICAS_MAX: Final = 3
+#: Kafka's name of the setting, and the nodes' own.
+_REPLICAS: Final = ("default.replication.factor", "default_replication_factor")
 #: Most nodes that names ``n1`` to ``n9`` allow.
 NODE_COUNT_MAX: Final = 9
 
@@ -61,7 +66,30 @@ def node_settings(options: SystemOptions) -> dict[str, str]:
     """The settings that are the nodes' own."""
     if state_machine_of(options) != "metadata":
         return dict(options.settings)
-    return {name: text for name, text in options.settings.items() if name != BROKERS}
+    settings = {name: text for name, text in options.settings.items() if name != BROKERS}
+    return with_replicas(settings, len(broker_ids(options)))
+
+
+def with_replicas(settings: Mapping[str, str], brokers: int) -> dict[str, str]:
+    """Settings of a cluster with the number of replicas of a topic whose creator does not say.
+
+    It follows from the cluster as it is meant to be, not from the brokers of a moment: before they
+    have all registered a topic is refused, as Kafka does it, instead of getting fewer for ever.
+
+    Args:
+        settings: what is chosen, which counts first.
+        brokers: how many there are to be.
+    """
+    if any(name in settings for name in _REPLICAS):
+        return dict(settings)
+    return {**settings, _REPLICAS[0]: str(max(1, min(REPLICAS_MAX, brokers)))}
+
+
+def _check_replicas(settings: Mapping[str, str], brokers: int) -> None:
+    """Refuse a number of replicas that no topic could ever have."""
+    replicas = controller_settings(settings).default_replication_factor
+    if replicas > brokers:
+        raise ValueError(f"{_REPLICAS[0]} {replicas} cannot be met by {brokers} brokers")
 
 
 def check_options(options: SystemOptions) -> None:
@@ -79,6 +107,7 @@ def check_options(options: SystemOptions) -> None:
     try:
         bugs = bugs_named(options.bugs, machine)
         if machine == "metadata":
+            _check_replicas(settings, len(broker_ids(options)))
             settings = quorums_part(settings)
         quorum_settings(settings, bugs.quorum)
     except ValueError as error:

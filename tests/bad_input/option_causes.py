@@ -445,6 +445,15 @@ COMBINATIONS = Chapter(
             ),
         ),
         Cause(
+            "replicas-many",
+            "more replicas than brokers",
+            "test --state-machine metadata --setting default.replication.factor=3",
+            (
+                "default.replication.factor 3 cannot be met by 2 brokers. Correct the bug or the "
+                "setting"
+            ),
+        ),
+        Cause(
             "bug-twice",
             "a bug named twice",
             "test --bug vote-not-persisted --bug vote-not-persisted",

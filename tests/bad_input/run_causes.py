@@ -39,6 +39,15 @@ def _as_folder(path: Path) -> None:
     path.mkdir()
 
 
+def _lead_out(folder: RunFolder) -> None:
+    (folder.root / "analysis.log").symlink_to("/etc/hostname")
+
+
+def _lead_out_by_name(folder: RunFolder) -> None:
+    content = json.loads(folder.plan.read_bytes())
+    folder.plan.write_text(json.dumps({**content, "nodes": ["n1", "../../other"]}))
+
+
 def _dangling(scene: Scene) -> None:
     (scene.folder / "runs").mkdir()
     (scene.folder / "runs" / "latest").symlink_to("test/gone")
@@ -113,6 +122,27 @@ RUNS = Chapter(
                 "number, not text. Replay a run made by this version"
             ),
             arrange=plan(seed="seven"),
+        ),
+        Cause(
+            "run-link",
+            "a run folder with a link in it",
+            "check runs/test/one",
+            (
+                "{folder}/runs/test/one holds a link, analysis.log, and a run makes nothing but "
+                "folders and plain files. Find out who made it: without that the folder can be "
+                "judged"
+            ),
+            arrange=run(_lead_out),
+        ),
+        Cause(
+            "run-node-leads-out",
+            "a plan with a node called ../../other",
+            REPLAY,
+            (
+                "{folder}/runs/test/one/plan.json cannot be read: one of its nodes has a name that "
+                "leads out of the run folder. Replay a run made by this version"
+            ),
+            arrange=run(_lead_out_by_name),
         ),
         Cause(
             "run-unknown-system",

@@ -25,7 +25,7 @@ from nodes.server.metadata_settings import quorums_part
 from nodes.server.planted import Bugs
 from nodes.server.state_machine import StateMachineName
 from nodes.storage.filesystem import FileSystem
-from systems.kraft.state_machines import BROKERS, WORKLOADS
+from systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas
 
 STATE_MACHINES: Final = tuple(WORKLOADS)
 _CLIENT_PORT: Final = 9092
@@ -74,7 +74,9 @@ def layer_maker(world: World, node_id: NodeId, cluster_id: str, bugs: Bugs) -> L
     identity = Identity(
         cluster_id=cluster_id,
         node_id=node_id,
-        settings=controller_settings(scenario.settings, bugs.controller),
+        settings=controller_settings(
+            with_replicas(scenario.settings, scenario.observers), bugs.controller
+        ),
         random=world.stream(f"controller n{node_id}"),
     )
     return lambda _, __: metadata_layer(identity, bugs.quorum)

@@ -64,6 +64,7 @@ def test_nothing_to_do_is_said(
 
 def test_a_process_that_works_in_a_dead_ones_temporary_folder_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "splitbrain-spark-x"
+    folder.mkdir()
 
     def sleeper(argument: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", "input()", argument], stdin=subprocess.PIPE)

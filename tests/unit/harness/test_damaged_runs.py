@@ -1,5 +1,6 @@
 """Damage to a run folder convicts no system, and a run that failed is not acquitted later."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +9,22 @@ from typing import Any
 import pytest
 
 from checker.verdict import Verdict
+from contracts.errors import UsageError
+from contracts.names import NodeName
 from harness import evidence_loader
-from harness.manifest import open_manifest, write_manifest
+from harness.gate.selection import select
+from harness.manifest import MANIFEST_NAME, open_manifest, write_manifest
+from harness.manifest import damage as damage_of
+from harness.replay import replay_options
 from history.run_folder import RunFolder
 from tests.synthetic_runs import NODES, write_run
 from tests.unit.harness.in_process import judge_in_process
-from tests.unit.harness.test_mutated_runs import edit, judged, verdict_of
+from tests.unit.harness.test_mutated_runs import (
+    a_read_saw_another_value,
+    edit,
+    judged_as_it_is,
+    verdict_of,
+)
 
 
 @pytest.fixture
@@ -46,14 +57,14 @@ def test_a_damaged_dump_convicts_nobody(copy: RunFolder, damage: Callable[[Path]
     write_manifest(copy)
     for node in NODES[:2]:
         damage(copy.committed_log(node))
-    found = judged(copy)
+    found = judged_as_it_is(copy)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
 
 
 def test_a_dump_with_a_broken_line_convicts_nobody_of_a_dead_run_either(copy: RunFolder) -> None:
     for node in NODES:
         break_a_line(copy.committed_log(node))
-    found = judged(copy)
+    found = judged_as_it_is(copy)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
     assert verdict_of(found, "lost-commits") is not Verdict.INVALID
 
@@ -76,11 +87,135 @@ def test_a_run_that_ends_while_it_is_read_was_read_in_part(
 def test_a_run_whose_last_words_could_not_be_written_is_never_valid(copy: RunFolder) -> None:
     """Its command said so and ended with 3; a later judgement must not forget it."""
     open_manifest(copy)
-    found = judged(copy)
+    found = judged_as_it_is(copy)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
     assert "was not sealed" in found.checkers[-1].reason
     write_manifest(copy)
-    assert judged(copy).exit_code == 0
+    assert judged_as_it_is(copy).exit_code == 0
+
+
+# --- a sealed record convicts nobody by what was put there since ------------------------------
+
+
+def a_digit_of_the_history(folder: RunFolder) -> None:
+    a_read_saw_another_value(folder)
+
+
+def a_digit_and_its_seal(folder: RunFolder) -> None:
+    """Who takes the line out of the manifest as well."""
+    a_read_saw_another_value(folder)
+    path = folder.root / MANIFEST_NAME
+    sealed = json.loads(path.read_text())
+    del sealed["history.jsonl"]
+    path.write_text(json.dumps(sealed))
+
+
+def a_digit_without_a_manifest(folder: RunFolder) -> None:
+    a_read_saw_another_value(folder)
+    (folder.root / MANIFEST_NAME).unlink()
+
+
+def a_digit_with_an_empty_manifest(folder: RunFolder) -> None:
+    a_read_saw_another_value(folder)
+    open_manifest(folder)
+
+
+def a_digit_with_noise_for_a_manifest(folder: RunFolder) -> None:
+    a_read_saw_another_value(folder)
+    (folder.root / MANIFEST_NAME).write_bytes(b"\xff\xfe{")
+
+
+def a_traceback_of_a_node(folder: RunFolder) -> None:
+    (folder.node(NODES[0]) / "x.log").write_text("Traceback (most recent call last):\nE: x\n")
+
+
+def a_node_that_led_too(folder: RunFolder) -> None:
+    extra = folder.node(NodeName("n9"))
+    extra.mkdir()
+    told = folder.state_events(NODES[0]).read_text().replace('"n1"', '"n9"')
+    folder.state_events(NodeName("n9")).write_text(told)
+
+
+def a_fault_fewer(folder: RunFolder) -> None:
+    edit(folder.faults, lambda records: records[:-1])
+
+
+def another_checker(folder: RunFolder) -> None:
+    a_plan = json.loads(folder.plan.read_text())
+    folder.plan.write_text(json.dumps(a_plan | {"checkers": ["linearizability:register"]}))
+
+
+def a_record_that_is_gone(folder: RunFolder) -> None:
+    folder.state_events(NODES[1]).unlink()
+
+
+def a_name_that_leads_out(folder: RunFolder) -> None:
+    """A manifest of somebody else's names what has nothing to do with the run."""
+    path = folder.root / MANIFEST_NAME
+    sealed = json.loads(path.read_text())
+    sealed["../../../../etc/passwd"] = sealed["history.jsonl"]
+    path.write_text(json.dumps(sealed))
+
+
+CHANGES = (
+    *(a_digit_of_the_history, a_digit_and_its_seal, a_digit_without_a_manifest),
+    *(a_digit_with_an_empty_manifest, a_digit_with_noise_for_a_manifest, a_traceback_of_a_node),
+    *(a_node_that_led_too, a_fault_fewer, another_checker, a_record_that_is_gone),
+    *(a_name_that_leads_out,),
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_record_that_is_not_as_the_run_left_it_is_unknown(
+    copy: RunFolder, change: Callable[[RunFolder], object]
+) -> None:
+    change(copy)
+    found = judged_as_it_is(copy)
+    assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
+    assert not [result for result in found.checkers if result.violations]
+    # Neither has a gate anything to count.
+    (run,) = select([str(copy.root)]).runs
+    assert run.outcome in ("unjudged", "unknown")
+    assert not [result for result in run.checkers if result.verdict is Verdict.INVALID]
+
+
+def test_a_gate_does_not_count_what_was_judged_before_the_record_was_changed(
+    copy: RunFolder,
+) -> None:
+    assert judged_as_it_is(copy).exit_code == 0
+    (run,) = select([str(copy.root)]).runs
+    assert (run.outcome, run.has_history) == ("valid", True)
+    a_read_saw_another_value(copy)
+    (run,) = select([str(copy.root)]).runs
+    assert (run.outcome, run.has_history) == ("unjudged", False)
+    assert "It is not as the run left it: history.jsonl has grown" in run.sentence
+
+
+def test_a_manifest_is_read_no_further_than_the_run_folder(copy: RunFolder) -> None:
+    a_name_that_leads_out(copy)
+    told = damage_of(copy)
+    assert told == ["manifest.json names ../../../../etc/passwd, which is no evidence of a run"]
+
+
+def test_the_missing_manifest_of_a_run_that_came_to_its_end_is_said(copy: RunFolder) -> None:
+    (copy.root / MANIFEST_NAME).unlink()
+    assert "manifest.json is missing" in judged_as_it_is(copy).checkers[-1].reason
+    copy.phases.write_bytes(b"".join(copy.phases.read_bytes().splitlines(keepends=True)[:-2]))
+    assert damage_of(copy) == []
+
+
+def test_a_run_of_before_metrics_and_leaders_were_sealed_is_whole(copy: RunFolder) -> None:
+    for path in (copy.metrics, copy.leaders):
+        path.write_text("\n")
+    assert judged_as_it_is(copy).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["plan.json", "schedule.jsonl"])
+def test_the_plan_of_another_run_is_not_replayed(copy: RunFolder, name: str) -> None:
+    path = copy.root / name
+    path.write_bytes(path.read_bytes() + b"\n")
+    with pytest.raises(UsageError, match=f"{name} was changed since the run"):
+        replay_options(copy.root, pinned=False)
 
 
 def not_utf_8(line: bytes) -> bytes:

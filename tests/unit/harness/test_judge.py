@@ -22,7 +22,7 @@ from harness.results import Results
 from harness.waiting import Waiting
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
+from tests.synthetic_runs import seal, write_run
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +115,7 @@ def small_run(root: Path, **changes: Any) -> Path:
     plan.write_bytes(
         encode_plan(msgspec.structs.replace(decode_plan(plan.read_bytes()), **changed))
     )
+    seal(RunFolder(run))
     return run
 
 
@@ -204,6 +205,7 @@ def test_a_failed_harness_is_never_valid_and_a_violation_wins_over_it(tmp_path: 
     assert (failed.headline, failed.exit_code) == ("HARNESS FAILED", 3)
     assert results.leading_sentence(failed) == "The engine went away."
     (run / "nodes" / "n1" / "x.log").write_text("Traceback (most recent call last):\nE: x\n")
+    seal(RunFolder(run))
     invalid = judge.judge(run, analyze=False, harness_problems=("The engine went away.",))
     assert (invalid.headline, invalid.exit_code) == ("INVALID", 1)
 

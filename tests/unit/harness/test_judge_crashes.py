@@ -17,7 +17,7 @@ from harness.stop import Stop
 from harness.summary import show
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
+from tests.synthetic_runs import seal, write_run
 from tests.unit.harness.in_process import judge_in_process
 
 
@@ -380,6 +380,8 @@ def test_a_violation_wins_over_everything_at_once(
         + '{"time": 1, "phase": "interrupted"}\n'
         + '{"time": 2, "phase": "failed", "detail": "teardown"}\n'
     )
+    # Who fails after the end never seals.
+    seal(RunFolder(stale))
     found = judge.judge(
         stale, analyze=False, harness_problems=("The engine went away.",), stop=stop
     )

@@ -17,7 +17,7 @@ from harness import judge
 from harness.manifest import write_manifest
 from harness.results import Results
 from history.run_folder import RunFolder
-from tests.synthetic_runs import NODES, write_run
+from tests.synthetic_runs import NODES, seal, write_run
 from tests.unit.harness.in_process import judge_in_process
 
 Mutation = Callable[[RunFolder], object]
@@ -42,6 +42,13 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[rep
 
 
 def judged(folder: RunFolder) -> Results:
+    """The judgement of a folder as a run left it."""
+    seal(folder)
+    return judged_as_it_is(folder)
+
+
+def judged_as_it_is(folder: RunFolder) -> Results:
+    """The judgement of a folder that somebody may have changed since the run."""
     return judge.judge(folder.root, analyze=False)
 
 
@@ -354,6 +361,8 @@ def shorten(path: Path) -> None:
         "faults.jsonl",
         "phases.jsonl",
         "schedule.jsonl",
+        "metrics.jsonl",
+        "leaders.jsonl",
         "nodes/n2/state_events.jsonl",
         "nodes/n3/log.jsonl",
         "nodes/n1/container.log",
@@ -363,10 +372,12 @@ def shorten(path: Path) -> None:
 def test_a_sealed_folder_tells_every_damage(
     copy: RunFolder, name: str, damage: Callable[[Path], object]
 ) -> None:
+    for told in (copy.metrics, copy.leaders):
+        told.write_text("\n\n")
     write_manifest(copy)
-    assert judged(copy).exit_code == 0
+    assert judged_as_it_is(copy).exit_code == 0
     damage(copy.root / name)
-    found = judged(copy)
+    found = judged_as_it_is(copy)
     assert found.exit_code != 0
     record = next(result for result in found.checkers if result.checker == "record")
     assert f"damaged after the run: {name}" in record.reason
@@ -376,12 +387,12 @@ def test_a_changed_letter_in_a_sealed_folder_is_told(copy: RunFolder) -> None:
     write_manifest(copy)
     log = copy.node(NODES[0]) / "container.log"
     log.write_text(log.read_text().replace("listening", "Listening"))
-    found = judged(copy)
+    found = judged_as_it_is(copy)
     assert found.exit_code == 2
     assert "container.log was changed since the run" in found.checkers[-1].reason
 
 
 def test_judging_changes_nothing_of_what_the_run_recorded(copy: RunFolder) -> None:
     write_manifest(copy)
-    first = judged(copy)
-    assert judged(copy).exit_code == first.exit_code == 0
+    first = judged_as_it_is(copy)
+    assert judged_as_it_is(copy).exit_code == first.exit_code == 0

@@ -10,7 +10,9 @@ import pytest
 from harness import part_verdicts
 from harness.cli import run
 from harness.spark_child import Answered
+from history.run_folder import RunFolder
 from tests.lake_runs import make_run
+from tests.synthetic_runs import seal
 
 
 def answered(*verdicts: str, damage: tuple[str, ...] = ()) -> Answered:
@@ -42,7 +44,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return make_run(tmp_path / "run")
+    return sealed_run(tmp_path / "run")
+
+
+def sealed_run(root: Path, seed: int = 7) -> Path:
+    seal(RunFolder(make_run(root, seed=seed)))
+    return root
 
 
 @pytest.mark.parametrize(
@@ -87,7 +94,7 @@ def test_each_part_that_is_not_valid_is_named(
 def test_the_worst_run_decides(
     asked: dict[str, Any], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = make_run(tmp_path / "other", seed=8)
+    other = sealed_run(tmp_path / "other", seed=8)
     answers = iter([answered("invalid"), answered("valid")])
     monkeypatch.setattr(part_verdicts, "ask_spark", lambda *_, **__: next(answers))
     assert run(["analyze", str(folder), str(other), "--parts"]) == 1
@@ -122,3 +129,12 @@ def test_what_cannot_be_judged_in_parts_is_refused(
     assert run(["analyze", str(folder), "--parts"]) == 64
     assert said in capsys.readouterr().err.replace("\n", " ")
     assert asked["requests"] == []
+
+
+def test_a_record_that_was_changed_since_the_run_is_not_judged_in_parts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = RunFolder(folder).history
+    history.write_bytes(history.read_bytes() + b"\n")
+    assert run(["analyze", str(folder), "--parts"]) == 64
+    assert "is not as the run left it: history.jsonl has grown" in capsys.readouterr().err

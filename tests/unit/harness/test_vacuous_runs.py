@@ -13,7 +13,7 @@ import pytest
 from harness import cli, judge
 from harness.results import Results
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
+from tests.synthetic_runs import seal, write_run
 from tests.unit.harness.in_process import judge_in_process
 
 Line = dict[str, Any]
@@ -44,6 +44,7 @@ def edit_plan(folder: RunFolder, **changes: Any) -> None:
 
 
 def judged(folder: RunFolder) -> Results:
+    seal(folder)
     return judge.judge(folder.root, analyze=False)
 
 

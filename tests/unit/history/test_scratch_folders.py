@@ -1,5 +1,6 @@
 """Temporary folders of dead processes go, those of living ones and foreign ones stay."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,23 @@ def test_a_folder_without_our_lock_is_foreign(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     assert remove_dead(tmp_path) == []
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_neither_a_link_nor_a_pipe_is_taken_for_a_dead_processs_folder(tmp_path: Path) -> None:
+    """Anybody may make a folder of such a name where temporary files are."""
+    lock = ".splitbrain-scratch.lock"
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / lock).touch()
+    (tmp_path / "splitbrain-link").symlink_to(victim)
+    for name in ("splitbrain-locked-elsewhere", "splitbrain-pipe"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "splitbrain-locked-elsewhere" / lock).symlink_to(victim / lock)
+    os.mkfifo(tmp_path / "splitbrain-pipe" / lock)
+    asked: list[Path] = []
+    assert remove_dead(tmp_path, before=asked.append) == [tmp_path / "splitbrain-pipe"]
+    assert asked == [tmp_path / "splitbrain-pipe"]
+    assert (victim / lock).exists()
 
 
 def test_a_folder_with_somebody_elses_lock_is_foreign(tmp_path: Path) -> None:

@@ -19,13 +19,17 @@ from nodes.server import exit_codes
 from nodes.server.assembly import Server
 from nodes.server.configuration import Listener, NodeConfiguration, read_configuration
 from nodes.server.data_folder import format_data_folder_if_empty
+from nodes.server.metadata_settings import quorums_part
 from nodes.server.quorum_settings import quorum_settings
 from nodes.server.state_machine import StateMachineName
 from runtimes.local.runtime import LocalRuntime
 from systems.kraft.adapter import KraftSystem
+from systems.kraft.state_machines import with_replicas
 
 PATIENCE_S = 20.0
 Result = TypeVar("Result")
+#: Brokers of a cluster with metadata, where a test adds all of them.
+BROKERS = 2
 #: Brokers that find out soon.
 BROKER_TIMES = {"broker.heartbeat.interval.ms": "200", "controlled_shutdown_timeout_ms": "5000"}
 ANY = Route("leader", NodeName("n1"))
@@ -80,7 +84,12 @@ class Nodes:
         if node in self.others:
             return self.others[node]
         written = read_configuration(self.folder / "nodes" / node / "config" / "node.json")
-        return msgspec.structs.replace(written, state_machine=self._state_machine)
+        settings = written.settings
+        if self._state_machine == "metadata":
+            settings = with_replicas(settings, BROKERS)
+        return msgspec.structs.replace(
+            written, state_machine=self._state_machine, settings=settings
+        )
 
     async def start(
         self, node: NodeName, before: Callable[[Server], None] = lambda _: None
@@ -89,7 +98,7 @@ class Nodes:
         configuration = self.configuration(node)
         format_data_folder_if_empty(configuration)
         settings = {} if node in self.others else configuration.settings
-        server = Server(configuration, quorum_settings(settings, NO_BUGS))
+        server = Server(configuration, quorum_settings(quorums_part(settings), NO_BUGS))
         self.servers[node] = server
         before(server)
         await server.listen()

@@ -9,7 +9,6 @@ import pytest
 
 from nodes.broker.bugs import NO_BUGS, BrokerBugs
 from nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
-from nodes.metadata.image import MetadataImage
 from nodes.quorum.identifiers import Microseconds, NodeId
 from nodes.server.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
 from nodes.server.topic_requests import change_asked
@@ -48,7 +47,7 @@ class Bench:
         self.told.append(told)
 
     def change(self, request: ClientRequest) -> None:
-        asked = change_asked(request, MetadataImage())
+        asked = change_asked(request)
         assert asked is not None
         self.out.change(request, self.answers.append, asked)
 

@@ -11,7 +11,6 @@ from nodes.quorum.effects import AnswerRead, RejectRead
 from nodes.quorum.events import ReadRequested
 from nodes.quorum.identifiers import Offset
 from nodes.server.controller_service import ControllerService
-from nodes.server.topic_requests import replication_factor
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from nodes.wire.apis import ApiKey
 from tests.unit.nodes.server.lone_controller import Controller, creation
@@ -92,20 +91,22 @@ def test_a_topic_without_a_number_has_the_clusters(controller: Controller) -> No
     assert ask(controller, "describe-topic").result == controller.settings.num_partitions
 
 
-def test_a_topic_has_as_many_replicas_as_there_are_brokers_and_no_more_than_three(
-    controller: Controller,
-) -> None:
-    expected = {5: 1, 6: 2, 7: 3, 8: 3}
-    for broker_id, replicas in expected.items():
-        if broker_id != 5:
-            epoch = controller.register(broker_id).broker_epoch
-            # Who is fenced does not count.
-            assert replication_factor(controller.image) == min(replicas, broker_id - 5)
-            controller.beat(epoch, broker_id)
-        ask(controller, "create-topic", f"t{broker_id}", 1)
-        topic = controller.image.topics.named(f"t{broker_id}")
+def test_how_many_replicas_a_topic_has_does_not_depend_on_when_it_is_asked_for() -> None:
+    """Of the cluster's two brokers one comes later; a topic with one replica would keep it."""
+    controller = Controller(default_replication_factor=2)
+    controller.lead()
+    controller.beat(controller.register().broker_epoch)
+    refused = ask(controller, "create-topic", value=4)
+    assert (refused.outcome, refused.definite) == ("invalid-request", True)
+    assert "INVALID_REPLICATION_FACTOR" in (refused.reason or "")
+    assert "only 1 broker(s) are registered" in (refused.reason or "")
+    epoch = controller.register(6).broker_epoch
+    for name in ("fenced", "running"):
+        assert ask(controller, "create-topic", name, 4).result is True
+        topic = controller.image.topics.named(name)
         assert topic is not None
-        assert [len(each.replicas) for each in topic.partitions] == [replicas]
+        assert {len(each.replicas) for each in topic.partitions} == {2}
+        controller.beat(epoch, 6)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,11 @@ class Together:
         member.crash()
 
     def _controller_layer(self, member: Member) -> Layer:
-        settings = ControllerSettings(max_idle_interval_ms=0, leader_imbalance_check_interval_s=0)
+        settings = ControllerSettings(
+            max_idle_interval_ms=0,
+            leader_imbalance_check_interval_s=0,
+            default_replication_factor=len(self.members) - 1,
+        )
         return metadata_layer(
             Identity(
                 cluster_id=CLUSTER,

@@ -282,7 +282,8 @@ def test_calls_that_wait_when_the_host_dies_are_told(
 
 
 #: Of this process alone: the same tests may run in another one, and sweeps see the whole machine.
-LOCK = Path(f"/nowhere/lock-{os.getpid()}")
+LOCK = Path(f"/nowhere-{os.getpid()}/lock")
+ME = os.getuid()
 
 
 @pytest.fixture
@@ -315,10 +316,11 @@ def test_a_process_its_children_and_its_state_are_seen(sleeper: subprocess.Popen
 
 
 def test_a_sweep_ends_the_processes_of_one_run_alone(sleeper: subprocess.Popen[bytes]) -> None:
-    assert sweep.end_run(RunId("run-8"), LOCK) == 0
-    assert sweep.end_run(RunId("run-7"), Path("/elsewhere/lock")) == 0
+    assert sweep.end_run(RunId("run-8"), LOCK, ME) == 0
+    assert sweep.end_run(RunId("run-7"), Path("/elsewhere/lock"), ME) == 0
+    assert sweep.end_run(RunId("run-7"), LOCK, ME + 1) == 0
     assert sleeper.poll() is None
-    assert sweep.end_run(RunId("run-7"), LOCK) == 2
+    assert sweep.end_run(RunId("run-7"), LOCK, ME) == 2
     assert sleeper.wait(5) == -signal.SIGKILL
 
 
@@ -331,7 +333,7 @@ def test_a_sweep_of_dead_runs_reports_what_it_ended(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep, "is_living", lambda *_: False)
-    monkeypatch.setattr(sweep, "claimed", lambda *_: contextlib.nullcontext(True))
+    monkeypatch.setattr(sweep, "claimed", lambda *_, **__: contextlib.nullcontext(True))
     (swept,) = sweep.sweep_machine(LOCK)
     assert (swept.run_id, dict(swept.removed)) == ("run-7", {"processes": 2})
     assert sleeper.wait(5) == -signal.SIGKILL

@@ -240,10 +240,22 @@ def test_row_that_fits_no_column_costs_no_other_row(tmp_path: Path, store: Local
 
 def test_plan_of_wild_values_is_a_row_all_the_same(tmp_path: Path, store: LocalStore) -> None:
     root = make_run(tmp_path / "run")
-    edit_plan(root, seed=HUGE, system="../../etc", nodes=["n1", "../../..", "a\0b", ""])
+    edit_plan(root, seed=HUGE, system="../../etc", nodes=["n1", "n" * 300])
     ingest_runs(store, [root])
     row = the_run(store)
     assert (row["seed"], row["nodes"], row["state"]) == (None, ["n1"], "whole")
+    assert row["operations"] > 0
+
+
+@pytest.mark.parametrize("name", ["../../..", "a\0b", "", "/etc"])
+def test_a_plan_whose_nodes_lead_out_of_the_run_folder_is_not_believed(
+    tmp_path: Path, store: LocalStore, name: str
+) -> None:
+    root = make_run(tmp_path / "run")
+    edit_plan(root, nodes=["n1", name])
+    ingest_runs(store, [root])
+    row = the_run(store)
+    assert (row["nodes"], row["state"]) == (["n1", "n2", "n3"], "damaged")
     assert row["operations"] > 0
 
 

@@ -13,7 +13,7 @@ from contracts.system import SystemOptions
 from nodes.server.configuration import read_configuration
 from systems.kraft.adapter import KraftSystem
 from systems.kraft.deployment import IMAGE
-from systems.kraft.state_machines import NODE_COUNT_MAX
+from systems.kraft.state_machines import NODE_COUNT_MAX, node_settings
 
 RUN = RunId("20261121T000000-7")
 
@@ -117,8 +117,28 @@ def test_brokers_come_behind_the_controllers_and_vote_not(tmp_path: Path) -> Non
         configuration = read_configuration(node.mounts[0].host_path / "node.json")
         assert (configuration.node_id, configuration.state_machine) == (number, "metadata")
         assert [voter.node_id for voter in configuration.voters] == [1, 2, 3]
-        # How many brokers there are is no business of a node's.
-        assert configuration.settings == {"broker.session.timeout.ms": "2000"}
+        # How many brokers there are is no business of a node's, but for what follows from it.
+        assert configuration.settings == {
+            "broker.session.timeout.ms": "2000",
+            "default.replication.factor": "3",
+        }
+
+
+@pytest.mark.parametrize(
+    ("settings", "replicas"),
+    [
+        ({}, "2"),
+        ({"brokers": "1"}, "1"),
+        ({"brokers": "5"}, "3"),
+        ({"brokers": "5", "default.replication.factor": "4"}, "4"),
+        ({"brokers": "5", "default_replication_factor": "4"}, "4"),
+    ],
+)
+def test_replicas_follow_from_the_cluster_as_it_is_meant_to_be(
+    settings: dict[str, str], replicas: str
+) -> None:
+    told = node_settings(metadata(settings=settings))
+    assert [told[name] for name in told if name.startswith("default")] == [replicas]
 
 
 def test_there_are_two_brokers_where_nobody_says_how_many() -> None:
@@ -132,6 +152,10 @@ def test_there_are_two_brokers_where_nobody_says_how_many() -> None:
         (metadata(settings={"brokers": "0"}), "'brokers' is '0'"),
         (metadata(settings={"brokers": "two"}), "'brokers' is 'two'"),
         (metadata(settings={"brokers": "7"}), "Choose between 1 and 6 brokers"),
+        (
+            metadata(settings={"default.replication.factor": "3"}),
+            "default.replication.factor 3 cannot be met by 2 brokers",
+        ),
         (metadata(nodes=9), "Choose at most 8 nodes that vote"),
         (metadata(settings={"broker.session.timeout.ms": "soon"}), "not a whole number"),
         (metadata(settings={"speed": "1"}), "speed"),
