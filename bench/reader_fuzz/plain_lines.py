@@ -380,7 +380,7 @@ def _error(value: Plain) -> str | None:
     named = first[0] if first else value
     if named is None:
         return None
-    return named[1] if named[0] in ("keyword", "text", "symbol") else "?"
+    return named[1] if named[0] in ("keyword", "text") else "?"
 
 
 def _has_odd_map(value: Plain) -> bool:
