@@ -175,10 +175,12 @@ class EdnLines(_File):
             for name in ("process", "type", "f", "key", "value", "time", "error")
         }
         process = _process(named["process"])
+        if process in _NEMESIS:
+            return None
         type_, f = _keyword(named["type"]), _keyword(named["f"])
         if type_ not in _TYPES:
             raise PlainError("an event without type")
-        found = Line(
+        return Line(
             process,
             type_,
             f,
@@ -187,7 +189,6 @@ class EdnLines(_File):
             _time(named["time"]),
             error=_error(named["error"]),
         )
-        return None if process in _NEMESIS else found
 
 
 class KvLines(EdnLines):
