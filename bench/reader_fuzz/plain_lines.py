@@ -176,6 +176,8 @@ class EdnLines(_File):
         }
         process = _process(named["process"])
         if process in _NEMESIS:
+            lacks = named["type"] is None or named["f"] is None
+            self.doubt("a nemesis that says not what it does", when=lacks)
             return None
         type_, f = _keyword(named["type"]), _keyword(named["f"])
         if type_ not in _TYPES:
