@@ -213,7 +213,7 @@ def _atom(atom: str, position: int) -> Any:
         return Number("double", float(_SYMBOLIC[atom]))
     if atom[0].isdigit():
         raise EdnError(f"unreadable number {atom!r} at character {position}")
-    if atom[0] in "#:":
+    if atom[0] in "#:\\":
         raise EdnError(f"unreadable text {atom!r} at character {position}")
     return Name("symbol", atom)
 

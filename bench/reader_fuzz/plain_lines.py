@@ -175,10 +175,14 @@ class EdnLines(_File):
             for name in ("process", "type", "f", "key", "value", "time", "error")
         }
         process = _process(named["process"])
+        if process in _NEMESIS:
+            lacks = named["type"] is None or named["f"] is None
+            self.doubt("a nemesis that says not what it does", when=lacks)
+            return None
         type_, f = _keyword(named["type"]), _keyword(named["f"])
         if type_ not in _TYPES:
             raise PlainError("an event without type")
-        found = Line(
+        return Line(
             process,
             type_,
             f,
@@ -187,7 +191,6 @@ class EdnLines(_File):
             _time(named["time"]),
             error=_error(named["error"]),
         )
-        return None if process in _NEMESIS else found
 
 
 class KvLines(EdnLines):
@@ -380,7 +383,7 @@ def _error(value: Plain) -> str | None:
     named = first[0] if first else value
     if named is None:
         return None
-    return named[1] if named[0] in ("keyword", "text", "symbol") else "?"
+    return named[1] if named[0] in ("keyword", "text") else "?"
 
 
 def _has_odd_map(value: Plain) -> bool:

@@ -2,6 +2,8 @@
 
 The table says of pairs of values whether they are equal; every way in which a history can show
 that must agree with it.
+
+It is longer than 400 lines because a quarter of it is that table, which wants to be read at once.
 """
 
 import json

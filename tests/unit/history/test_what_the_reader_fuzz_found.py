@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from history.column_reader import read_columns
-from history.edn import parse_all
+from history.edn import EdnError, parse_all
 from history.errors import HistoryError
 from history.importers import load
 from history.operations_table import pa, pq
@@ -133,3 +133,9 @@ def test_the_end_of_a_list_that_never_began_is_refused(
     assert read_columns(path, history_format) is None
     whole = written(tmp_path, "\n".join(["[" + lines[0], lines[1] + "]", ""]).encode())
     assert len(load(whole, history_format).operations) == 1
+
+
+@pytest.mark.parametrize("text", ["\\", "\\ 1", "[\\ ]", "[1 \\]"])
+def test_a_character_without_a_letter_is_refused(text: str) -> None:
+    with pytest.raises(EdnError):
+        parse_all(text)
