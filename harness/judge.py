@@ -23,10 +23,9 @@ from harness.ballast import Ballast
 from harness.checking import check_all
 from harness.defaults import defaults_of
 from harness.evidence_loader import RunRecord, load_run
-from harness.failovers import failovers_ns
+from harness.fault_consequences import with_failovers, with_notices
 from harness.fault_coverage import coverage_of
-from harness.fault_notice import Signs, notices
-from harness.fault_results import fault_results, fault_windows
+from harness.fault_results import fault_results
 from harness.judging_lock import exclusive
 from harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from harness.publishing import publish, write_verdict
@@ -156,9 +155,11 @@ def _judge_record(
             crashes.append(f"{what} could not be told: {type(error).__name__}: {error}.")
             return otherwise
 
-    faults = made("What became of the faults", lambda: _fault_results(record), ())
-    faults = made("How long failovers took", lambda: _with_failovers(record, faults), faults)
-    faults = made("What noticed the faults", lambda: _with_notices(record, faults), faults)
+    faults = made(
+        "What became of the faults", lambda: fault_results(record.scheduled, record.faults), ()
+    )
+    faults = made("How long failovers took", lambda: with_failovers(record, faults), faults)
+    faults = made("What noticed the faults", lambda: with_notices(record, faults), faults)
     undecided = [_undecided(name) for name in _checker_names(record)]
     checked = made(
         "The checkers' verdict", lambda: _checked(record, faults, limits, stop), undecided
@@ -181,41 +182,6 @@ def _judge_record(
         problems=tuple(dict.fromkeys([*problems, *crashes])),
         interrupted=interrupted,
     ).with_verdict(results.verdict, harness_failed=bool(failures))
-
-
-def _fault_results(record: RunRecord) -> tuple[FaultResult, ...]:
-    return fault_results(record.scheduled, record.faults)
-
-
-def _with_failovers(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
-    took = failovers_ns(
-        fault_windows(record.faults, record.end_time), record.operations, record.functions
-    )
-    return tuple(
-        msgspec.structs.replace(fault, failover_ms=took[fault.index] // _NS_PER_MS)
-        if fault.index in took
-        else fault
-        for fault in faults
-    )
-
-
-def _with_notices(record: RunRecord, faults: tuple[FaultResult, ...]) -> tuple[FaultResult, ...]:
-    signs = Signs(
-        operations=record.operations,
-        state_events=record.state_events,
-        nodes=record.node_names,
-        sightings=record.sightings,
-        phases=record.phases,
-    )
-    found = notices(fault_windows(record.faults, record.end_time), signs)
-    return tuple(
-        msgspec.structs.replace(
-            fault, noticed=found[fault.index].noticed, notice=found[fault.index].words
-        )
-        if fault.index in found
-        else fault
-        for fault in faults
-    )
 
 
 def _checked(
