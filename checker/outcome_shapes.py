@@ -3,7 +3,8 @@
 Whoever reads a bare history refuses what is otherwise, with its line.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from checker.models.registry import MODELS
@@ -32,7 +33,7 @@ def _as_models(*names: str) -> Problem:
 
 
 def _bank(operation: PairedOperation) -> str | None:
-    if operation.f != "read" or operation.type != "ok" or isinstance(operation.result, dict):
+    if operation.f != "read" or operation.type != "ok" or isinstance(operation.result, Mapping):
         return None
     return f"the answer of a read is balances by account, and not {shown(operation.result)}"
 
@@ -40,7 +41,9 @@ def _bank(operation: PairedOperation) -> str | None:
 def _queue(operation: PairedOperation) -> str | None:
     if operation.f == "enqueue" and operation.result is not False:
         return wrong_echo(operation)
-    if operation.f == "drain" and not isinstance(operation.result, (list, tuple, type(None))):
+    if operation.f == "drain" and not isinstance(
+        operation.result, (list, tuple, AbstractSet, type(None))
+    ):
         return f"the answer of a drain is a list of elements, and not {shown(operation.result)}"
     return None
 

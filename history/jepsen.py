@@ -94,7 +94,7 @@ def _operations(
             broken.tear(len(line.content))
         elif operation is not None:
             yield operation
-        is_list |= (line.number == 1 and text.startswith(("[{", "[#"))) or text == "["
+        is_list |= (line.number == 1 and text.startswith(("[{", "[#"))) or text.rstrip(" ,") == "["
         is_over = text.endswith("]") if text else is_over
     if is_list and not is_over and broken.torn_bytes is None:
         # It was cut between two lines.
