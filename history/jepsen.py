@@ -157,7 +157,9 @@ def edn_operation(line: NumberedLine, text: str) -> RawOperation | None:
     for name in ("process", "type", "f"):
         if name not in operation:
             raise ValueError(f"the map has no :{name}")
-    process = name_text(operation["process"]) or operation["process"]
+    process = operation["process"]
+    if isinstance(process, Name) and process.kind != "character":
+        process = process.text
     if is_nemesis(process):
         return None
     f = name_text(operation["f"])

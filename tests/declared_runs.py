@@ -12,7 +12,7 @@ import msgspec
 
 from history.functions import Function, Functions, Refusal
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
+from tests.synthetic_runs import seal, write_run
 
 Line = dict[str, Any]
 
@@ -78,4 +78,5 @@ def folder_of(
     plan |= {"workload": "theirs", "checkers": ["split-brain", "lost-commits"]}
     plan["functions"] = {} if functions is None else msgspec.to_builtins(functions)
     folder.plan.write_text(json.dumps(plan))
+    seal(folder)
     return folder

@@ -7,7 +7,7 @@ from pathlib import Path
 from history.run_folder import RunFolder
 from runtimes.registry import runtime_names
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
-from tests.synthetic_runs import SyntheticRun
+from tests.synthetic_runs import SyntheticRun, seal
 
 REPLAY = "replay runs/test/one"
 
@@ -30,6 +30,7 @@ def plan(**fields: object) -> Arrange:
     def damage(folder: RunFolder) -> None:
         content = json.loads(folder.plan.read_bytes())
         folder.plan.write_text(json.dumps({**content, **fields}))
+        seal(folder)
 
     return run(damage)
 

@@ -9,6 +9,7 @@ from harness.simulation.scenario_file import encode_scenario
 from history.run_folder import RunFolder
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene
 from tests.bad_input.run_causes import plan, run
+from tests.synthetic_runs import seal
 
 SHRINK = "shrink runs/test/one"
 
@@ -24,6 +25,7 @@ def simulated(
         folder.scenario.write_bytes(encode_scenario(Scenario(system="kraft", seed=7)))
         record = SimulationRecord(trace_hash="0" * 32, steps=9, virtual_us=9, failed_by=failed_by)
         folder.simulation.write_bytes(encode_record(record))
+        seal(folder)
         damage(folder)
 
     return run(make)
@@ -35,6 +37,7 @@ def scenario(**fields: object) -> Arrange:
     def damage(folder: RunFolder) -> None:
         content = json.loads(folder.scenario.read_bytes())
         folder.scenario.write_text(json.dumps({**content, **fields}))
+        seal(folder)
 
     return simulated(damage)
 

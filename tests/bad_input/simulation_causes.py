@@ -16,7 +16,7 @@ from history.run_folder import RunFolder
 from systems.registry import names as system_names
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
 from tests.bad_input.run_causes import run
-from tests.synthetic_runs import SyntheticRun
+from tests.synthetic_runs import SyntheticRun, seal
 
 REPLAY = "replay runs/sim/one"
 WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
@@ -46,6 +46,7 @@ def simulated(
         folder.scenario.write_text(json.dumps({**scenario, **fields}))
         record = SimulationRecord(trace_hash="0" * 32, steps=100, virtual_us=1_000)
         folder.simulation.write_bytes(msgspec.json.encode(record))
+        seal(folder)
         damage(folder)
 
     return arrange

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.containers
 def test_a_helper_is_spared_while_its_test_lives_and_swept_when_it_died(
     engine: DockerClient, tmp_path: Path, foreign_container: WebServer
 ) -> None:
-    lock = tmp_path / "helper.lock"
+    lock = tmp_path / "lock"
     mark = helper_mark(lock)
     server = WebServer(helper_image(engine), mark.labels())
     try:
@@ -56,7 +56,7 @@ def test_no_sweep_knows_a_foreign_container(
 def test_a_foreign_container_whose_test_died_is_removed_by_the_next(
     engine: DockerClient, tmp_path: Path, foreign_container: WebServer
 ) -> None:
-    lock = tmp_path / "dead.lock"
+    lock = tmp_path / "lock"
     with held(lock):
         orphan = WebServer(helper_image(engine), {FOREIGN_LABEL: str(lock)}).start()
     try:

@@ -32,7 +32,7 @@ def test_a_disk_that_comes_into_use_as_it_freezes_holds_nobody_up(
         keeper = container_of(engine, spec.run_id, "disks")
         first_process = int(keeper.attrs["State"]["Pid"])
         # Between its looks the node writes its first file and the disk freezes.
-        os.kill(first_process, signal.SIGSTOP)
+        await_true(lambda: stopped_between_looks(first_process))
         assert beside(engine, spec.run_id, N1, "echo first > /data/first") == (0, "")
         runtime.disks.stall(N1)
         seen = switches(first_process)
@@ -45,6 +45,16 @@ def test_a_disk_that_comes_into_use_as_it_freezes_holds_nobody_up(
     finally:
         runtime.teardown()
         sweep.sweep_engine(RunFolder(tmp_path).lock)
+
+
+def stopped_between_looks(process: int) -> bool:
+    """Whether it could be stopped without the lock of a disk: else whoever freezes it waits."""
+    os.kill(process, signal.SIGSTOP)
+    await_true(lambda: word(process, "State") == "T")
+    if not any("lock:" in held.read_text() for held in Path(f"/proc/{process}/fdinfo").iterdir()):
+        return True
+    os.kill(process, signal.SIGCONT)
+    return False
 
 
 def switches(process: int) -> int:

@@ -196,7 +196,11 @@ def test_evidence_that_json_cannot_hold_costs_its_details_alone(
 ) -> None:
     judge_in_process(monkeypatch)
     odd = CheckResult(
-        "odd", Verdict.INVALID, "Found.", {"set": object()}, ({"kind": "k", "sentence": "s"},)
+        "odd",
+        Verdict.INVALID,
+        "Found.",
+        {"map": {(1, 2): "keyed by a pair"}},
+        ({"kind": "k", "sentence": "s"},),
     )
     monkeypatch.setattr("harness.judge.check_all", lambda *_: [odd])
     found = judge.judge(stale, analyze=False)

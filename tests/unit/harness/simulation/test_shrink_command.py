@@ -63,6 +63,7 @@ def make_healthy(folder: RunFolder) -> None:
 def rewrite(folder: RunFolder, **fields: object) -> None:
     record = msgspec.structs.replace(read_simulation(folder), **fields)
     folder.simulation.write_bytes(msgspec.json.encode(record))
+    write_manifest(folder)
 
 
 def test_a_failing_run_is_shrunk_to_a_run_of_its_own(

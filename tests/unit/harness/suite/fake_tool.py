@@ -13,6 +13,9 @@ import threading
 import time
 from pathlib import Path
 
+from harness.manifest import write_manifest
+from history.run_folder import RunFolder
+
 GATE_PATIENCE_S = 60.0
 
 
@@ -119,6 +122,7 @@ def test() -> int:
         phases(folder, "interrupted")
     cut = does in ("is-cut-short", "is-interrupted")
     phases(folder, *(["interrupted"] if cut else []), "torn-down")
+    write_manifest(RunFolder(folder))
     if does == "unjudged":
         return 1
     verdict, code = {"invalid": ("invalid", 1), "loses": ("invalid", 1)}.get(does, ("valid", 0))
