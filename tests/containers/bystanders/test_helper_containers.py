@@ -24,7 +24,8 @@ pytestmark = pytest.mark.containers
 def test_a_helper_is_spared_while_its_test_lives_and_swept_when_it_died(
     engine: DockerClient, tmp_path: Path, foreign_container: WebServer
 ) -> None:
-    lock = tmp_path / "lock"
+    lock = tmp_path / "dead" / "lock"
+    lock.parent.mkdir()
     mark = helper_mark(lock)
     server = WebServer(helper_image(engine), mark.labels())
     try:
@@ -56,7 +57,8 @@ def test_no_sweep_knows_a_foreign_container(
 def test_a_foreign_container_whose_test_died_is_removed_by_the_next(
     engine: DockerClient, tmp_path: Path, foreign_container: WebServer
 ) -> None:
-    lock = tmp_path / "lock"
+    lock = tmp_path / "dead" / "lock"
+    lock.parent.mkdir()
     with held(lock):
         orphan = WebServer(helper_image(engine), {FOREIGN_LABEL: str(lock)}).start()
     try:

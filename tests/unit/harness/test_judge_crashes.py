@@ -191,6 +191,13 @@ def test_a_full_disk_under_the_results_leaves_the_verdict_to_be_told(
     assert "Make room" in found.problems[0]
 
 
+class Unspeakable:
+    """A value of a user's model that cannot even be told in words."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError("odd")
+
+
 def test_evidence_that_json_cannot_hold_costs_its_details_alone(
     stale: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +206,7 @@ def test_evidence_that_json_cannot_hold_costs_its_details_alone(
         "odd",
         Verdict.INVALID,
         "Found.",
-        {"map": {(1, 2): "keyed by a pair"}},
+        {"value": Unspeakable()},
         ({"kind": "k", "sentence": "s"},),
     )
     monkeypatch.setattr("harness.judge.check_all", lambda *_: [odd])
