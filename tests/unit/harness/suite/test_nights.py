@@ -155,7 +155,8 @@ def test_of_a_valid_run_only_plan_and_verdict_are_kept(suites: Suites) -> None:
         run.verdict: sorted(path.name for path in Path(str(run.run_folder)).iterdir())
         for run in suites.runs()
     }
-    whole = ["history.jsonl", "nodes", "phases.jsonl", "plan.json", "results.json"]
+    evidence = ["history.jsonl", "manifest.json", "nodes", "phases.jsonl"]
+    whole = [*evidence, "plan.json", "results.json"]
     assert kept == {
         "valid": ["plan.json", "results.json"],
         "vacuous": whole,
