@@ -80,7 +80,7 @@ in the workers that judge; this one is `docs/models/max_register.py`:
 @OWN@```
 
 Values can be compared with `==`: where a history holds `true` and `1`, or `:x` and `"x"`, `step` is
-given values that are not equal (`docs/decisions/0030-identity-of-keys-and-values.md`).
+given values that are not equal (`docs/decisions/0025-identity-of-keys-and-values.md`).
 
 A state must be hashable and a step must change nothing. Where a call may lead to several states,
 derive from `NondeterministicModel` and write `steps`. The rest has safe defaults and is told in
