@@ -54,7 +54,7 @@ class Cluster:
         _retrying(_READY_PATIENCE_S)(self.system.ready, self.runtime)
 
     def world(self, node: NodeName) -> World:
-        """What frames may name of it."""
+        """Names of the cluster that frames may use."""
         file = self.folder / "nodes" / node / CONFIGURATION_FOLDER / CONFIGURATION_FILE
         configuration = read_configuration(file)
         served: Collection[ApiKey] = ()
@@ -70,7 +70,7 @@ class Cluster:
         )
 
     def leader(self, but: NodeName | None = None) -> NodeName:
-        """Who leads now, somebody else than ``but``; waits for it, raises NoLeaderError."""
+        """The present leader, another node than ``but``; waits for it, raises NoLeaderError."""
 
         def found() -> NodeName:
             view = self.system.leader(self.runtime, PATIENCE_S)

@@ -57,7 +57,7 @@ _VALUES: Final[tuple[Any, ...]] = (None, 1, -1, 2**63 - 1, 1.5, "x", [1, 2], [1]
 
 
 class World(NamedTuple):
-    """What a frame may name of the cluster that it is sent to."""
+    """Names of the cluster under test, for frames."""
 
     cluster_id: str
     voters: tuple[Voter, ...]
@@ -218,7 +218,7 @@ class FrameMaker:
             return encode_request(request, self._number(), "fuzz")
 
     def _claim(self) -> Request:
-        """What only a voter says, in the name of one, in an epoch for which it is refused."""
+        """A request of the quorum in a voter's name, in an epoch for which it is refused."""
         stream, world = self._stream, self._world
         cluster_id = stream.choice((world.cluster_id, None, "other"))
         epoch, last_epoch = Epoch(stream.choice(_EPOCHS)), Epoch(stream.choice((0, -1, 9)))
@@ -239,7 +239,7 @@ class FrameMaker:
                 )
 
     def _asking(self) -> bytes:
-        """What anybody may ask of the quorum."""
+        """A request that every client may send to the quorum."""
         stream = self._stream
         cluster_id = stream.choice((self._world.cluster_id, None, "other"))
         stranger, nowhere = NodeId(stream.choice(_IDS)), DirectoryId(stream.choice(_UUIDS))

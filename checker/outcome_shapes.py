@@ -1,4 +1,4 @@
-"""What operations must look like to the checkers of outcomes, which judge by no model; pure.
+"""Shapes of operations that the checkers of outcomes, which judge by no model, can read; pure.
 
 Whoever reads a bare history refuses what is otherwise, with its line.
 """
@@ -16,7 +16,7 @@ Problem = Callable[[PairedOperation], str | None]
 
 
 def outcome_problem(checker: str) -> Problem:
-    """What makes no sense to a checker of outcomes; those of a run look at no bare history."""
+    """Find operations that make no sense to a checker of outcomes; checkers of runs find none."""
     return _PROBLEMS.get(checker.partition(":")[0], lambda _operation: None)
 
 

@@ -82,7 +82,7 @@ class _Looks:
         self.crash: Exception | None = None
 
     def at(self, look: Callable[[], list[_Found]]) -> list[_Found]:
-        """What one part finds; nothing where it crashes, which is remembered."""
+        """The findings of one part; none where it crashes, which is remembered."""
         try:
             return look()
         except Exception as error:  # noqa: BLE001 - see the class

@@ -25,7 +25,7 @@ class CommittedRecord(msgspec.Struct, frozen=True):
 
 
 class CommittedLog(msgspec.Struct, frozen=True):
-    """What one node holds at the end of a run.
+    """The committed records of one node at the end of a run.
 
     A record at or above ``end_offset`` is one that the node does not know to be committed: it may
     be left out, it convicts nobody, and it may be what another node has committed. Below it no

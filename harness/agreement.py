@@ -16,19 +16,24 @@ CHECKER_NAME = "convergence"
 
 
 def disagreement(record: RunRecord) -> str | None:
-    """What kept the nodes from agreeing, one sentence; None where they did or were not asked."""
+    """Why the nodes did not agree, one sentence; None where they did or were not asked."""
     details = [phase.detail for phase in record.phases if phase.phase == "not-converged"]
     if not details:
         return None
     return f"The nodes did not come to agree: {(details[-1] or 'nobody knows why').rstrip('.')}."
 
 
-def judge_convergence(record: RunRecord) -> CheckResult | None:
-    """The finding; None where there is none, or where the run was ended before its time."""
-    told = disagreement(record)
-    if told is None or record.reached("interrupted") or not record.reached("healed"):
-        return None
-    return CheckResult(CHECKER_NAME, Verdict.UNKNOWN, f"All faults were healed. {told}")
+def was_due(record: RunRecord) -> bool:
+    """The nodes had their time to agree, every fault healed, and did not."""
+    if disagreement(record) is None or record.reached("interrupted"):
+        return False
+    return record.reached("healed")
+
+
+def judge_convergence(record: RunRecord) -> CheckResult:
+    """The finding on a run whose nodes should have agreed and did not."""
+    told = f"All faults were healed. {disagreement(record)}"
+    return CheckResult(CHECKER_NAME, Verdict.UNKNOWN, told)
 
 
 def members(record: RunRecord, *, converged: bool) -> frozenset[str]:

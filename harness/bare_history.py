@@ -119,7 +119,7 @@ def judge_history(
 
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:
-    """What was made of the file, where that is not plain."""
+    """Notes on how the file was read, where that is not plain."""
     notes = () if judged.loaded is None else judged.loaded.notes
     apart = judged.told_apart
     if apart is None or apart is judged.check.verdict:
@@ -142,7 +142,7 @@ def _record(judged: JudgedHistory) -> CheckResult | None:
 
 
 def _torn(torn_bytes: int, provisional: Verdict) -> CheckResult:
-    """What it means that the file ends in the middle of a line, or of its list."""
+    """The note on a file that ends in the middle of a line, or of its list."""
     cut = f"in the middle of a line: {torn_bytes} bytes were left out"
     if torn_bytes == 0:
         cut = "before the list of its operations does"

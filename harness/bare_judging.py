@@ -162,7 +162,7 @@ def _is_large(path: Path) -> bool:
 
 
 def sense_of(checker: str) -> Callable[[PairedOperation], str | None]:
-    """What makes no sense to the model or the checker of outcomes that judges."""
+    """Operations that make no sense to the model or the checker of outcomes that judges."""
     name = linearizability_model(checker)
     if name is None:
         return outcome_problem(checker)

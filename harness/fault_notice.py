@@ -43,7 +43,7 @@ NOTHING_NOTICED: Final = (
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """What the system noticed of one fault."""
+    """Signs that the system noticed one fault."""
 
     #: None: cannot be told.
     noticed: bool | None
@@ -52,7 +52,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class Signs(msgspec.Struct, frozen=True):
-    """What a run left behind that may show that a fault was noticed."""
+    """The records of a run that may show that a fault was noticed."""
 
     operations: Sequence[PairedOperation]
     #: Node to its events, in its own order.
@@ -198,7 +198,7 @@ class _Requests:
                 self._quiet.add(operation)
 
     def signs(self, place: int) -> Iterator[str]:
-        """What suffered in a span, in words."""
+        """The requests that suffered in a span, in words."""
         met, quiet = self._met[place], self._quiet
         if quiet.count < QUIET_MIN:
             return
@@ -228,7 +228,7 @@ class _Requests:
 
 
 def _growth(events: Iterable[StateEvent]) -> list[int]:
-    """When a node's log grew, ascending."""
+    """Moments at which a node's log grew, ascending."""
     return sorted(
         event.time for event in events if event.kind == "append" and event.time is not None
     )

@@ -42,13 +42,12 @@ from harness.timeline import (
 )
 from harness.vacuity import vacuous_reasons
 from harness.waiting import ANALYSING, JUDGING, During, unseen
+from history.course import LAST_PHASE
 from history.plan import Plan, reproduce_command
 from nemesis.plan_file import PLAN_FILE_ENDINGS
 from workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
-#: Phases that say that a run came to its end in order.
-_LAST_PHASE = "torn-down"
 _INTERRUPTED = "interrupted"
 #: Compares the nodes' logs with each other.
 _LOGS_CHECKER = "split-brain"
@@ -207,9 +206,8 @@ def _own_checkers(
         yield INVARIANTS, lambda given: invariants_result(given.simulation)
     if not record.is_drawn:
         yield node_health.CHECKER_NAME, node_health.judge_nodes
-    apart = agreement.judge_convergence(record)
-    if apart is not None:
-        yield agreement.CHECKER_NAME, lambda _given: apart
+    if agreement.was_due(record):
+        yield agreement.CHECKER_NAME, agreement.judge_convergence
     yield record_health.CHECKER_NAME, record_health.judge_record
 
 
@@ -350,12 +348,12 @@ def _problems(
         for fault in faults
         if fault.applied and not fault.healed and not record.ended_at_violation
     ]
-    in_order = record.reached(_LAST_PHASE)
+    in_order = record.reached(LAST_PHASE)
     others = list(record.problems)
     # Who killed the harness is not ours to judge: the folder then says what it can, or unknown.
     (failures if in_order else others).extend([] if record.living else unhealed)
     told = agreement.disagreement(record)
-    if told is not None and agreement.judge_convergence(record) is None:
+    if told is not None and not agreement.was_due(record):
         others.append(told)
     if record.simulation is not None and record.simulation.violation is not None:
         others.append(how_the_world_ended(record.simulation.violation))

@@ -117,7 +117,7 @@ class LastWords(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where they stand: ``nodes/n1/container.log:120``."""
+        """Their place: ``nodes/n1/container.log:120``."""
         return f"{self.file}:{self.line}"
 
 
@@ -191,7 +191,7 @@ def _last_of(form: _Form, text: bytes) -> int:
 
 
 def _line_start(text: bytes, at: int) -> int:
-    """Where the line around a place begins, where that is near."""
+    """Start of the line around a place, where that is near."""
     near = max(0, at - _LINE_BYTES_MAX)
     return max(near, text.rfind(b"\n", near, at) + 1)
 
@@ -211,7 +211,7 @@ def _told(found: _Found, run_folder: Path) -> LastWords:
 
 
 def _line_feeds(file: BinaryIO, before: int) -> int:
-    """How many there are before an offset, a block at a time."""
+    """Number of lines before an offset, counted a block at a time."""
     file.seek(0)
     count, left = 0, before
     while left > 0 and (block := file.read(min(left, _COUNTED_BYTES))):
@@ -221,7 +221,7 @@ def _line_feeds(file: BinaryIO, before: int) -> int:
 
 
 def _words(lines: list[bytes]) -> str:
-    """What the recognised line says, with what follows it where its message stands there."""
+    """The text of the recognised line, and of the next where the message stands there."""
     first = lines[0][:_LINE_BYTES_MAX]
     if b"Traceback (most recent call last)" in first:
         return _printable(_exception(first, lines[1:]))

@@ -74,7 +74,7 @@ def write_manifest(folder: RunFolder) -> None:
 
 
 def damage(folder: RunFolder, *, only: str | None = None) -> list[str]:
-    """What is not as the run left it, one clause each; empty also for a run that never sealed.
+    """Files that were changed after the run, one clause each; none for a run that never sealed.
 
     Args:
         folder: of the run.

@@ -45,7 +45,7 @@ def judge_record(record: RunRecord) -> CheckResult:
 
 
 def as_evidence(record: RunRecord, checked: Sequence[CheckResult]) -> list[CheckResult]:
-    """What was found, without what a record that is not as the run left it would convict of.
+    """The results, without convictions that rest on a record that was changed after the run.
 
     What is in there by now may be anybody's doing; where it was never sealed, that cannot be told.
     """

@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
+from contracts.errors import UNREADABLE
 from history.run_folder import RunFolder
 
 #: The last step of a run, after which its evidence is sealed, and what says that it failed.
-_LAST: Final = "torn-down"
+LAST_PHASE: Final = "torn-down"
 _FAILED: Final = "failed"
 
 
@@ -28,6 +29,6 @@ def came_to_its_end(folder: RunFolder) -> bool:
         return False
     reached: set[str] = set()
     for line in lines:
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        with contextlib.suppress(*UNREADABLE):
             reached.add(msgspec.json.decode(line, type=_Phase).phase)
-    return _LAST in reached and _FAILED not in reached
+    return LAST_PHASE in reached and _FAILED not in reached

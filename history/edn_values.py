@@ -211,10 +211,10 @@ class Number:
             return NotImplemented
         kind, value = parts
         alike = self.kind == kind or (self.kind, kind) in _ALIKE
-        return alike and (self.value == value or (is_nan(self.value) and is_nan(value)))
+        return alike and (self.value == value or (_is_nan(self.value) and _is_nan(value)))
 
     def __hash__(self) -> int:
-        return 0 if is_nan(self.value) else hash(self.value)
+        return 0 if _is_nan(self.value) else hash(self.value)
 
     def __repr__(self) -> str:
         if self.kind == "double":
@@ -301,7 +301,7 @@ def size_of(number: Any) -> Any:
     return number.value if type(number) is Number else number
 
 
-def is_nan(value: object) -> bool:
+def _is_nan(value: object) -> bool:
     """Whether a number is none, and so equal to nothing but others of its kind."""
     return type(value) is float and math.isnan(value)
 
@@ -318,7 +318,7 @@ def _parts(number: object) -> tuple[NumberKind, Any] | None:
 def _double_text(value: float) -> str:
     if math.isfinite(value):
         return repr(value)
-    return "##NaN" if is_nan(value) else "##Inf" if value > 0 else "##-Inf"
+    return "##NaN" if _is_nan(value) else "##Inf" if value > 0 else "##-Inf"
 
 
 def _decimal_text(value: Fraction) -> str:

@@ -25,7 +25,7 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True):
     values: tuple[Any, ...] = (False,)
 
     def covers(self, result: object) -> bool:
-        """Whether this result says so."""
+        """True if this result says so."""
         if self.place is None:
             return self._says(result)
         if not isinstance(result, (list, tuple)):

@@ -48,7 +48,7 @@ def key_text(key: Any) -> str | None:
 
 
 class ValuesApart:
-    """What values of one history become, so that different ones are different to Python.
+    """Stand-ins for the values of one history, so that different ones are different to Python.
 
     Args:
         things: all values of the history; those answers that are some, see ``is_value``.
@@ -86,7 +86,7 @@ class ValuesApart:
         return not self._is_edn and not self._whole.isdisjoint(self._floats)
 
     def of(self, value: object) -> Any:
-        """What one value becomes."""
+        """The stand-in for one value."""
         if self.is_plain:
             return value
         change = self._CHANGES.get(type(value))
@@ -183,7 +183,7 @@ def _collections(things: Iterable[Any]) -> list[Any]:
 
 
 def _contents(collections: Sequence[Any]) -> Iterator[Any]:
-    """What stands in collections, one after the other."""
+    """The members of collections, one after the other."""
     # Of lists alone, nothing need be asked of each.
     if {list}.issuperset(map(type, collections)):
         return chain.from_iterable(collections)
@@ -251,7 +251,7 @@ def operation_as_json(operation: PairedOperation) -> Any:
 
 
 def stand_in(thing: Any) -> Any:
-    """What stands for a value that JSON does not have, for people; a hook of msgspec's encoders."""
+    """The text of a value that JSON does not have, for people; a hook of msgspec's encoders."""
     if type(thing) is Number:
         return thing.value if type(thing.value) in (int, float) else repr(thing)
     if type(thing) is EdnSet:

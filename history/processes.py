@@ -80,7 +80,7 @@ class ProcessNumbers:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Which number stands for which name, in one sentence; empty where none has a name."""
+        """The numbers given to named processes, in one sentence; empty where none has a name."""
         if not self._by_name:
             return ()
         told = [f"{number} is {name}" for name, number in [*self._by_name.items()][:_TOLD_MAX]]

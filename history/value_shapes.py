@@ -33,7 +33,7 @@ def wrong_shape(operation: PairedOperation) -> str | None:
 
 
 def wrong_echo(operation: PairedOperation) -> str | None:
-    """What is wrong with an answer that can only be what was asked, or nothing; None for nothing.
+    """The fault of an answer that can only be what was asked, or nothing; None if it has none.
 
     For kinds that are answered with "done": ``write``, ``add``, ``enqueue``.
     """

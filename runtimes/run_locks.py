@@ -26,7 +26,7 @@ _PLACE: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NoRunLockError(Exception):
-    """What stands there is not a run's lock, or not the lock of who named it."""
+    """The file is not a run's lock, or belongs to another user than the process that named it."""
 
 
 def open_run_lock(lock: Path, flags: int, user: int | None = None) -> int:

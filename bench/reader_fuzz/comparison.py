@@ -44,7 +44,7 @@ class Finding(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What came of one file."""
+    """The outcome of one file."""
 
     findings: tuple[Finding, ...]
     #: Whether readers and plain readers both gave operations.
@@ -137,7 +137,7 @@ def _guarded(work: Callable[[], Any]) -> Any:
 
 
 def _operations(file: DrawnFile, path: Path, way: Way) -> list[PairedOperation] | None:
-    """What is handed to the judging; None where that way leaves the file to another one."""
+    """The operations handed to the judging; None where this reader leaves the file to another."""
     named = file.format if file.named else None
     with in_blocks(file):
         if way is Way.OBJECTS:
@@ -212,7 +212,7 @@ def _unlike(
 def _values(
     plain: Sequence[PlainOperation], given: Sequence[PairedOperation], model: str
 ) -> Iterator[tuple[Any, Any]]:
-    """What the judging is handed, beside what it must stand for."""
+    """The operations handed to the judging, beside those of the plain reader."""
     yield None, None
     for mine, theirs in zip(plain, given, strict=True):
         call = call_of(theirs, model_named(model))

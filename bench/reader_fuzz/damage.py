@@ -1,4 +1,4 @@
-"""What becomes of files: cut, flipped, torn apart. Every way keeps most of the file readable."""
+"""Damage to files: cut, flipped, torn apart. Every kind keeps most of the file readable."""
 
 from collections.abc import Callable
 from random import Random

@@ -43,7 +43,7 @@ class DrawnFile(NamedTuple):
 
     @property
     def stored(self) -> bytes:
-        """What is written to the disk."""
+        """The bytes written to the disk."""
         return gzip.compress(self.content, 1, mtime=0) if self.packed else self.content
 
 

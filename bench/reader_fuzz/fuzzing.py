@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What came of some files."""
+    """The outcome of some files."""
 
     counts: Counter[str]
     differences: list[Difference]

@@ -52,7 +52,7 @@ class PlainOperation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a plain reader makes of a file."""
+    """A file as the plain reader reads it."""
 
     operations: list[PlainOperation]
     #: Whether the file ends in the middle of something, which was left out.

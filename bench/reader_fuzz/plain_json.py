@@ -49,7 +49,7 @@ class Members(NamedTuple):
 
 
 def read_json(line: bytes) -> Any:
-    """What a line holds: ``Members``, ``Number``, lists, texts, booleans and None.
+    """The value of a line: ``Members``, ``Number``, lists, texts, booleans and None.
 
     Raises:
         PlainError: it is no JSON.

@@ -34,7 +34,7 @@ _PAIR = 2
 
 
 class _File:
-    """What is known of a file while its lines are read."""
+    """The state of a reader between two lines of a file."""
 
     def __init__(self) -> None:
         self.doubts: set[str] = set()

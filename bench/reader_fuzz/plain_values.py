@@ -124,7 +124,7 @@ def _parts(value: Plain) -> list[Plain]:
 
 
 def depth_of(value: Plain) -> int:
-    """How many collections stand inside each other."""
+    """Depth of nested collections."""
     if value is None or value[0] not in ("list", "set", "map", "tagged"):
         return 0
     return 1 + max(map(depth_of, _parts(value)), default=0)

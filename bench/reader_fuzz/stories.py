@@ -21,7 +21,7 @@ _Value = int | None
 
 
 class StoryOptions(NamedTuple):
-    """What a history is made of."""
+    """The ingredients of a history."""
 
     model: str
     values: Family

@@ -1,4 +1,4 @@
-"""How far epochs may rise.
+"""The limit of epochs.
 
 An epoch has 31 bits on the wire and on disk, and it never falls: whoever led a quorum into the last
 one would have ended its elections for good. So the highest 2^20 are entered by nobody's word and by

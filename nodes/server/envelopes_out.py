@@ -71,7 +71,7 @@ class _Change(msgspec.Struct):
 
     @property
     def size_bytes(self) -> int:
-        """What is held for it."""
+        """Bytes held for it."""
         return _OVERHEAD_BYTES + len(self.request.key)
 
 

@@ -1,4 +1,4 @@
-"""How many connections a node may have: never so many that its disk lacks a file."""
+"""The limit of a node's connections: never so many that its disk lacks a file."""
 
 import resource
 from typing import Final

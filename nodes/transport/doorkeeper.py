@@ -39,7 +39,7 @@ class Guest(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """What the node holds for it."""
+        """Bytes that the node holds for it."""
         ...
 
     @property

@@ -83,7 +83,7 @@ class InboundConnection(asyncio.Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """What the node holds for this connection."""
+        """Bytes that the node holds for this connection."""
         held = self._waiting_bytes + self._cutter.pending_bytes + self.under_way_bytes
         return held + self._unsent()
 

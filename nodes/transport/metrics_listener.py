@@ -33,7 +33,7 @@ class MetricsListener:
 
     @property
     def connections_count(self) -> int:
-        """How many connections there are."""
+        """Number of open connections."""
         return len(self._open)
 
     async def listen(self, host: str, port: int) -> int:

@@ -32,7 +32,7 @@ _INTERVAL_S: Final = 0.02
 
 
 class _Mark(NamedTuple):
-    """Whose a process says that it is."""
+    """The run that a process names as its own."""
 
     run_id: RunId
     #: Path of the run's lock.

@@ -1,4 +1,4 @@
-"""What a checker has noted stands, however the rest of its judgement ends."""
+"""Notes of a checker stand, however the rest of its judgement ends."""
 
 from typing import Any
 

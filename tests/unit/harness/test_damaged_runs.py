@@ -102,7 +102,7 @@ def a_digit_of_the_history(folder: RunFolder) -> None:
 
 
 def a_digit_and_its_seal(folder: RunFolder) -> None:
-    """Who takes the line out of the manifest as well."""
+    """An intruder who takes the line out of the manifest as well."""
     a_read_saw_another_value(folder)
     path = folder.root / MANIFEST_NAME
     sealed = json.loads(path.read_text())

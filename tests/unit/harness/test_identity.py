@@ -1,4 +1,4 @@
-"""Which keys and values are one, through the real command line: as objects and as columns.
+"""Equal keys and values, through the real command line: as objects and as columns.
 
 The table says of pairs of values whether they are equal; every way in which a history can show
 that must agree with it.

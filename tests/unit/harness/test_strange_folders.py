@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """What lies beside the run and is nobody else's business."""
+    """A file beside the run that is nobody else's business."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "secret").write_text(SECRET)

@@ -1,4 +1,4 @@
-"""What a file may ask of its reader: values nested so deep, packed bytes of so much memory."""
+"""Limits of what a file may ask of its reader: depth of values, memory of packed bytes."""
 
 import gzip
 import json

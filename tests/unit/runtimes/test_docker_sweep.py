@@ -1,4 +1,4 @@
-"""What labels in an engine say of a run folder is believed as far as it stays in there."""
+"""Labels in an engine that name a run folder are believed as far as they stay in it."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""How many connections a port may have, by how many files the process may open."""
+"""The connections that a port may have, by how many files the process may open."""
 
 import resource
 
