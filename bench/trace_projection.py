@@ -1,0 +1,47 @@
+"""A digest of what happened in a simulated run, by times, numbers and the words of the nodes.
+
+A trace hash moves with every byte that nodes exchange, and it does not see clients and faults. The
+projection sees histories, state events, committed logs, the moments of faults and how the run
+ended, and leaves out what a rename may change: kinds and targets of faults, evidence, reasons,
+texts of violations, and the names of our own fields. Must never be changed beside the code that it
+is to compare. Source: issue 19.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from harness.simulation.outcome import SimulationOutcome
+
+
+def projection(outcome: SimulationOutcome) -> str:
+    """The digest, 16 hex digits."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in _parts(outcome):
+        # The order of a dictionary is no part of what happened.
+        digest.update(msgspec.json.encode(part, order="sorted"))
+    return digest.hexdigest()
+
+
+def _parts(outcome: SimulationOutcome) -> Iterator[Any]:
+    violation = outcome.violation
+    yield ["end", outcome.virtual_us]
+    if violation is not None:
+        yield [violation.invariant, violation.time_us, violation.node]
+    for event in outcome.events:
+        ended = [event.node, event.error, event.position, event.final]
+        told = [event.f, event.key, event.value]
+        yield ["client", event.time, event.process, event.type, *told, *ended]
+    for fault in outcome.faults:
+        links = sorted([link.source, link.destination] for link in fault.links)
+        yield ["fault", fault.time, fault.index, fault.phase, sorted(fault.nodes), links]
+    for node, events in sorted(outcome.state_events.items()):
+        for said in events:
+            place = [said.epoch, said.role, said.leader, said.offset, said.base_offset]
+            yield [node, said.time, said.incarnation, said.sequence, said.kind, *place, said.detail]
+    for node, log in sorted(outcome.committed_logs.items()):
+        records = [[one.offset, one.epoch, one.digest] for one in log.records]
+        yield ["log", node, log.start_offset, log.end_offset, records]
+    yield [[phase.time, phase.phase] for phase in outcome.phases]

@@ -1,0 +1,119 @@
+"""The worlds that guard a change of the simulation: swarms, planned runs, planted bugs.
+
+Each has a name, under which its hash is kept in a baseline: ``registers/12`` and ``metadata/7`` are
+seeds of a sweep, ``plan/registers/kill/1`` is ``splitbrain test --runtime simulated --nemesis kill
+--seed 1``, ``plan/registers/flap@commits/1`` the same kind waiting for a commit, and
+``bug/metadata/stale-leader-reads/3`` is a seed of a sweep with that bug. Plans import the harness;
+the other worlds import no more than simulated worlds need. Source: issue 19.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from contracts.errors import CapabilityError
+from contracts.scenario import Scenario
+from harness.simulation.swarm import draw_scenario
+from runtimes.simulated.streams import Streams
+from systems.kraft.simulation.system import KraftSimulation
+
+REGISTERS: Final = "registers"
+METADATA: Final = "metadata"
+STATE_MACHINES: Final = (REGISTERS, METADATA)
+_SYSTEM: Final = "kraft"
+#: Seeds of the guard.
+_REGISTER_SEEDS: Final = range(200)
+_METADATA_SEEDS: Final = range(100)
+_BUG_SEEDS: Final = range(2, 4)
+_PLAN_SEEDS: Final = (1, 2)
+_PLANNED_S: Final = 14.0
+_PLANNED_RATE: Final = 50.0
+#: A happening that every planned world meets, and after which there is something to break.
+_AWAITED: Final = "commits"
+_AT_MS: Final = 2_000
+_DURATION_MS: Final = 3_000
+
+
+def swarm_world(seed: int, bugs: tuple[str, ...] = (), state_machine: str = REGISTERS) -> Scenario:
+    """The world that a sweep draws for a seed."""
+    system = KraftSimulation()
+    scenario = draw_scenario(
+        seed, system=_SYSTEM, bugs=bugs, happenings=system.happenings, hints=system
+    )
+    if state_machine == REGISTERS:
+        return scenario
+    return system.dressed(
+        scenario, state_machine, Streams(seed, "state machine").stream(state_machine)
+    )
+
+
+def guard_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
+    """Names and makers of all worlds of the guard."""
+    for seed in _REGISTER_SEEDS:
+        yield f"{REGISTERS}/{seed}", lambda seed=seed: swarm_world(seed)
+    for seed in _METADATA_SEEDS:
+        yield f"{METADATA}/{seed}", lambda seed=seed: swarm_world(seed, (), METADATA)
+    yield from _planned_worlds()
+    yield from _worlds_with_bugs()
+
+
+def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
+    from nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
+
+    for machine in STATE_MACHINES:
+        for bug in BUG_NAMES:
+            if machine == REGISTERS and bug in METADATA_BUG_NAMES:
+                continue
+            for seed in _BUG_SEEDS:
+                yield (
+                    f"bug/{machine}/{bug}/{seed}",
+                    lambda seed=seed, bug=bug, machine=machine: swarm_world(seed, (bug,), machine),
+                )
+
+
+def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
+    """Plans of every kind that a simulated world can carry out, at a time and after a commit."""
+    from contracts.fault import Awaited, ScheduledFault
+    from harness.options import PlannedTest, TestOptions, plan_test
+    from harness.simulation.planned import check_plan, scenario_of
+    from nemesis.kinds import fault_kind, kind_names
+    from systems.registry import system
+
+    def planned(
+        machine: str, seed: int, faults: tuple[ScheduledFault, ...] | None, kind: str
+    ) -> PlannedTest:
+        options = TestOptions(
+            nemesis=kind,
+            nodes=max(TestOptions().nodes, fault_kind(kind).nodes_min),
+            schedule=faults,
+            state_machine=machine,
+            seed=seed,
+            runtime="simulated",
+            time_limit_s=_PLANNED_S,
+            rate=_PLANNED_RATE,
+        )
+        return plan_test(options, system(_SYSTEM))
+
+    def drawn(machine: str, seed: int, kind: str) -> Scenario:
+        return scenario_of(planned(machine, seed, None, kind))
+
+    def awaiting(machine: str, seed: int, kind: str) -> Scenario:
+        target = fault_kind(kind).targets()[-1 if seed % 2 else 0]
+        fault = ScheduledFault(
+            0, kind, target, _AT_MS, _DURATION_MS, draw=seed, when=Awaited(_AWAITED, delay_ms=1)
+        )
+        return scenario_of(planned(machine, seed, (fault,), kind))
+
+    for machine in STATE_MACHINES:
+        for kind in kind_names():
+            try:
+                check_plan(planned(machine, _PLAN_SEEDS[0], None, kind))
+            except CapabilityError:
+                continue
+            for seed in _PLAN_SEEDS:
+                for suffix, make in (("", drawn), (f"@{_AWAITED}", awaiting)):
+                    yield (
+                        f"plan/{machine}/{kind}{suffix}/{seed}",
+                        lambda make=make, machine=machine, seed=seed, kind=kind: make(
+                            machine, seed, kind
+                        ),
+                    )
