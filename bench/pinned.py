@@ -23,7 +23,7 @@ import msgspec
 from bench.campaign import run_once
 from bench.planted_containers import SUITE, Wanted, carried, series_of
 from contracts.errors import UsageError
-from contracts.fault import FaultEvent, ScheduledFault
+from contracts.fault import Fault, FaultEvent
 from harness.phases import read_phases
 from harness.replay_verdicts import ReplayVerdict, recorded_verdict
 from harness.suite.reading import read_suite
@@ -31,7 +31,7 @@ from history.run_folder import RunFolder
 from nemesis.schedule_lines import decode_schedule
 from nemesis.targets import LAST_LEADER, LEADER, THERE
 
-_NS_PER_MS: Final = 1_000_000
+_NS_PER_US: Final = 1_000
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -72,8 +72,8 @@ def pinned_cells(suite: Path = SUITE) -> tuple[str, ...]:
 
 
 def struck_by_time(
-    schedule: Sequence[ScheduledFault], faults: Sequence[FaultEvent], load_start: int
-) -> tuple[ScheduledFault, ...]:
+    schedule: Sequence[Fault], faults: Sequence[FaultEvent], load_start: int
+) -> tuple[Fault, ...]:
     """The schedule with each waiting fault at the time at which it struck, and waiting no more.
 
     A target that only a waiting fault can have becomes the leader where that was hit, else the one
@@ -85,7 +85,7 @@ def struck_by_time(
         load_start: ns since the run's start.
     """
     struck = {fault.index: fault for fault in faults if fault.phase == "invoked"}
-    timed: list[ScheduledFault] = []
+    timed: list[Fault] = []
     for fault in schedule:
         event = struck.get(fault.index)
         if fault.when is None or event is None:
@@ -94,9 +94,9 @@ def struck_by_time(
         target = fault.target
         if target == THERE:
             target = LEADER if event.leader in event.nodes else LAST_LEADER
-        at_ms = max(0, round((event.time - load_start) / _NS_PER_MS))
-        timed.append(msgspec.structs.replace(fault, when=None, at_ms=at_ms, target=target))
-    return tuple(sorted(timed, key=lambda fault: fault.at_ms))
+        at_us = max(0, round((event.time - load_start) / _NS_PER_US))
+        timed.append(msgspec.structs.replace(fault, when=None, at_us=at_us, target=target))
+    return tuple(sorted(timed, key=lambda fault: fault.at_us))
 
 
 def timed_copy(run: RunFolder, copy: Path) -> RunFolder:

@@ -8,7 +8,8 @@ figures can be compared between versions.
 
 from typing import Final
 
-from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault
+from contracts.fault import Fault
+from contracts.scenario import LoadOptions, Scenario
 from contracts.simulation import World
 from nemesis.targets import LEADER, random_target
 from runtimes.simulated.world import SimulatedWorld
@@ -58,8 +59,8 @@ def _forget(content: bytes) -> None:
     del content
 
 
-def _faults(load_us: int) -> tuple[SimulatedFault, ...]:
-    faults: list[SimulatedFault] = []
+def _faults(load_us: int) -> tuple[Fault, ...]:
+    faults: list[Fault] = []
     at_us = 0
     while True:
         index = len(faults)
@@ -67,11 +68,11 @@ def _faults(load_us: int) -> tuple[SimulatedFault, ...]:
         if at_us >= load_us:
             return tuple(faults)
         faults.append(
-            SimulatedFault(
+            Fault(
                 index=index,
                 kind=_KINDS[index % len(_KINDS)],
                 target=_TARGETS[index % len(_TARGETS)],
-                when=Moment(at_us=at_us),
+                at_us=at_us,
                 duration_us=_DURATIONS_US[index % len(_DURATIONS_US)],
                 draw=index * _DRAW_STRIDE,
             )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from contracts.errors import CapabilityError
+from contracts.fault import Awaited, Fault
 from contracts.scenario import Scenario
 from harness.simulation.swarm import draw_scenario
 from runtimes.simulated.streams import Streams
@@ -29,8 +30,9 @@ _PLANNED_S: Final = 14.0
 _PLANNED_RATE: Final = 50.0
 #: A happening that every planned world meets, and after which there is something to break.
 _AWAITED: Final = "commits"
-_AT_MS: Final = 2_000
-_DURATION_MS: Final = 3_000
+_LATER: Final = Awaited(_AWAITED, delay_us=1_000, timeout_us=30_000_000)
+_AT_US: Final = 2_000_000
+_DURATION_US: Final = 3_000_000
 
 
 def swarm_world(seed: int, bugs: tuple[str, ...] = (), state_machine: str = REGISTERS) -> Scenario:
@@ -72,14 +74,13 @@ def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
     """Plans of every kind that a simulated world can carry out, at a time and after a commit."""
-    from contracts.fault import Awaited, ScheduledFault
     from harness.options import PlannedTest, TestOptions, plan_test
     from harness.simulation.planned import check_plan, scenario_of
     from nemesis.kinds import fault_kind, kind_names
     from systems.registry import system
 
     def planned(
-        machine: str, seed: int, faults: tuple[ScheduledFault, ...] | None, kind: str
+        machine: str, seed: int, faults: tuple[Fault, ...] | None, kind: str
     ) -> PlannedTest:
         options = TestOptions(
             nemesis=kind,
@@ -98,9 +99,7 @@ def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
     def awaiting(machine: str, seed: int, kind: str) -> Scenario:
         target = fault_kind(kind).targets()[-1 if seed % 2 else 0]
-        fault = ScheduledFault(
-            0, kind, target, _AT_MS, _DURATION_MS, draw=seed, when=Awaited(_AWAITED, delay_ms=1)
-        )
+        fault = Fault(0, kind, target, _AT_US, _DURATION_US, draw=seed, when=_LATER)
         return scenario_of(planned(machine, seed, (fault,), kind))
 
     for machine in STATE_MACHINES:

@@ -1,13 +1,16 @@
 """Faults as data: what a plan asks for and what was really done."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from contracts.names import Int64, NodeName
 
-#: ``ms`` since the start of the client load, everywhere in a schedule.
+#: Everywhere in a plan; of a moment: since the start of the client load.
+Microseconds = int
+#: As users write times, and as courses of acts count them.
 Milliseconds = int
+US_PER_MS: Final = 1_000
 
 
 class Link(msgspec.Struct, frozen=True, order=True):
@@ -17,40 +20,41 @@ class Link(msgspec.Struct, frozen=True, order=True):
     destination: NodeName
 
 
-class Awaited(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The happening that a fault waits for, told by the nodes' own state events.
+class Awaited(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The happening that a fault waits for.
 
     "After the leader's third commit in epoch 5": ``Awaited("commits", "leader", 5, 3)``.
     """
 
-    #: One of ``nemesis.awaiting.HAPPENINGS``.
+    #: One of ``nemesis.awaiting.HAPPENINGS``, or one that only simulated nodes tell of.
     on: str
     #: Where: a node's name, ``leader`` (whoever leads when it happens), or ``any``.
     node: str = "any"
     #: In this leader epoch alone; None: in any.
     epoch: Int64 | None = None
-    #: Which of those that fit, from 1, counted from ``at_ms`` on.
+    #: Which of those that fit, from 1, counted from ``at_us`` on.
     count: Int64 = 1
-    #: How much later to strike.
-    delay_ms: Milliseconds = 0
-    #: How long to wait, from ``at_ms`` on; then the fault is not applicable.
-    timeout_ms: Milliseconds = 30_000
+    #: How much later to strike; 0 strikes, in simulation, between two effects of the node.
+    delay_us: Microseconds = 0
+    #: How long to wait, from ``at_us`` on; then the fault is not applicable. None: while clients
+    #: work.
+    timeout_us: Microseconds | None = None
 
 
-class ScheduledFault(msgspec.Struct, frozen=True):
-    """One line of a plan: drawn from the seed, target still symbolic."""
+class Fault(msgspec.Struct, frozen=True):
+    """One fault of a plan, for containers and for simulated worlds; target still symbolic."""
 
-    #: Position in the schedule, from 0.
+    #: Names the fault, also after others were taken away; drawn schedules count from 0.
     index: Int64
     #: Registered fault kind: ``partition``, ``kill``, ``pause``.
     kind: str
     #: ``leader``, ``last-leader``, ``follower``, ``laggard``, ``random:K``, ``all``, ``nK``,
     #: ``halves``, and ``there``: where what ``when`` waits for has happened.
     target: str
-    #: When to inject, since the start of the load; with ``when``: from when on to wait.
-    at_ms: Milliseconds
-    #: How long until it is healed.
-    duration_ms: Milliseconds
+    #: When to inject; with ``when``: from when on to wait.
+    at_us: Microseconds
+    #: Until it is healed; 0 for what is over at once.
+    duration_us: Microseconds
     #: Integer drawn from the seed that settles every later choice (which follower, which half).
     draw: Int64
     #: Kind-specific options.

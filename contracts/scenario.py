@@ -5,52 +5,13 @@ run, bit for bit; shrinking takes parts of it away. Times are integer microsecon
 Source: design, section 9.
 """
 
-from typing import Any
-
 import msgspec
 
+from contracts.fault import Fault
 from contracts.names import NodeName
 
 #: Version of the scenario's form.
-SCENARIO_SCHEMA = 1
-
-
-class Moment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """When a fault strikes: at a time, or when something has just happened at a node."""
-
-    #: Since the start of the world; None for a moment that waits for a happening.
-    at_us: int | None = None
-    #: Name of a happening that the system's hosts report, such as ``leads`` or ``persists``.
-    on: str | None = None
-    #: Node at which it must happen; None: any, and then the fault's target ``there`` is that node.
-    node: NodeName | None = None
-    #: Whether that node must be the one that leads when it happens.
-    at_leader: bool = False
-    #: Epoch that the node must be in; None: any.
-    epoch: int | None = None
-    #: Happenings count between these times alone; None: always.
-    from_us: int | None = None
-    until_us: int | None = None
-    #: Which of the happenings that fit, from 1.
-    count: int = 1
-    #: How much later; 0 strikes between two effects of the node.
-    delay_us: int = 0
-
-
-class SimulatedFault(msgspec.Struct, frozen=True):
-    """One fault of a scenario."""
-
-    #: Names the fault, also after others were taken away.
-    index: int
-    kind: str
-    #: Symbolic, as in plans; ``there`` is where the awaited happening was.
-    target: str
-    when: Moment
-    #: Until it is healed; 0 for what is over at once.
-    duration_us: int
-    #: Settles every later choice.
-    draw: int
-    options: dict[str, Any] = {}
+SCENARIO_SCHEMA = 2
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -129,7 +90,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     network: NetworkOptions = NetworkOptions()
     disk: DiskOptions = DiskOptions()
     load: LoadOptions = LoadOptions()
-    faults: tuple[SimulatedFault, ...] = ()
+    faults: tuple[Fault, ...] = ()
     #: How long clients work and faults may strike.
     load_us: int = 3_000_000
     recovery: RecoveryOptions = RecoveryOptions()

@@ -13,7 +13,7 @@ import msgspec
 
 from contracts.committed import CommittedLog, CommittedRecord
 from contracts.errors import UNREADABLE, UsageError
-from contracts.fault import FaultEvent, ScheduledFault
+from contracts.fault import Fault, FaultEvent
 from contracts.state_event import StateEvent
 from harness.leader_watch import LeaderSighting
 from harness.manifest import damage
@@ -30,6 +30,7 @@ from history.plan import Plan, decode_plan
 from history.reader import HistoryReader
 from history.records import Event, PairedOperation
 from history.run_folder import RunFolder
+from nemesis.schedule_lines import is_planned, planned_fault
 
 _Line = TypeVar("_Line")
 
@@ -42,7 +43,7 @@ class RunRecord(msgspec.Struct, frozen=True):
     plan: Plan | None
     events: list[Event]
     operations: list[PairedOperation]
-    scheduled: tuple[ScheduledFault, ...]
+    scheduled: tuple[Fault, ...]
     faults: tuple[FaultEvent, ...]
     #: Node to its state events, in the node's own order.
     state_events: dict[str, list[StateEvent]]
@@ -289,14 +290,14 @@ def _broken_off(kept: int, error: Exception) -> str:
 
 def _scheduled_faults(
     lines: list[dict[str, Any]], path: Path, problems: list[str]
-) -> tuple[ScheduledFault, ...]:
-    """The planned faults; lines without ``at_ms`` say what a plan became, as faults.jsonl does."""
-    scheduled: list[ScheduledFault] = []
+) -> tuple[Fault, ...]:
+    """The planned faults; lines without a time say what a plan became, as faults.jsonl does."""
+    scheduled: list[Fault] = []
     for line in lines:
-        if "at_ms" not in line:
+        if not is_planned(line):
             continue
         try:
-            scheduled.append(msgspec.convert(line, ScheduledFault))
+            scheduled.append(planned_fault(line))
         except msgspec.ValidationError as error:
             problems.append(f"A line of {path.name} is no scheduled fault ({error}).")
     return tuple(scheduled)

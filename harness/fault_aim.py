@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
 from contracts.names import NodeName
 from contracts.system import LeaderView
 from harness.progress import Progress
@@ -20,7 +20,7 @@ from nemesis.awaiting import sentence
 from nemesis.fault_kind import FaultKind
 from nemesis.targets import ClusterView
 
-_NS_PER_MS = 1_000_000
+_NS_PER_US = 1_000
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -77,32 +77,31 @@ class Aim:
         self._leader: NodeName | None = None
         self._last_leader: NodeName | None = None
 
-    def await_moment(self, fault: ScheduledFault, at: int) -> Moment:
+    def await_moment(self, fault: Fault, at: int, load_end: int) -> Moment:
         """Wait for what a fault waits for, counted from now on.
 
         Args:
             fault: whose time has come.
             at: when it came, ns since the run's start.
+            load_end: when clients stop working, ns since the run's start.
         """
         when = fault.when
         if when is None:
             return Moment(True)
         if self._watch is None:
             return Moment(False, reason="the nodes tell nothing to wait for")
-        end = at + when.timeout_ms * _NS_PER_MS
+        end = load_end if when.timeout_us is None else at + when.timeout_us * _NS_PER_US
         there = self._watch.begin(when).wait((end - self._clock.now()) / 1e9, self._stop)
         if self._stop.is_set():
             return Moment(False)
         if there is None:
-            seconds = when.timeout_ms / 1000
+            seconds = (end - at) / 1e9
             return Moment(False, reason=f"{sentence(when)} did not happen within {seconds:g} s")
-        if self._stop.wait(when.delay_ms / 1000):
+        if self._stop.wait(when.delay_us / 1e6):
             return Moment(False)
         return Moment(True, there)
 
-    def settle(
-        self, kind: FaultKind, fault: ScheduledFault, there: NodeName | None
-    ) -> ActualFault | None:
+    def settle(self, kind: FaultKind, fault: Fault, there: NodeName | None) -> ActualFault | None:
         """What the fault means now, waiting a while for its target to exist."""
 
         def look() -> ActualFault:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
 from contracts.names import NodeName
 from harness.holds import Holds
 from harness.state_watch import StateWatch
@@ -52,7 +52,7 @@ class FaultGate:
         #: Nodes that may have forgotten what they had flushed, by what; they stay so.
         self._forgot: dict[NodeName, set[int]] = {}
 
-    def enter(self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault) -> str | None:
+    def enter(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> str | None:
         """Let the fault strike, or say why not; one that entered leaves by ``leave``."""
         with self._lock:
             reason = self._reason(kind, fault, actual)
@@ -64,7 +64,7 @@ class FaultGate:
             return reason
 
     def before_forgetting(
-        self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault, stop: Stop
+        self, kind: FaultKind, fault: Fault, actual: ActualFault, stop: Stop
     ) -> None:
         """Ask whether the nodes of a fault, which are down, may forget.
 
@@ -117,7 +117,7 @@ class FaultGate:
         with self._lock:
             self._inside.pop(index, None)
 
-    def _reason(self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault) -> str | None:
+    def _reason(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> str | None:
         if kind.needs_up and all(self._holds.is_down(node) for node in actual.nodes):
             return f"{', '.join(actual.nodes)} down already"
         for other_kind, other in self._inside.values():

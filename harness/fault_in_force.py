@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
 from harness.acting import Record
 from harness.evidence import Baseline
 from nemesis.courses import Course
@@ -27,7 +27,7 @@ class InForce(msgspec.Struct):
     """A fault that was injected and is not healed yet."""
 
     kind: FaultKind
-    fault: ScheduledFault
+    fault: Fault
     actual: ActualFault
     course: Course
     baseline: Baseline

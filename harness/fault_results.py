@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from contracts.fault import FaultEvent, FaultPhase, ScheduledFault
+from contracts.fault import Fault, FaultEvent, FaultPhase
 from harness.results import FaultResult
 from nemesis.kinds import fault_kind, kind_names
 
@@ -43,7 +43,7 @@ class FaultWindow(msgspec.Struct, frozen=True):
 
 
 def fault_results(
-    scheduled: Sequence[ScheduledFault], events: Iterable[FaultEvent]
+    scheduled: Sequence[Fault], events: Iterable[FaultEvent]
 ) -> tuple[FaultResult, ...]:
     """One result per fault that was planned or happened, in the order of their index."""
     by_index = _by_index(events)
@@ -89,7 +89,7 @@ def _nodes(story: Sequence[FaultEvent]) -> tuple[str, ...]:
     return next((tuple(map(str, event.nodes)) for event in reversed(story) if event.nodes), ())
 
 
-def _result(index: int, planned: ScheduledFault | None, story: Sequence[FaultEvent]) -> FaultResult:
+def _result(index: int, planned: Fault | None, story: Sequence[FaultEvent]) -> FaultResult:
     phases: dict[FaultPhase, FaultEvent] = {event.phase: event for event in story}
     applied = "invoked" in phases and "not-applicable" not in phases
     gone = phases.get("removed") or phases.get("resumed")

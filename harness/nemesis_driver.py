@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from contracts.errors import HarnessError
-from contracts.fault import ActualFault, FaultEvent, FaultPhase, ScheduledFault
+from contracts.fault import US_PER_MS, ActualFault, Fault, FaultEvent, FaultPhase
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
@@ -38,8 +38,8 @@ from nemesis.expectations import Expectation
 from nemesis.fault_kind import FaultKind
 from nemesis.kinds import fault_kind
 
-_NS_PER_MS = 1_000_000
-_NEVER_MS = float("inf")
+_NS_PER_US = 1_000
+_NEVER_US = float("inf")
 #: Faults that may wait or be in force at once.
 _SIDE_BY_SIDE_MAX = 32
 
@@ -50,7 +50,7 @@ class NemesisDriver:
     def __init__(
         self,
         *,
-        schedule: Sequence[ScheduledFault],
+        schedule: Sequence[Fault],
         runtime: Runtime,
         leader: Callable[[float], LeaderView],
         observer: Observer,
@@ -107,18 +107,18 @@ class NemesisDriver:
         try:
             with ThreadPoolExecutor(workers, thread_name_prefix="fault") as pool:
                 for fault in self._schedule:
-                    at = load_start + fault.at_ms * _NS_PER_MS
+                    at = load_start + fault.at_us * _NS_PER_US
                     if self._stop.wait((at - self._clock.now()) / 1e9):
                         break
                     # Only what the plan lets overlap overlaps.
-                    for end_ms, before in under_way:
-                        if end_ms <= fault.at_ms:
+                    for end_us, before in under_way:
+                        if end_us <= fault.at_us:
                             before.result()
                     under_way = [one for one in under_way if not one[1].done()]
                     if self._stop.is_set():
                         break
                     future = pool.submit(self._tried, fault, at, load_end)
-                    under_way.append((_planned_end_ms(fault), future))
+                    under_way.append((_planned_end_us(fault), future))
                 for _, before in under_way:
                     before.result()
         finally:
@@ -150,7 +150,7 @@ class NemesisDriver:
         if failed:
             raise failed[0]
 
-    def _tried(self, fault: ScheduledFault, at: int, load_end: int) -> None:
+    def _tried(self, fault: Fault, at: int, load_end: int) -> None:
         """Carry out one fault; its failure ends the run at once, side by side with others or not.
 
         Raises:
@@ -162,8 +162,8 @@ class NemesisDriver:
             self._stop.fail(failure(error))
             raise
 
-    def _carry_out(self, fault: ScheduledFault, at: int, load_end: int) -> None:
-        moment = self._aim.await_moment(fault, at)
+    def _carry_out(self, fault: Fault, at: int, load_end: int) -> None:
+        moment = self._aim.await_moment(fault, at, load_end)
         if moment.reason is not None:
             self._record(fault, None, "not-applicable", moment.reason)
         if not moment.has_come:
@@ -187,9 +187,9 @@ class NemesisDriver:
         finally:
             self._gate.leave(fault.index)
 
-    def _strike(self, kind: FaultKind, fault: ScheduledFault, actual: ActualFault, at: int) -> None:
+    def _strike(self, kind: FaultKind, fault: Fault, actual: ActualFault, at: int) -> None:
         """The whole course of one fault."""
-        course = kind.course_of(actual, fault.duration_ms, self._nodes)
+        course = kind.course_of(actual, fault.duration_us // US_PER_MS, self._nodes)
         looked_for = [item for step in course.steps for item in step.seen]
         looked_for += [*course.healed, *course.resumed]
         baseline = self._observer.before(looked_for)
@@ -210,7 +210,7 @@ class NemesisDriver:
             self._heal(one, "its nodes are started again")
             return
         # A fault that began late, for want of a leader, still lasts as long as planned.
-        end = max(at, invoked) + fault.duration_ms * _NS_PER_MS
+        end = max(at, invoked) + fault.duration_us * _NS_PER_US
         self._stop.wait((end - self._clock.now()) / 1e9)
         after = self._progress.traffic.counts()
         ok, ok_before = after.ok_by_node, before.ok_by_node
@@ -226,7 +226,7 @@ class NemesisDriver:
         told: list[str] = []
         is_told = False
         for step in one.course.steps:
-            due = invoked + step.after_ms * _NS_PER_MS
+            due = invoked + step.after_ms * US_PER_MS * _NS_PER_US
             if step.after_ms and self._stop.wait((due - self._clock.now()) / 1e9):
                 break
             seen = self._take(one, step)
@@ -374,7 +374,7 @@ class NemesisDriver:
 
     def _record(
         self,
-        fault: ScheduledFault,
+        fault: Fault,
         actual: ActualFault | None,
         phase: FaultPhase,
         evidence: str | None = None,
@@ -395,6 +395,6 @@ class NemesisDriver:
             self._progress.fault_event(event)
 
 
-def _planned_end_ms(fault: ScheduledFault) -> float:
+def _planned_end_us(fault: Fault) -> float:
     """When the fault is over by the plan; nobody waits for one that waits itself."""
-    return fault.at_ms + fault.duration_ms if fault.when is None else _NEVER_MS
+    return fault.at_us + fault.duration_us if fault.when is None else _NEVER_US

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from contracts.errors import CapabilityError, UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.simulation import SimulatedSystem
@@ -64,7 +64,7 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
     #: Run folder that is replayed, and its schedule, which is then used as it is.
     replay_of: str | None = None
     pinned: bool = False
-    schedule: tuple[ScheduledFault, ...] | None = None
+    schedule: tuple[Fault, ...] | None = None
 
 
 class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class PlannedTest(msgspec.Struct, frozen=True, kw_only=True):
     #: Those besides them.
     observers: tuple[NodeName, ...]
     sub_seeds: dict[str, int]
-    schedule: tuple[ScheduledFault, ...]
+    schedule: tuple[Fault, ...]
 
     @property
     def all_nodes(self) -> tuple[NodeName, ...]:
@@ -203,7 +203,7 @@ def _system_options(options: TestOptions, state_machine: str | None) -> SystemOp
     )
 
 
-def _refuse_what_needs_events(schedule: Iterable[ScheduledFault], system: str) -> None:
+def _refuse_what_needs_events(schedule: Iterable[Fault], system: str) -> None:
     for fault in schedule:
         what = f"target {LAGGARD}" if fault.target == LAGGARD else "wait for an event"
         if fault.when is not None or fault.target == LAGGARD:

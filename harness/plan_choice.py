@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 from contracts.errors import UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName
 from contracts.system import System
 from nemesis.kinds import kind_names
@@ -36,7 +36,7 @@ def plan_faults(
     timeout_ms: int = 0,
     failover_ms: int = 0,
     observers: tuple[NodeName, ...] = (),
-) -> tuple[tuple[ScheduledFault, ...], dict[str, dict[str, str]]]:
+) -> tuple[tuple[Fault, ...], dict[str, dict[str, str]]]:
     """The schedule of a list of fault kinds, a scripted plan, a plan file, or none.
 
     The second value is what the plan sets, by system.
@@ -86,7 +86,7 @@ def _written(
     nodes: tuple[NodeName, ...],
     observers: tuple[NodeName, ...],
     time_limit_ms: int,
-) -> tuple[ScheduledFault, ...]:
+) -> tuple[Fault, ...]:
     plan = read.plan
     return from_file_faults(
         plan.faults,

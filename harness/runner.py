@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import HarnessError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.runtime import NodeSpec
 from harness import convergence
 from harness.attempts import Attempts
@@ -366,7 +366,7 @@ class _Run:
             ballast=self._ballast,
         )
 
-    def _lines_of_schedule(self, schedule: tuple[ScheduledFault, ...]) -> LineWriter:
+    def _lines_of_schedule(self, schedule: tuple[Fault, ...]) -> LineWriter:
         lines = self._files.enter_context(LineWriter(self._folder.schedule))
         for fault in schedule:
             lines.append(fault)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import Awaited
+from contracts.fault import US_PER_MS, Awaited
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
 from nemesis.nearest import or_nearest
@@ -46,11 +46,15 @@ def check_awaited(when: Awaited, nodes: tuple[NodeName, ...]) -> None:
             f"a fault cannot wait for what happens at {when.node!r}",
             f"Use {ANYWHERE}, {AT_LEADER}, or one of {', '.join(nodes)}",
         )
-    for name, least in (("count", 1), ("delay_ms", 0), ("timeout_ms", 1), ("epoch", 0)):
-        value = getattr(when, name)
+    for name, value, least in (
+        ("count", when.count, 1),
+        ("delay_ms", when.delay_us / US_PER_MS, 0),
+        ("timeout_ms", None if when.timeout_us is None else when.timeout_us / US_PER_MS, 1),
+        ("epoch", when.epoch, 0),
+    ):
         if value is not None and value < least:
             raise UsageError(
-                f"a fault cannot wait with {name} = {value}", f"Choose at least {least}"
+                f"a fault cannot wait with {name} = {value:g}", f"Choose at least {least}"
             )
 
 

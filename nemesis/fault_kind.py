@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import ActualFault, Link, Milliseconds, ScheduledFault
+from contracts.fault import ActualFault, Fault, Link, Milliseconds
 from contracts.names import NodeName
 from contracts.runtime import Capability
 from nemesis.courses import Course, Setting
@@ -82,7 +82,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         """Targets to offer to who named a wrong one."""
         return tuple(dict.fromkeys((self.first_target, *self.other_targets)))
 
-    def actual(self, fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+    def actual(self, fault: Fault, view: ClusterView) -> ActualFault | None:
         """What the scheduled fault means now; None where its target does not exist.
 
         Raises:

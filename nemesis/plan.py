@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Milliseconds, ScheduledFault
+from contracts.fault import US_PER_MS, Fault, Milliseconds
 from contracts.names import NodeName
 from contracts.random_source import RandomSource
 from contracts.runtime import Capability
@@ -193,7 +193,7 @@ def schedule(
     time_limit_ms: Milliseconds,
     pace: Pace | None = None,
     observers: Sequence[NodeName] = (),
-) -> tuple[ScheduledFault, ...]:
+) -> tuple[Fault, ...]:
     """Draw a schedule: each kind twice where time allows, and as much more as fits.
 
     Nodes that do not vote are hit only by faults that name them.
@@ -221,7 +221,7 @@ def schedule(
             f"Choose a --time-limit of at least {least_ms / 1000:g}, or --nemesis none",
         )
     weighed = [item for item in wanted for _ in range(pace.weights.get(item.kind, 1))]
-    faults: list[ScheduledFault] = []
+    faults: list[Fault] = []
     round_: list[WantedFault] = []
     seen: set[str] = set()
     for index, (at_ms, duration_ms) in enumerate(windows):
@@ -233,25 +233,25 @@ def schedule(
             target = _chosen_target(item.kind, random, first=item.kind not in seen)
             seen.add(item.kind)
         faults.append(
-            ScheduledFault(
+            Fault(
                 index=index,
                 kind=item.kind,
                 target=target,
-                at_ms=at_ms,
-                duration_ms=duration_ms,
+                at_us=at_ms * US_PER_MS,
+                duration_us=duration_ms * US_PER_MS,
                 draw=_integer(random, 0, _DRAW_LIMIT - 1),
             )
         )
     return tuple(faults)
 
 
-def needs(faults: Iterable[ScheduledFault]) -> frozenset[Capability]:
+def needs(faults: Iterable[Fault]) -> frozenset[Capability]:
     """What a runtime must be able to do to carry out these faults."""
     return frozenset[Capability]().union(*(fault_kind(fault.kind).needs for fault in faults))
 
 
 def refuse_what_cannot_be_had(
-    faults: Sequence[ScheduledFault], capabilities: frozenset[Capability], runtime: str
+    faults: Sequence[Fault], capabilities: frozenset[Capability], runtime: str
 ) -> None:
     """Refuse a plan before the run instead of skipping its faults in silence.
 

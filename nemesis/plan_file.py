@@ -20,10 +20,10 @@ from typing import Any, Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import Awaited, Milliseconds, ScheduledFault
+from contracts.fault import US_PER_MS, Awaited, Fault, Microseconds, Milliseconds
 from contracts.names import NodeName
 from history.json_problems import in_words
-from nemesis.awaiting import check_awaited
+from nemesis.awaiting import ANYWHERE, check_awaited
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import BEYOND_PROMISE, read_options
 from nemesis.kinds import fault_kind
@@ -34,8 +34,28 @@ from nemesis.targets import THERE, canonical, check_pinned, check_target
 #: How names of plan files end.
 PLAN_FILE_ENDINGS: Final = (".json", ".toml")
 _PLAN_HOLDS: Final = 'It holds "faults", a list of objects with kind, target, at_ms and duration_ms'
+#: A week, as the longest time limit.
+_TIME_MS_MAX: Final = 7 * 24 * 3600 * 1000
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]*)`(?: - at `\$?\.?([^`]*)`)?")
 _PLACE = re.compile(r" - at `\$?\.?([^`]*)`")
+
+
+class FileAwaited(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a fault waits for, as a plan file writes it."""
+
+    on: str
+    node: str = ANYWHERE
+    epoch: int | None = None
+    count: int = 1
+    delay_ms: float = 0
+    #: From the fault's ``at_ms`` on.
+    timeout_ms: float = 30_000
+
+    def awaited(self) -> Awaited:
+        """The same for a plan."""
+        return Awaited(
+            self.on, self.node, self.epoch, self.count, in_us(self.delay_ms), in_us(self.timeout_ms)
+        )
 
 
 class FileFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,11 +64,11 @@ class FileFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     target: str
     #: Needed unless it waits; then the time from which on it does.
-    at_ms: Milliseconds | None = None
-    duration_ms: Milliseconds = 5000
+    at_ms: float | None = None
+    duration_ms: float = 5000
     draw: int = 0
     options: dict[str, Any] = {}
-    when: Awaited | None = None
+    when: FileAwaited | None = None
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,6 +86,24 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlap: int = 1
     #: Whether faults may go beyond what a system can promise to survive.
     beyond_promise: bool = False
+
+
+def in_us(time_ms: float) -> Microseconds:
+    """Milliseconds, which may have a fraction, in whole microseconds."""
+    return round(time_ms * US_PER_MS)
+
+
+def in_ms(time_us: Microseconds) -> float:
+    """Microseconds in milliseconds; a whole number where it is one."""
+    return time_us // US_PER_MS if time_us % US_PER_MS == 0 else time_us / US_PER_MS
+
+
+def file_awaited(when: Awaited) -> FileAwaited:
+    """What a fault of a plan waits for, as a plan file writes it."""
+    timeout_us = _TIME_MS_MAX * US_PER_MS if when.timeout_us is None else when.timeout_us
+    return FileAwaited(
+        when.on, when.node, when.epoch, when.count, in_ms(when.delay_us), in_ms(timeout_us)
+    )
 
 
 class ReadPlan(msgspec.Struct, frozen=True):
@@ -122,7 +160,7 @@ def from_file_faults(
     beyond_promise: bool = False,
     places: Sequence[str] = (),
     observers: Sequence[NodeName] = (),
-) -> tuple[ScheduledFault, ...]:
+) -> tuple[Fault, ...]:
     """A schedule of these faults, which must fit into the time limit.
 
     Args:
@@ -138,13 +176,13 @@ def from_file_faults(
         UsageError: a kind, target or option does not exist, too many faults overlap, or one ends
             too late.
     """
-    scheduled: list[ScheduledFault] = []
-    ends_ms: list[int] = []
+    scheduled: list[Fault] = []
+    ends_us: list[Microseconds] = []
     order = sorted(range(len(faults)), key=lambda number: faults[number].at_ms or 0)
     for index, number in enumerate(order):
         fault = faults[number]
         try:
-            made = _scheduled(index, fault, (nodes, observers), ends_ms, overlap, time_limit_ms)
+            made = _scheduled(index, fault, (nodes, observers), ends_us, overlap, time_limit_ms)
         except UsageError as error:
             place = places[number] if number < len(places) else ""
             raise UsageError(place + error.problem, error.next_step) from error
@@ -152,13 +190,11 @@ def from_file_faults(
             made = msgspec.structs.replace(made, options={**made.options, BEYOND_PROMISE: True})
         scheduled.append(made)
         if fault.when is None:
-            ends_ms.append(made.at_ms + made.duration_ms)
+            ends_us.append(made.at_us + made.duration_us)
     return tuple(scheduled)
 
 
-def with_options(
-    schedule: Sequence[ScheduledFault], plan: PlanFile, name: str
-) -> tuple[ScheduledFault, ...]:
+def with_options(schedule: Sequence[Fault], plan: PlanFile, name: str) -> tuple[Fault, ...]:
     """A drawn schedule with the options that the plan file gives its kinds.
 
     Raises:
@@ -183,43 +219,42 @@ def _scheduled(
     index: int,
     fault: FileFault,
     cluster: tuple[Sequence[NodeName], Sequence[NodeName]],
-    ends_ms: Sequence[int],
+    ends_us: Sequence[Microseconds],
     overlap: int,
     time_limit_ms: Milliseconds,
-) -> ScheduledFault:
+) -> Fault:
     """``cluster``: those that vote, and the others."""
     kind = fault_kind(fault.kind)
     target = canonical(fault.target)
     _check_target(kind, target, fault, *cluster)
     nodes = (*cluster[0], *cluster[1])
-    at_ms = fault.at_ms
-    if at_ms is None:
-        if fault.when is None:
-            raise UsageError(
-                f"a fault {fault.kind!r} says neither when to strike nor what to wait for",
-                "Give it an at_ms, or a when",
-            )
-        at_ms = 0
-    if fault.when is not None:
-        check_awaited(fault.when, nodes)
-    _check_window(fault, at_ms, ends_ms if fault.when is None else (), overlap)
+    if fault.at_ms is None and fault.when is None:
+        raise UsageError(
+            f"a fault {fault.kind!r} says neither when to strike nor what to wait for",
+            "Give it an at_ms, or a when",
+        )
+    _check_window(fault, ends_us if fault.when is None else (), overlap)
+    when = None if fault.when is None else fault.when.awaited()
+    if when is not None:
+        check_awaited(when, nodes)
     check_pinned(fault.options, nodes)
     read_options(kind.name, kind.options, fault.options)
-    end_ms = at_ms + fault.duration_ms
-    if end_ms > time_limit_ms:
+    at_us, duration_us = in_us(fault.at_ms or 0), in_us(fault.duration_ms)
+    end_us = at_us + duration_us
+    if end_us > time_limit_ms * US_PER_MS:
         raise UsageError(
-            f"the fault at {at_ms} ms ends after the time limit of {time_limit_ms} ms",
-            f"Choose a --time-limit of at least {end_ms / 1000:g}",
+            f"the fault at {in_ms(at_us)} ms ends after the time limit of {time_limit_ms} ms",
+            f"Choose a --time-limit of at least {in_ms(end_us) / 1000:.10g}",
         )
-    return ScheduledFault(
+    return Fault(
         index=index,
         kind=fault.kind,
         target=target,
-        at_ms=at_ms,
-        duration_ms=fault.duration_ms,
+        at_us=at_us,
+        duration_us=duration_us,
         draw=fault.draw,
         options=fault.options,
-        when=fault.when,
+        when=when,
     )
 
 
@@ -242,26 +277,36 @@ def _check_target(
     refuse_target(kind, target)
 
 
-def _check_window(fault: FileFault, at_ms: int, ends_ms: Sequence[int], overlap: int) -> None:
+def _check_window(fault: FileFault, ends_us: Sequence[Microseconds], overlap: int) -> None:
     """Refuse a window that cannot be, or in which too many others are in force."""
-    if at_ms < 0:
+    at_ms = 0 if fault.at_ms is None else fault.at_ms
+    when = fault.when or FileAwaited("")
+    times = {
+        "at_ms": at_ms,
+        "duration_ms": fault.duration_ms,
+        "delay_ms": when.delay_ms,
+        "timeout_ms": when.timeout_ms,
+    }
+    for name, value in times.items():
+        if not abs(value) <= _TIME_MS_MAX:
+            raise UsageError(
+                f"a fault {fault.kind!r} has {name} = {value}",
+                f"Choose at most {_TIME_MS_MAX:,.0f}, a week",
+            )
+    at_us, duration_us = in_us(at_ms), in_us(fault.duration_ms)
+    place = f"the fault at {in_ms(at_us)} ms"
+    if at_us < 0:
+        raise UsageError(f"{place} begins before the load", "Give it an at_ms of at least 0")
+    if duration_us <= 0:
         raise UsageError(
-            f"the fault at {at_ms} ms begins before the load", "Give it an at_ms of at least 0"
-        )
-    if fault.duration_ms <= 0:
-        raise UsageError(
-            f"the fault at {at_ms} ms lasts {fault.duration_ms} ms",
-            "Give it a duration_ms of at least 1",
+            f"{place} lasts {in_ms(duration_us)} ms", "Give it a duration_ms of at least 1"
         )
     if fault.draw < 0:
-        raise UsageError(
-            f"the fault at {at_ms} ms has the draw {fault.draw}", "Give it a draw of at least 0"
-        )
-    in_force = [end_ms for end_ms in ends_ms if end_ms > at_ms]
+        raise UsageError(f"{place} has the draw {fault.draw}", "Give it a draw of at least 0")
+    in_force = [end_us for end_us in ends_us if end_us > at_us]
     if len(in_force) >= overlap:
         raise UsageError(
-            f"the fault at {at_ms} ms begins before the one before it is over at {max(in_force)} "
-            "ms",
+            f"{place} begins before the one before it is over at {in_ms(max(in_force))} ms",
             f"Give each fault a window of its own, or let the plan have overlap = {overlap + 1}",
         )
 
@@ -288,7 +333,7 @@ def _refusal(error: Exception, name: str, toml: str) -> tuple[str, str]:
 def _fields_at(path: str) -> tuple[str, ...]:
     """Names of the fields that the object at this place of a plan file may have."""
     if path.endswith("when"):
-        return Awaited.__struct_fields__
+        return FileAwaited.__struct_fields__
     if path.startswith("faults"):
         return FileFault.__struct_fields__
     if path.startswith("pace"):

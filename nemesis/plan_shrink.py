@@ -14,29 +14,31 @@ import msgspec
 
 from contracts.budget import Budget
 from contracts.errors import UsageError
-from contracts.fault import Milliseconds, ScheduledFault
+from contracts.fault import US_PER_MS, Fault, Microseconds, Milliseconds
 from contracts.names import NodeName
-from nemesis.plan_file import FileFault, from_file_faults
+from nemesis.plan_file import FileFault, file_awaited, from_file_faults, in_ms
 from nemesis.shrink import ddmin, simplest
 
 #: A cluster that can lose one.
 _NODES_MIN: Final = 3
 _CLIENTS_MIN: Final = 2
 #: No duration is halved below this: effects of less are those of chance.
-_DURATION_MS_MIN: Final = 1_000
+_DURATION_US_MIN: Final = 1_000_000
 #: Calm before the first fault and between two, where the plan has more: about a failover.
-_CALM_MS: Final = 2_000
+_CALM_US: Final = 2_000_000
 #: Load after the last fault, where the plan has more.
-_TAIL_MS: Final = 4_000
+_TAIL_US: Final = 4_000_000
 #: Load that shows whether it takes a fault at all.
 _FAULTLESS_MS: Final = 15_000
+#: Later than any load ends.
+_EVER_US: Final = 1 << 62
 _replace: Final = msgspec.structs.replace
 
 
 class PlanShape(msgspec.Struct, frozen=True):
     """What of a plan may become smaller."""
 
-    faults: tuple[ScheduledFault, ...]
+    faults: tuple[Fault, ...]
     #: Of the load.
     time_limit_ms: Milliseconds
     nodes: int
@@ -87,7 +89,7 @@ class _Search:
 
     def run(self) -> tuple[PlanShape, bool]:
         """The best plan, and whether no fault of it can go alone."""
-        simplified: tuple[ScheduledFault, ...] | None = None
+        simplified: tuple[Fault, ...] | None = None
         while True:
             is_minimal = self._fewer_faults()
             if self._best.faults == simplified or self._budget.exhausted() is not None:
@@ -105,7 +107,7 @@ class _Search:
     def _fewer_faults(self) -> bool:
         start = self._best
 
-        def first_failing(candidates: Sequence[tuple[ScheduledFault, ...]]) -> int | None:
+        def first_failing(candidates: Sequence[tuple[Fault, ...]]) -> int | None:
             for place, faults in enumerate(candidates):
                 if self._budget.exhausted() is not None:
                     return None
@@ -124,14 +126,20 @@ class _Search:
         return True
 
 
-def with_faults(shape: PlanShape, faults: tuple[ScheduledFault, ...]) -> PlanShape:
+def with_faults(shape: PlanShape, faults: tuple[Fault, ...]) -> PlanShape:
     """Only these of the plan's faults; the load goes on after the last as long as it did before."""
     limit_ms = shape.time_limit_ms
     if not faults:
         return _replace(shape, faults=(), time_limit_ms=min(limit_ms, _FAULTLESS_MS))
-    tail_ms = limit_ms - _end_ms(shape.faults, limit_ms)
-    end_ms = _end_ms(faults, limit_ms)
-    return _replace(shape, faults=faults, time_limit_ms=min(limit_ms, end_ms + tail_ms))
+    limit_us = limit_ms * US_PER_MS
+    tail_us = limit_us - _end_us(shape.faults, limit_us)
+    return _lasting(shape, faults, _end_us(faults, limit_us) + tail_us)
+
+
+def _lasting(shape: PlanShape, faults: Sequence[Fault], load_us: Microseconds) -> PlanShape:
+    """The plan with these faults; its load ends at a full millisecond, no later than it did."""
+    limit_ms = min(shape.time_limit_ms, -(-load_us // US_PER_MS))
+    return _replace(shape, faults=tuple(faults), time_limit_ms=limit_ms)
 
 
 def fits(shape: PlanShape) -> bool:
@@ -146,31 +154,33 @@ def fits(shape: PlanShape) -> bool:
     return True
 
 
-def file_faults(faults: Sequence[ScheduledFault]) -> tuple[FileFault, ...]:
+def file_faults(faults: Sequence[Fault]) -> tuple[FileFault, ...]:
     """The faults as a plan file has them."""
     return tuple(
         FileFault(
             kind=fault.kind,
             target=fault.target,
-            at_ms=fault.at_ms,
-            duration_ms=fault.duration_ms,
+            at_ms=in_ms(fault.at_us),
+            duration_ms=in_ms(fault.duration_us),
             draw=fault.draw,
             options=fault.options,
-            when=fault.when,
+            when=None if fault.when is None else file_awaited(fault.when),
         )
         for fault in faults
     )
 
 
-def _end_ms(faults: Sequence[ScheduledFault], limit_ms: Milliseconds) -> Milliseconds:
+def _end_us(faults: Sequence[Fault], limit_us: Microseconds) -> Microseconds:
     """When all of them are over; one that waits may come late."""
-    ends = [
-        fault.at_ms
-        + fault.duration_ms
-        + (0 if fault.when is None else fault.when.timeout_ms + fault.when.delay_ms)
-        for fault in faults
-    ]
-    return min(limit_ms, max(ends, default=0))
+    return min(limit_us, max(map(_latest_end_us, faults), default=0))
+
+
+def _latest_end_us(fault: Fault) -> Microseconds:
+    when, end_us = fault.when, fault.at_us + fault.duration_us
+    if when is None:
+        return end_us
+    # One that waits as long as clients work may strike at the very end.
+    return _EVER_US if when.timeout_us is None else end_us + when.timeout_us + when.delay_us
 
 
 def _pulled_together(shape: PlanShape) -> Iterator[PlanShape]:
@@ -182,19 +192,20 @@ def _pulled_together(shape: PlanShape) -> Iterator[PlanShape]:
 
 
 def _with_calm(shape: PlanShape, *, is_half: bool) -> PlanShape:
-    def shorter(calm_ms: Milliseconds, least_ms: Milliseconds) -> Milliseconds:
+    def shorter(calm_us: Microseconds, least_us: Microseconds) -> Microseconds:
         """How much of this calm goes."""
-        spare_ms = max(0, calm_ms - least_ms)
-        return spare_ms // 2 if is_half else spare_ms
+        spare_us = max(0, calm_us - least_us)
+        return spare_us // 2 if is_half else spare_us
 
-    gone_ms = end_ms = 0
-    moved: list[ScheduledFault] = []
-    for fault in sorted(shape.faults, key=lambda fault: fault.at_ms):
-        gone_ms += shorter(fault.at_ms - end_ms, _CALM_MS)
-        moved.append(_replace(fault, at_ms=fault.at_ms - gone_ms))
-        end_ms = max(end_ms, _end_ms((fault,), shape.time_limit_ms))
-    gone_ms += shorter(shape.time_limit_ms - end_ms, _TAIL_MS)
-    return _replace(shape, faults=tuple(moved), time_limit_ms=shape.time_limit_ms - gone_ms)
+    limit_us = shape.time_limit_ms * US_PER_MS
+    gone_us = end_us = 0
+    moved: list[Fault] = []
+    for fault in sorted(shape.faults, key=lambda fault: fault.at_us):
+        gone_us += shorter(fault.at_us - end_us, _CALM_US)
+        moved.append(_replace(fault, at_us=fault.at_us - gone_us))
+        end_us = max(end_us, _end_us((fault,), limit_us))
+    gone_us += shorter(limit_us - end_us, _TAIL_US)
+    return _lasting(shape, moved, limit_us - gone_us)
 
 
 def _fewer_nodes(shape: PlanShape) -> Iterator[PlanShape]:
@@ -214,8 +225,8 @@ def _fewer_clients(shape: PlanShape) -> Iterator[PlanShape]:
 def _shorter_faults(shape: PlanShape) -> Iterator[PlanShape]:
     """All of them last half as long, else one of them does."""
     shorter = [
-        _replace(fault, duration_ms=max(_DURATION_MS_MIN, fault.duration_ms // 2))
-        if fault.duration_ms > _DURATION_MS_MIN
+        _replace(fault, duration_us=max(_DURATION_US_MIN, fault.duration_us // 2))
+        if fault.duration_us > _DURATION_US_MIN
         else fault
         for fault in shape.faults
     ]
@@ -226,11 +237,11 @@ def _shorter_faults(shape: PlanShape) -> Iterator[PlanShape]:
         yield from _if_other(shape, faults)
 
 
-def _if_other(shape: PlanShape, faults: Sequence[ScheduledFault]) -> Iterator[PlanShape]:
+def _if_other(shape: PlanShape, faults: Sequence[Fault]) -> Iterator[PlanShape]:
     if tuple(faults) != shape.faults:
-        limit_ms = shape.time_limit_ms
-        gone_ms = _end_ms(shape.faults, limit_ms) - _end_ms(faults, limit_ms)
-        yield _replace(shape, faults=tuple(faults), time_limit_ms=limit_ms - gone_ms)
+        limit_us = shape.time_limit_ms * US_PER_MS
+        gone_us = _end_us(shape.faults, limit_us) - _end_us(faults, limit_us)
+        yield _lasting(shape, faults, limit_us - gone_us)
 
 
 _STEPS: Final[tuple[tuple[str, Callable[[PlanShape], Iterator[PlanShape]]], ...]] = (

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
+from nemesis.plan_file import file_awaited, in_ms
 
 
-def plan_toml(faults: Sequence[ScheduledFault], comment: Sequence[str] = ()) -> str:
+def plan_toml(faults: Sequence[Fault], comment: Sequence[str] = ()) -> str:
     """A plan file of these faults.
 
     Args:
@@ -18,32 +19,32 @@ def plan_toml(faults: Sequence[ScheduledFault], comment: Sequence[str] = ()) -> 
     """
     lines = [f"# {line}" for line in comment]
     lines.append(f"overlap = {_overlap(faults)}")
-    for fault in sorted(faults, key=lambda fault: fault.at_ms):
+    for fault in sorted(faults, key=lambda fault: fault.at_us):
         lines += ["", "[[faults]]"]
         lines += [f"{name} = {_value(value)}" for name, value in _fields(fault).items()]
     return "\n".join(lines) + "\n"
 
 
-def _fields(fault: ScheduledFault) -> dict[str, Any]:
+def _fields(fault: Fault) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "kind": fault.kind,
         "target": fault.target,
-        "at_ms": fault.at_ms,
-        "duration_ms": fault.duration_ms,
+        "at_ms": in_ms(fault.at_us),
+        "duration_ms": in_ms(fault.duration_us),
         "draw": fault.draw,
     }
     if fault.options:
         fields["options"] = fault.options
     if fault.when is not None:
-        fields["when"] = msgspec.to_builtins(fault.when)
+        fields["when"] = msgspec.to_builtins(file_awaited(fault.when))
     return fields
 
 
-def _overlap(faults: Sequence[ScheduledFault]) -> int:
+def _overlap(faults: Sequence[Fault]) -> int:
     """How many are in force at once at most; those that wait are not counted."""
     timed = [fault for fault in faults if fault.when is None]
     counts = [
-        sum(other.at_ms <= fault.at_ms < other.at_ms + other.duration_ms for other in timed)
+        sum(other.at_us <= fault.at_us < other.at_us + other.duration_us for other in timed)
         for fault in timed
     ]
     return max(counts, default=1)

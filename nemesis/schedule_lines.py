@@ -1,29 +1,38 @@
 """The lines of ``schedule.jsonl``: first every fault as planned, then each as it became, pure.
 
-A line with ``at_ms`` is a plan, one without is what the plan became when its target was resolved.
+A line with a time is a plan, one without is what the plan became when its target was resolved.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from contracts.errors import UNREADABLE
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
+from history.upgrades import upgraded_fault
 from nemesis.targets import PINNED_NODES
 
-
-class _Either(msgspec.Struct):
-    at_ms: int | None = None
+_line = msgspec.json.Decoder(dict[str, Any])
 
 
-_either = msgspec.json.Decoder(_Either)
-_scheduled = msgspec.json.Decoder(ScheduledFault)
-_actual = msgspec.json.Decoder(ActualFault)
+def is_planned(content: dict[str, Any]) -> bool:
+    """Whether a decoded line is a fault as planned, in this form or an earlier one."""
+    return "at_us" in content or "at_ms" in content
+
+
+def planned_fault(content: dict[str, Any]) -> Fault:
+    """The fault of a decoded line.
+
+    Raises:
+        msgspec.ValidationError: it is none.
+    """
+    return msgspec.convert(upgraded_fault(content), Fault)
 
 
 def decode_schedule(
     lines: Iterable[bytes],
-) -> tuple[tuple[ScheduledFault, ...], tuple[ActualFault, ...]]:
+) -> tuple[tuple[Fault, ...], tuple[ActualFault, ...]]:
     """The planned faults and what became of those that were injected.
 
     A torn last line is left out; it was never acted upon.
@@ -31,24 +40,23 @@ def decode_schedule(
     Raises:
         msgspec.DecodeError: a line before the last is none of ours.
     """
-    scheduled: list[ScheduledFault] = []
+    scheduled: list[Fault] = []
     actual: list[ActualFault] = []
     whole = [line for line in lines if line.strip()]
     for number, line in enumerate(whole, start=1):
         try:
-            if _either.decode(line).at_ms is not None:
-                scheduled.append(_scheduled.decode(line))
+            content = _line.decode(line)
+            if is_planned(content):
+                scheduled.append(planned_fault(content))
             else:
-                actual.append(_actual.decode(line))
+                actual.append(msgspec.convert(content, ActualFault))
         except UNREADABLE:
             if number < len(whole):
                 raise
     return tuple(scheduled), tuple(actual)
 
 
-def pin(
-    scheduled: Iterable[ScheduledFault], actual: Iterable[ActualFault]
-) -> tuple[ScheduledFault, ...]:
+def pin(scheduled: Iterable[Fault], actual: Iterable[ActualFault]) -> tuple[Fault, ...]:
     """The same schedule, aimed at the nodes that were hit, whoever leads this time.
 
     The symbolic target stays for the reader; a fault that was never injected keeps it in force.

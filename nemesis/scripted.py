@@ -5,14 +5,15 @@ On real runtimes they aim at the same turns of events and cannot hit the same mi
 plans know no system.
 """
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from contracts.fault import Awaited, Milliseconds
-from nemesis.plan_file import FileFault, PlanFile
+from contracts.fault import Milliseconds
+from nemesis.plan_file import FileAwaited, FileFault, PlanFile
 
 #: Before the first scripted fault: clients must have written something that can be lost.
 _START_MS = 3000
@@ -63,7 +64,7 @@ def raft_figure_8(_time_limit_ms: Milliseconds) -> PlanFile:
             FileFault("partition", "leader", _START_MS + 4100, 5000),
             FileFault(
                 "kill", "there", _START_MS + 5000, 2000,
-                when=Awaited("commits", "leader", timeout_ms=8000),
+                when=FileAwaited("commits", "leader", timeout_ms=8000),
             ),
         ),
         overlap=3,
@@ -151,7 +152,7 @@ def _again(
     overlap: int = 1,
 ) -> PlanFile:
     """The same faults round after round, as often as they fit with calm at the end."""
-    lasts_ms = max((fault.at_ms or 0) + fault.duration_ms for fault in faults)
+    lasts_ms = math.ceil(max((fault.at_ms or 0) + fault.duration_ms for fault in faults))
     starts = range(_START_MS, time_limit_ms - lasts_ms - _END_MS + 1, round_ms)
     return PlanFile(
         faults=tuple(_later(fault, start_ms) for start_ms in starts for fault in faults),

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName
 
 #: Option of a scheduled fault: the nodes to hit, whatever the symbolic target means now.
@@ -138,7 +138,7 @@ def check_pinned(options: Mapping[str, Any], nodes: Sequence[NodeName]) -> None:
         )
 
 
-def nodes_hit(fault: ScheduledFault, view: ClusterView) -> tuple[NodeName, ...] | None:
+def nodes_hit(fault: Fault, view: ClusterView) -> tuple[NodeName, ...] | None:
     """The nodes that the fault hits now: the pinned ones, else what its target means."""
     pinned = fault.options.get(PINNED_NODES)
     if pinned is not None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import FaultEvent, Link, ScheduledFault
+from contracts.fault import Fault, FaultEvent, Link
 from contracts.names import NodeName, RunId
 from contracts.state_event import StateEvent
 from harness.manifest import MANIFEST_NAME, write_manifest
@@ -123,9 +123,8 @@ class SyntheticRun:
         scheduled: list[bytes] = []
         events: list[FaultEvent] = []
         for index, kind, target, nodes, leader, start, end, cut in faults:
-            scheduled.append(
-                msgspec.json.encode(ScheduledFault(index, kind, target, start, end - start, 5))
-            )
+            planned = Fault(index, kind, target, start * 1000, (end - start) * 1000, 5)
+            scheduled.append(msgspec.json.encode(planned))
             story: list[tuple[int, Any, str | None]] = [
                 (start, "invoked", None),
                 (start + 212, "verified", evidence[kind] + (HOSTILE if self.hostile else "")),

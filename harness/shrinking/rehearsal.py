@@ -99,10 +99,10 @@ class Rehearsal:
         shape = shape_of(order.likeness, like_scenario(order.likeness, found.seed))
         oracle = _WorldOracle(order, found.seed, self._budget())
         with oracle.shown(self._console, shape):
-            if not oracle.fails(shape, "times in milliseconds"):
+            if not oracle.fails(shape, "as a plan"):
                 return _nothing(
-                    f"simulation: seed {found.seed} fails alike, but not with its times in "
-                    "milliseconds."
+                    f"simulation: seed {found.seed} fails alike, but not as a plan that ends with "
+                    "its load."
                 )
             small = shrink_plan(shape, oracle.fails, oracle.budget).shape
         root = keep_sweep_run(

@@ -3,11 +3,12 @@
 import shlex
 from pathlib import Path
 
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from harness.plain_text import printable
 from harness.results import counted
 from harness.shrinking.oracle import INTERRUPTED, Answer, RunBudget
 from nemesis.awaiting import sentence
+from nemesis.plan_file import in_ms
 from nemesis.plan_shrink import PlanShape
 
 
@@ -53,10 +54,10 @@ def comment_lines(run: str, verdict: str, answer: Answer) -> list[str]:
     return [f"What is left of {run}: {found}", f"with {size}."]
 
 
-def _fault(fault: ScheduledFault) -> str:
-    when = f"at {fault.at_ms:,} ms"
+def _fault(fault: Fault) -> str:
+    when = f"at {in_ms(fault.at_us):,} ms"
     if fault.when is not None:
-        later = f", {fault.when.delay_ms:,} ms later" if fault.when.delay_ms else ""
-        when = f"when {sentence(fault.when)} has happened after {fault.at_ms:,} ms{later}"
+        later = f", {in_ms(fault.when.delay_us):,} ms later" if fault.when.delay_us else ""
+        when = f"when {sentence(fault.when)} has happened after {in_ms(fault.at_us):,} ms{later}"
     options = f" {fault.options}" if fault.options else ""
-    return f"{fault.kind} of {fault.target}, {when} for {fault.duration_ms:,} ms{options}"
+    return f"{fault.kind} of {fault.target}, {when} for {in_ms(fault.duration_us):,} ms{options}"

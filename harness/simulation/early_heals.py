@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from contracts.fault import Fault
 from contracts.names import NodeName
-from contracts.scenario import SimulatedFault
 from runtimes.simulated.world import SimulatedWorld
 
 #: Options of a fault: the happening after which it heals, which of those it is, and how much later.
@@ -36,7 +36,7 @@ class EarlyHeals:
         self._heal = heal
         self._waiting: dict[str, list[_Waiting]] = {}
 
-    def wait(self, fault: SimulatedFault, hit: tuple[NodeName, ...]) -> None:
+    def wait(self, fault: Fault, hit: tuple[NodeName, ...]) -> None:
         """Heal a fault that has just struck these nodes when its options say so."""
         happening = fault.options.get(UNTIL)
         if happening is None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import ActualFault, Link, ScheduledFault
+from contracts.fault import ActualFault, Fault, Link
 from contracts.simulation import Timer
 from harness.simulation.course_acts import states_of, strike_course
 from harness.simulation.disk_acts import DISK_ACTS
@@ -50,7 +50,7 @@ _SLOW_LINK_US_MAX: Final = 1_000_000
 _PARTIAL_NODES: Final = 3
 
 
-def _between(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+def _between(fault: Fault, view: ClusterView) -> ActualFault | None:
     """The nodes, and all links between them and the rest."""
     actual = nodes_of_target(fault, view)
     if actual is None:
@@ -59,7 +59,7 @@ def _between(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
     return msgspec.structs.replace(actual, links=links) if links else None
 
 
-def _inbound_or_outbound(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+def _inbound_or_outbound(fault: Fault, view: ClusterView) -> ActualFault | None:
     """The nodes, and one direction of the links between them and the rest."""
     actual = _between(fault, view)
     if actual is None:
@@ -70,7 +70,7 @@ def _inbound_or_outbound(fault: ScheduledFault, view: ClusterView) -> ActualFaul
     return msgspec.structs.replace(actual, links=links)
 
 
-def _one_pair(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+def _one_pair(fault: Fault, view: ClusterView) -> ActualFault | None:
     """The target and one other node, which a third one still reaches."""
     actual = nodes_of_target(fault, view)
     if actual is None or len(view.nodes) < _PARTIAL_NODES:

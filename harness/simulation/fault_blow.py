@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import ActualFault, Link, ScheduledFault
+from contracts.fault import ActualFault, Fault, Link
 from contracts.names import NodeName
 from harness.simulation.fault_reach import Reach
 from nemesis.targets import FOLLOWER, LEADER, ClusterView, nodes_hit, random_target
@@ -54,7 +54,7 @@ class Struck(msgspec.Struct, frozen=True):
     heal: Callable[[], str]
 
 
-def nodes_of_target(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+def nodes_of_target(fault: Fault, view: ClusterView) -> ActualFault | None:
     """The nodes that the target means now."""
     nodes = nodes_hit(fault, view)
     if nodes is None:
@@ -70,7 +70,7 @@ class Act(msgspec.Struct, frozen=True):
 
     name: str
     strike: Callable[[Blow], Struck]
-    resolve: Callable[[ScheduledFault, ClusterView], ActualFault | None] = nodes_of_target
+    resolve: Callable[[Fault, ClusterView], ActualFault | None] = nodes_of_target
     rule: Rule = "keeps"
     #: Whether it does nothing to a node that is down.
     needs_up: bool = True

@@ -14,9 +14,8 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import ActualFault, FaultEvent, FaultPhase, ScheduledFault
+from contracts.fault import ActualFault, Fault, FaultEvent, FaultPhase
 from contracts.names import NodeName
-from contracts.scenario import SimulatedFault
 from contracts.simulation import Timer
 from harness.simulation.early_heals import EarlyHeals
 from harness.simulation.fault_acts import act_of
@@ -26,6 +25,7 @@ from harness.simulation.load import VirtualHistory
 from harness.simulation.log_ends import ends_of
 from harness.simulation.triggers import Triggers
 from history.timeline_records import TimelineFault
+from nemesis.awaiting import sentence
 from nemesis.targets import LAGGARD, ClusterView, canonical, check_target
 from runtimes.simulated.world import SimulatedWorld
 
@@ -39,7 +39,7 @@ _US_PER_MS: Final = 1_000
 class _InForce(msgspec.Struct):
     """A fault that has struck and is not healed yet."""
 
-    fault: SimulatedFault
+    fault: Fault
     actual: ActualFault
     struck: Struck
     struck_us: int
@@ -69,11 +69,11 @@ class FaultDriver:
         self._last_leader: NodeName | None = None
         self._is_over = False
         #: Waiting for their time or their target, by index.
-        self._waiting: dict[int, SimulatedFault] = {}
+        self._waiting: dict[int, Fault] = {}
         #: In force, by index, in the order in which they struck.
         self._in_force: dict[int, _InForce] = {}
         #: Healed, and no client was served since: time and fault.
-        self._not_resumed: list[tuple[int, SimulatedFault, ActualFault]] = []
+        self._not_resumed: list[tuple[int, Fault, ActualFault]] = []
         self.events: list[FaultEvent] = []
         self.struck: list[ActualFault] = []
         history.listeners.append(self._acknowledged)
@@ -81,7 +81,7 @@ class FaultDriver:
             act_of(fault.kind)
             if fault.target != THERE:
                 check_target(canonical(fault.target), self._cluster.nodes, leave_one=False)
-            elif fault.when.on is None:
+            elif fault.when is None:
                 raise UsageError(
                     f"fault {fault.index} strikes {THERE!r}, and waits for no happening",
                     "Say in its moment what it waits for, or name another target",
@@ -91,23 +91,20 @@ class FaultDriver:
         """Wait for every fault's moment."""
         for fault in self._world.scenario.faults:
             when = fault.when
-            if when.on is not None:
-                self._triggers.wait(fault, when.on)
+            if when is not None:
+                self._triggers.wait(fault, when)
             else:
                 self._waiting[fault.index] = fault
-                at_us = (when.at_us or 0) + when.delay_us - self._world.now
-                self._world.after(at_us, lambda fault=fault: self._strike_waiting(fault))
+                in_us = fault.at_us - self._world.now
+                self._world.after(in_us, lambda fault=fault: self._strike_waiting(fault))
 
     def end(self) -> None:
         """No fault strikes any more; those that did not are on record."""
         self._is_over = True
         for fault in self._triggers.end():
-            when = fault.when
-            place = "" if when.node is None else f" at {when.node}"
-            self._record(
-                fault, None, "not-applicable",
-                f"{when.on!r}{place} did not happen {when.count} times before the load was over",
-            )  # fmt: skip
+            assert fault.when is not None
+            reason = f"{sentence(fault.when)} did not happen before the load was over"
+            self._record(fault, None, "not-applicable", reason)
         for fault in list(self._waiting.values()):
             self._record(fault, None, "not-applicable", "the load was over")
         self._waiting.clear()
@@ -117,18 +114,18 @@ class FaultDriver:
         for index in list(self._in_force):
             self._heal(index)
 
-    def _strike_waiting(self, fault: SimulatedFault) -> None:
+    def _strike_waiting(self, fault: Fault) -> None:
         if fault.index in self._waiting:
             self._settle(fault, None, self._world.now + TARGET_PATIENCE_US)
 
-    def _strike_there(self, fault: SimulatedFault, there: NodeName) -> None:
+    def _strike_there(self, fault: Fault, there: NodeName) -> None:
         if self._is_over:
             self._record(fault, None, "not-applicable", "the load was over")
             return
         self._waiting[fault.index] = fault
         self._settle(fault, there, self._world.now + TARGET_PATIENCE_US)
 
-    def _settle(self, fault: SimulatedFault, there: NodeName | None, until_us: int) -> None:
+    def _settle(self, fault: Fault, there: NodeName | None, until_us: int) -> None:
         """Strike as soon as the target exists."""
         if fault.index not in self._waiting:
             return
@@ -149,24 +146,14 @@ class FaultDriver:
             return
         self._strike(act, fault, actual)
 
-    def _resolve(
-        self, act: Act, fault: SimulatedFault, there: NodeName | None
-    ) -> ActualFault | None:
+    def _resolve(self, act: Act, fault: Fault, there: NodeName | None) -> ActualFault | None:
         """What the fault means now; None while its target does not exist."""
         target = canonical(fault.target)
         if target == THERE:
             assert there is not None
             target = str(there)
-        scheduled = ScheduledFault(
-            index=fault.index,
-            kind=fault.kind,
-            target=target,
-            at_ms=self._world.now // _US_PER_MS,
-            duration_ms=fault.duration_us // _US_PER_MS,
-            draw=fault.draw,
-            options=fault.options,
-        )
-        actual = act.resolve(scheduled, self._view(target))
+        aimed = msgspec.structs.replace(fault, target=target)
+        actual = act.resolve(aimed, self._view(target))
         if actual is None or not actual.nodes:
             return None
         return msgspec.structs.replace(actual, target=fault.target, draw=fault.draw)
@@ -204,7 +191,7 @@ class FaultDriver:
                 return f"beyond the promise: {node} holds what others could elect without"
         return None
 
-    def _strike(self, act: Act, fault: SimulatedFault, actual: ActualFault) -> None:
+    def _strike(self, act: Act, fault: Fault, actual: ActualFault) -> None:
         """Do it; where it ends the step that called, that passes last.
 
         Raises:
@@ -261,7 +248,7 @@ class FaultDriver:
         """An operation that began then was acknowledged: it shows the heals before it."""
         if not self._not_resumed or invoked_us < self._not_resumed[0][0]:
             return
-        left: list[tuple[int, SimulatedFault, ActualFault]] = []
+        left: list[tuple[int, Fault, ActualFault]] = []
         for healed_us, fault, actual in self._not_resumed:
             if invoked_us < healed_us:
                 left.append((healed_us, fault, actual))
@@ -272,7 +259,7 @@ class FaultDriver:
 
     def _band(
         self,
-        fault: SimulatedFault,
+        fault: Fault,
         actual: ActualFault,
         struck: Struck,
         since_us: int,
@@ -288,7 +275,7 @@ class FaultDriver:
 
     def _record(
         self,
-        fault: SimulatedFault,
+        fault: Fault,
         actual: ActualFault | None,
         phase: FaultPhase,
         evidence: str | None = None,

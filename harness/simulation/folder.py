@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from contracts.errors import HarnessError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName, RunId
-from contracts.scenario import Scenario, SimulatedFault
+from contracts.scenario import Scenario
 from contracts.system import System
 from harness.atomic_file import write_atomically
 from harness.log_collection import write_committed_log
@@ -34,6 +34,7 @@ from harness.tool_version import tool_commit, tool_version
 from history.plan import Plan, sub_seeds
 from history.run_folder import RunFolder
 from history.timeline_records import TimelineViolation
+from nemesis.awaiting import sentence
 from workloads.workload import functions_of
 
 _US_PER_MS = 1_000
@@ -138,7 +139,7 @@ def write_run(
     outcome: SimulationOutcome,
     *,
     judged: JudgedOutcome | None = None,
-    schedule: Iterable[ScheduledFault] | None = None,
+    schedule: Iterable[Fault] | None = None,
     shrunk_from: str | None = None,
     untold: str | None = None,
     like: str | None = None,
@@ -158,7 +159,7 @@ def write_run(
     Raises:
         HarnessError: the disk refuses.
     """
-    planned = scheduled(outcome) if schedule is None else tuple(schedule)
+    planned = scheduled(outcome.scenario) if schedule is None else tuple(schedule)
     write_plan(folder, plan)
     open_manifest(folder)
     try:
@@ -184,46 +185,18 @@ def write_run(
     write_manifest(folder)
 
 
-def scheduled(outcome: SimulationOutcome) -> tuple[ScheduledFault, ...]:
-    """The scenario's faults as lines of a schedule, in the order of their index.
-
-    One that waited for a happening stands at the moment at which it struck, at the end of the run
-    where it never did; its options say what it waited for.
-    """
-    struck_ns: dict[int, int] = {}
-    for event in outcome.faults:
-        struck_ns.setdefault(event.index, event.time)
-    lines: list[ScheduledFault] = []
-    for fault in sorted(outcome.scenario.faults, key=lambda fault: fault.index):
-        at_us = fault.when.at_us
-        if at_us is None:
-            at_us = struck_ns.get(fault.index, outcome.virtual_us * 1000) // 1000
-        options = dict(fault.options)
-        if fault.when.on is not None:
-            options["when"] = awaited(fault)
-        lines.append(
-            ScheduledFault(
-                index=fault.index,
-                kind=fault.kind,
-                target=fault.target,
-                at_ms=at_us // _US_PER_MS,
-                duration_ms=fault.duration_us // _US_PER_MS,
-                draw=fault.draw,
-                options=options,
-            )
-        )
-    return tuple(lines)
+def scheduled(scenario: Scenario) -> tuple[Fault, ...]:
+    """The scenario's faults as lines of a schedule, in the order of their index."""
+    return tuple(sorted(scenario.faults, key=lambda fault: fault.index))
 
 
-def awaited(fault: SimulatedFault) -> str:
-    """What a fault waits for, in a few words."""
+def moment(fault: Fault) -> str:
+    """When a fault strikes, in a few words."""
     when = fault.when
-    if when.on is None:
-        return f"at {(when.at_us or 0) / _US_PER_MS:g} ms"
-    where = "any node" if when.node is None else str(when.node)
-    count = "" if when.count == 1 else f", time {when.count}"
+    if when is None:
+        return f"at {fault.at_us / _US_PER_MS:g} ms"
     later = "" if when.delay_us == 0 else f", {when.delay_us / _US_PER_MS:g} ms later"
-    return f"{when.on} at {where}{count}{later}"
+    return f"after {sentence(when)}{later}"
 
 
 def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:

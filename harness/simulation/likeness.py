@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import Awaited, FaultEvent, ScheduledFault
-from contracts.scenario import LoadOptions, Moment, RecoveryOptions, Scenario, SimulatedFault
+from contracts.fault import Awaited, Fault, FaultEvent
+from contracts.scenario import LoadOptions, RecoveryOptions, Scenario
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.simulation.course_acts import NOT_SIMULATED
@@ -23,13 +23,12 @@ from harness.simulation.fault_acts import is_simulated
 from harness.simulation.planned import (
     PATIENCE_US,
     as_chosen,
-    moment_of,
     options_of,
     simulated_fault,
 )
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from history.plan import Plan
-from nemesis.awaiting import AT_LEADER, Tale
+from nemesis.awaiting import Tale
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind
 from nemesis.plan_shrink import PlanShape
@@ -64,7 +63,7 @@ class Turn(msgspec.Struct, frozen=True):
 class StruckFault(msgspec.Struct, frozen=True):
     """A fault of the run that struck."""
 
-    scheduled: ScheduledFault
+    scheduled: Fault
     #: By role: what a simulated world can aim at, whatever its nodes are called.
     target: str
     #: Since the start of the load, as it happened.
@@ -121,7 +120,7 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
         if not is_simulated(fault.kind):
             left_out[fault.kind] = NOT_SIMULATED.get(fault.kind, "no simulated world can do that")
             continue
-        end_time = event.time + fault.duration_ms * 1_000_000 if end is None else end.time
+        end_time = event.time + fault.duration_us * _NS_PER_US if end is None else end.time
         struck.append(
             StruckFault(
                 scheduled=fault,
@@ -146,18 +145,16 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
     is_pinned = streams.chance("pin", 0.5)
     shift_us = streams.pick("shift", _SHIFTS_US)
     is_redrawn = streams.chance("draws", 0.5)
-    faults: list[SimulatedFault] = []
+    faults: list[Fault] = []
     for struck in likeness.faults:
         shifted_us = streams.between("shift", -shift_us, shift_us)
         percent = streams.between("lasting", *_LASTING_PERCENT) if shift_us else 100
         draw = streams.between("draws", 0, _DRAW_MAX)
         fault = struck.scheduled
         faults.append(
-            SimulatedFault(
-                index=fault.index,
-                kind=fault.kind,
+            msgspec.structs.replace(
+                _at_its_moment(struck, shifted_us, is_pinned=is_pinned),
                 target=struck.target,
-                when=_moment(struck, shifted_us, is_pinned=is_pinned),
                 duration_us=max(1, struck.duration_us * percent // 100),
                 draw=draw if is_redrawn else fault.draw,
                 options=options_of(fault),
@@ -185,20 +182,22 @@ def _load_ms(likeness: Likeness) -> int:
 
 
 def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
-    """A world near a run as a plan that may become smaller; times are cut to milliseconds.
+    """A world near a run as a plan that may become smaller: the same faults at the same moments.
 
     What the end of the load cuts off in the world, a plan must not have.
     """
-    originals = {struck.scheduled.index: struck.scheduled for struck in likeness.faults}
+    given = {struck.scheduled.index: struck.scheduled.options for struck in likeness.faults}
     limit_ms = scenario.load_us // _US_PER_MS
-    planned = [planned_fault(fault, originals[fault.index]) for fault in scenario.faults]
+    limit_us = limit_ms * _US_PER_MS
     return PlanShape(
         faults=tuple(
             msgspec.structs.replace(
-                fault, duration_ms=min(fault.duration_ms, limit_ms - fault.at_ms)
+                fault,
+                duration_us=min(fault.duration_us, limit_us - fault.at_us),
+                options=given[fault.index],
             )
-            for fault in planned
-            if fault.at_ms < limit_ms
+            for fault in scenario.faults
+            if fault.at_us < limit_us
         ),
         time_limit_ms=limit_ms,
         nodes=scenario.nodes,
@@ -213,9 +212,7 @@ def scenario_of_shape(likeness: Likeness, shape: PlanShape, seed: int) -> Scenar
     return _world(likeness, shape, seed, faults)
 
 
-def _world(
-    likeness: Likeness, shape: PlanShape, seed: int, faults: tuple[SimulatedFault, ...]
-) -> Scenario:
+def _world(likeness: Likeness, shape: PlanShape, seed: int, faults: tuple[Fault, ...]) -> Scenario:
     """A quiet world of the run's plan, as large as the shape, with these faults."""
     plan = likeness.plan
     scenario = Scenario(
@@ -240,54 +237,22 @@ def _world(
     return as_chosen(scenario, plan.state_machine, len(plan.observers))
 
 
-def _moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Moment:
-    """When the fault strikes: as its plan says where it waits, else at its time or after a turn."""
-    if struck.scheduled.when is not None:
-        return moment_of(struck.scheduled)
+def _at_its_moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Fault:
+    """The fault, waiting as its plan says, or for the turn that it came after, or at its time."""
+    fault = struck.scheduled
+    if fault.when is not None:
+        return fault
     turn = struck.after
     if turn is None or not is_pinned:
-        return Moment(at_us=max(0, struck.at_us + shifted_us))
+        return msgspec.structs.replace(fault, at_us=max(0, struck.at_us + shifted_us))
     turned_us = struck.at_us - turn.delay_us
-    return Moment(
-        on=turn.on,
-        from_us=max(0, turned_us - _FAR_US // 2),
-        until_us=max(0, turned_us) + _FAR_US,
+    from_us = max(0, turned_us - _FAR_US // 2)
+    when = Awaited(
+        turn.on,
         delay_us=max(0, turn.delay_us + shifted_us),
+        timeout_us=max(0, turned_us) + _FAR_US - from_us,
     )
-
-
-def planned_fault(fault: SimulatedFault, original: ScheduledFault) -> ScheduledFault:
-    """A fault of a world near a run as a plan for containers has it, times as in that world.
-
-    One that waits there for a happening that no plan can name strikes at its original time.
-
-    Args:
-        fault: of the world, maybe changed since.
-        original: of the run.
-    """
-    when, at_ms = fault.when, original.at_ms
-    awaited = original.when
-    if when.on is None:
-        at_ms = (when.at_us or 0) // _US_PER_MS
-    elif awaited is None:
-        from_ms = (when.from_us or 0) // _US_PER_MS
-        until_ms = (when.until_us or 0) // _US_PER_MS
-        at_ms = from_ms
-        awaited = Awaited(
-            on=when.on,
-            node=AT_LEADER if when.at_leader else (when.node or "any"),
-            count=when.count,
-            delay_ms=when.delay_us // _US_PER_MS,
-            timeout_ms=max(1, until_ms - from_ms),
-        )
-    return msgspec.structs.replace(
-        original,
-        target=fault.target,
-        at_ms=at_ms,
-        duration_ms=max(1, fault.duration_us // _US_PER_MS),
-        draw=fault.draw,
-        when=awaited,
-    )
+    return msgspec.structs.replace(fault, at_us=from_us, when=when)
 
 
 def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEvent | None]]:
@@ -302,7 +267,7 @@ def _windows(events: Sequence[FaultEvent]) -> Iterator[tuple[FaultEvent, FaultEv
             yield event, heals.get(event.index)
 
 
-def _role(fault: ScheduledFault, event: FaultEvent) -> str:
+def _role(fault: Fault, event: FaultEvent) -> str:
     """What a world can aim at: who was hit by name or by lot is hit by role."""
     symbols = (LEADER, FOLLOWER, LAST_LEADER, LAGGARD, ALL, HALVES)
     is_role = fault.target in symbols or fault.when is not None

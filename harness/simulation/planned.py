@@ -14,14 +14,11 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import CapabilityError
-from contracts.fault import ScheduledFault
-from contracts.names import NodeName
+from contracts.fault import Fault
 from contracts.scenario import (
     LoadOptions,
-    Moment,
     RecoveryOptions,
     Scenario,
-    SimulatedFault,
 )
 from contracts.simulation import SimulatedSystem
 from harness.console_lines import say
@@ -39,7 +36,6 @@ from harness.simulation.scenario_rules import CLIENTS_MAX
 from harness.store import create_run
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
-from nemesis.awaiting import ANYWHERE, AT_LEADER
 from nemesis.fault_options import BEYOND_PROMISE, ClockJumpOptions, FlapOptions, read_options
 from nemesis.plan import refuse_what_cannot_be_had
 from runtimes.registry import capabilities
@@ -91,38 +87,12 @@ def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> 
     return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
 
 
-def simulated_fault(fault: ScheduledFault) -> SimulatedFault:
-    """A fault of a plan, as a simulated world takes it."""
-    return SimulatedFault(
-        index=fault.index,
-        kind=fault.kind,
-        target=fault.target,
-        when=moment_of(fault),
-        duration_us=fault.duration_ms * _US_PER_MS,
-        draw=fault.draw,
-        options=options_of(fault),
-    )
+def simulated_fault(fault: Fault) -> Fault:
+    """A fault of a plan, with its options as a simulated world reads them."""
+    return msgspec.structs.replace(fault, options=options_of(fault))
 
 
-def moment_of(fault: ScheduledFault) -> Moment:
-    """When a fault of a plan strikes in a simulated world."""
-    when, at_us = fault.when, fault.at_ms * _US_PER_MS
-    if when is None:
-        return Moment(at_us=at_us)
-    is_named = when.node not in (AT_LEADER, ANYWHERE)
-    return Moment(
-        on=when.on,
-        node=NodeName(when.node) if is_named else None,
-        at_leader=when.node == AT_LEADER,
-        epoch=when.epoch,
-        count=when.count,
-        delay_us=when.delay_ms * _US_PER_MS,
-        from_us=at_us,
-        until_us=at_us + when.timeout_ms * _US_PER_MS,
-    )
-
-
-def options_of(fault: ScheduledFault) -> dict[str, Any]:
+def options_of(fault: Fault) -> dict[str, Any]:
     """A fault's options as the simulation reads them, where it has a kind of the same name."""
     options = fault.options
     if fault.kind == "clock-jump":
@@ -133,7 +103,7 @@ def options_of(fault: ScheduledFault) -> dict[str, Any]:
     return options
 
 
-def _refuse_what_is_not_simulated(schedule: Sequence[ScheduledFault], happenings: set[str]) -> None:
+def _refuse_what_is_not_simulated(schedule: Sequence[Fault], happenings: set[str]) -> None:
     for fault in schedule:
         if not is_simulated(fault.kind):
             raise CapabilityError(
@@ -142,10 +112,9 @@ def _refuse_what_is_not_simulated(schedule: Sequence[ScheduledFault], happenings
                 NOT_SIMULATED.get(fault.kind, "no simulated world can do that"),
                 "Leave the fault out of --nemesis, or choose another --runtime.",
             )
-        on = moment_of(fault).on
-        if on is not None and on not in happenings:
+        if fault.when is not None and fault.when.on not in happenings:
             raise CapabilityError(
-                f"wait for {fault.when.on if fault.when else on!r}",
+                f"wait for {fault.when.on}",
                 f"runtime {SIMULATED}",
                 "no node tells of it in a simulated world",
                 "Wait for something else, or choose another --runtime.",

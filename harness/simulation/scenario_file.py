@@ -18,6 +18,7 @@ from harness.simulation.record import SimulationRecord, decode_record
 from harness.simulation.scenario_rules import CORRECT, RuleError, check_fields, check_values
 from history.json_problems import in_words
 from history.run_folder import RunFolder
+from history.upgrades import upgraded_scenario
 
 _OTHER_VERSION = "Replay a run made by this version"
 
@@ -75,11 +76,15 @@ def decode_scenario(content: bytes | str) -> Scenario:
         ValueError: it is none, one of another version, or of a world that cannot be.
     """
     schema = msgspec.json.decode(content, type=_Schema).schema
+    decoded = msgspec.json.decode(content)
+    if schema < SCENARIO_SCHEMA:
+        decoded = upgraded_scenario(decoded)
+        schema = decoded["schema"]
     if schema != SCENARIO_SCHEMA:
         message = f"it has schema {schema}, this version reads {SCENARIO_SCHEMA}"
         raise OtherSchemaError(message)
-    scenario = msgspec.json.decode(content, type=Scenario)
-    check_fields(msgspec.json.decode(content))
+    scenario = msgspec.convert(decoded, Scenario)
+    check_fields(decoded)
     check_values(scenario)
     return scenario
 

@@ -12,16 +12,17 @@ from typing import Any, cast, get_args
 import msgspec
 
 from contracts.errors import UsageError
+from contracts.fault import Fault
 from contracts.names import NodeName
-from contracts.scenario import Scenario, SimulatedFault
+from contracts.scenario import Scenario
 from harness.options import NODES_MAX, SEED_MAX
 from harness.simulation.fault_acts import all_act_names, is_of_plans_alone
-from harness.simulation.fault_blow import THERE
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
+from nemesis.awaiting import ANYWHERE, AT_LEADER
 from nemesis.fault_options import read_options
 from nemesis.kinds import fault_kind
 from nemesis.nearest import or_nearest
-from nemesis.targets import PINNED_NODES, canonical, check_target
+from nemesis.targets import PINNED_NODES, THERE, canonical, check_target
 from workloads.workload import workload_names
 
 #: What is to be done about a value that cannot be.
@@ -115,29 +116,29 @@ def _check_faults(scenario: Scenario) -> None:
             raise _refused(f"{field}.index", fault.index, "another one than every other fault's")
         taken.add(fault.index)
         _named(f"{field}.kind", fault.kind, all_act_names(), "faults")
-        _check_moment(f"{field}.when", fault, nodes)
+        _check_moment(field, fault, nodes)
         _check_target(f"{field}.target", fault, nodes)
         _whole(f"{field}.duration_us", fault.duration_us, 0, TIME_US_MAX)
         _whole(f"{field}.draw", fault.draw, 0)
         _check_options(f"{field}.options", fault, nodes)
 
 
-def _check_moment(field: str, fault: SimulatedFault, nodes: tuple[NodeName, ...]) -> None:
+def _check_moment(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> None:
+    _whole(f"{field}.at_us", fault.at_us, 0, TIME_US_MAX)
     when = fault.when
-    if when.at_us is None and when.on is None:
-        raise _refused(field, "empty", "a moment with at_us, or with on and a happening")
-    if when.at_us is not None:
-        _whole(f"{field}.at_us", when.at_us, 0, TIME_US_MAX)
-    if when.node is not None:
-        _named(f"{field}.node", when.node, nodes, "nodes")
-    _whole(f"{field}.count", when.count, 1)
-    _whole(f"{field}.delay_us", when.delay_us, 0, TIME_US_MAX)
+    if when is None:
+        return
+    _named(f"{field}.when.node", when.node, (ANYWHERE, AT_LEADER, *nodes), "nodes")
+    _whole(f"{field}.when.count", when.count, 1)
+    _whole(f"{field}.when.delay_us", when.delay_us, 0, TIME_US_MAX)
+    if when.timeout_us is not None:
+        _whole(f"{field}.when.timeout_us", when.timeout_us, 1, TIME_US_MAX)
 
 
-def _check_target(field: str, fault: SimulatedFault, nodes: tuple[NodeName, ...]) -> None:
+def _check_target(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> None:
     if fault.target == THERE:
-        if fault.when.on is None:
-            allowed = "another target where its moment waits for no happening (on)"
+        if fault.when is None:
+            allowed = "another target where the fault waits for no happening (when)"
             raise _refused(field, THERE, allowed)
         return
     try:
@@ -146,7 +147,7 @@ def _check_target(field: str, fault: SimulatedFault, nodes: tuple[NodeName, ...]
         raise RuleError(f"{field}: {error.problem}", error.next_step) from error
 
 
-def _check_options(field: str, fault: SimulatedFault, nodes: tuple[NodeName, ...]) -> None:
+def _check_options(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> None:
     options = fault.options
     for name in _WHOLE_OPTIONS:
         value = options.get(name, 0)

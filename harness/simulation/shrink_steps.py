@@ -13,11 +13,11 @@ import msgspec
 
 from contracts.scenario import (
     DiskOptions,
+    Fault,
     LoadOptions,
     NetworkOptions,
     RecoveryOptions,
     Scenario,
-    SimulatedFault,
 )
 
 #: A worker slot and the number of one of its operations.
@@ -126,7 +126,7 @@ BUGS: Final = ListStep(
 def fault_steps(scenario: Scenario) -> Iterator[ValueStep]:
     """When each fault strikes and how long it lasts, one field at a time."""
     for fault in scenario.faults:
-        if fault.when.on is None:
+        if fault.when is None:
             yield _fault_step(fault.index, "moment", _rounder_moments)
         else:
             yield _fault_step(fault.index, "count", _lower_counts)
@@ -134,9 +134,7 @@ def fault_steps(scenario: Scenario) -> Iterator[ValueStep]:
         yield _fault_step(fault.index, "duration", _shorter_durations)
 
 
-def _fault_step(
-    index: int, field: str, simpler: Callable[[SimulatedFault], Iterable[SimulatedFault]]
-) -> ValueStep:
+def _fault_step(index: int, field: str, simpler: Callable[[Fault], Iterable[Fault]]) -> ValueStep:
     def candidates(scenario: Scenario) -> Iterator[Scenario]:
         for place, fault in enumerate(scenario.faults):
             if fault.index == index:
@@ -147,26 +145,28 @@ def _fault_step(
     return ValueStep(f"{field} of fault {index}", candidates)
 
 
-def _lower_counts(fault: SimulatedFault) -> Iterator[SimulatedFault]:
+def _lower_counts(fault: Fault) -> Iterator[Fault]:
+    assert fault.when is not None
     for count in _lower(fault.when.count, 1):
         yield _replace(fault, when=_replace(fault.when, count=count))
 
 
-def _shorter_delays(fault: SimulatedFault) -> Iterator[SimulatedFault]:
+def _shorter_delays(fault: Fault) -> Iterator[Fault]:
+    assert fault.when is not None
     for delay_us in _lower(fault.when.delay_us, 0):
         yield _replace(fault, when=_replace(fault.when, delay_us=delay_us))
 
 
-def _shorter_durations(fault: SimulatedFault) -> Iterator[SimulatedFault]:
+def _shorter_durations(fault: Fault) -> Iterator[Fault]:
     if fault.duration_us >= 2 * _DURATION_US_MIN:
         yield _replace(fault, duration_us=fault.duration_us // 2)
     for duration_us in _rounder(fault.duration_us):
         yield _replace(fault, duration_us=duration_us)
 
 
-def _rounder_moments(fault: SimulatedFault) -> Iterator[SimulatedFault]:
-    for at_us in _rounder(fault.when.at_us or 0):
-        yield _replace(fault, when=_replace(fault.when, at_us=at_us))
+def _rounder_moments(fault: Fault) -> Iterator[Fault]:
+    for at_us in _rounder(fault.at_us):
+        yield _replace(fault, at_us=at_us)
 
 
 def _lower(value: int, least: int) -> Iterator[int]:

@@ -3,10 +3,10 @@
 from typing import Final
 
 from contracts.fault import FaultEvent
-from contracts.scenario import Scenario, SimulatedFault
+from contracts.scenario import Fault, Scenario
 from harness.plain_text import printable
 from harness.results import counted
-from harness.simulation.folder import awaited
+from harness.simulation.folder import moment
 from harness.simulation.judging import sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.shrink_steps import calm
@@ -94,9 +94,9 @@ def unusual_parts(scenario: Scenario) -> list[str]:
     ]
 
 
-def _fault_line(fault: SimulatedFault, outcome: SimulationOutcome) -> str:
+def _fault_line(fault: Fault, outcome: SimulationOutcome) -> str:
     lasting = f" for {fault.duration_us / _US_PER_MS:g} ms" if fault.duration_us else ""
-    told = f"  fault {fault.index}: {fault.kind} of {fault.target}, {awaited(fault)}{lasting}"
+    told = f"  fault {fault.index}: {fault.kind} of {fault.target}, {moment(fault)}{lasting}"
     struck = next(
         (event for event in outcome.faults if event.index == fault.index and event.nodes), None
     )

@@ -290,7 +290,8 @@ def _check_happenings(scenario: Scenario, system: SimulatedSystem) -> None:
     """
     known = tuple(dict.fromkeys((*system.happenings, *system.happenings_undrawn)))
     for fault in scenario.faults:
-        for name in (fault.when.on, fault.options.get(UNTIL)):
+        awaited = None if fault.when is None else fault.when.on
+        for name in (awaited, fault.options.get(UNTIL)):
             if name is not None and name not in known:
                 raise UsageError(
                     f"fault {fault.index} waits for {name!r}, which does not happen",

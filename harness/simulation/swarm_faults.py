@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.scenario import Moment, SimulatedFault
+from contracts.fault import Awaited, Fault
 from harness.simulation.early_heals import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US
 from harness.simulation.fault_acts import act_names, act_of
 from harness.simulation.fault_blow import THERE
@@ -86,21 +86,21 @@ class Drawing(msgspec.Struct):
     aims_at_leader: bool = False
 
 
-def drawn_faults(drawing: Drawing) -> tuple[SimulatedFault, ...]:
+def drawn_faults(drawing: Drawing) -> tuple[Fault, ...]:
     """Timed ones, then those that wait; the index only names them."""
     streams, limits = drawing.streams, drawing.limits
     kinds = _kinds(drawing)
     if not kinds:
         return ()
     timed = streams.between("faults", 0, limits.timed_faults_max)
-    faults: list[SimulatedFault] = []
+    faults: list[Fault] = []
     at_us = 0
     drawing.aims_at_leader = streams.chance("aim", 0.6)
     for index in range(timed):
         at_us = _timed(drawing, at_us)
         kind = streams.pick("timed", kinds)
         target = _target(drawing, kind)
-        faults.append(_fault(drawing, "timed", index, kind, target, Moment(at_us=at_us)))
+        faults.append(_fault(drawing, "timed", index, kind, target, at_us))
     if drawing.happenings:
         faults += _waiting(drawing, kinds, timed)
     if timed and streams.chance("standing", 0.25):
@@ -120,10 +120,10 @@ def _target(drawing: Drawing, kind: str) -> str:
     return target
 
 
-def _waiting(drawing: Drawing, kinds: Sequence[str], first: int) -> list[SimulatedFault]:
+def _waiting(drawing: Drawing, kinds: Sequence[str], first: int) -> list[Fault]:
     """Faults at happenings; a seed has mostly few sorts of them."""
     streams, limits = drawing.streams, drawing.limits
-    faults: list[SimulatedFault] = []
+    faults: list[Fault] = []
     # A seed waits for few sorts of happenings, so that it does much of the same.
     awaited = [
         streams.pick("triggered", drawing.happenings)
@@ -133,12 +133,12 @@ def _waiting(drawing: Drawing, kinds: Sequence[str], first: int) -> list[Simulat
         kind = streams.pick("triggered", kinds)
         own = act_of(kind).targets
         target = THERE if streams.chance("triggered", 0.75) else streams.pick("triggered", own)
-        moment = Moment(
+        when = Awaited(
             on=streams.pick("triggered", awaited),
             count=_count(drawing),
             delay_us=_delay(drawing, "triggered"),
         )
-        faults.append(_fault(drawing, "triggered", index, kind, target, moment))
+        faults.append(_fault(drawing, "triggered", index, kind, target, when))
     return faults
 
 
@@ -159,28 +159,26 @@ def _delay(drawing: Drawing, purpose: str) -> int:
     return log_spread(streams, purpose, 50, late_us)
 
 
-def _sequels(
-    drawing: Drawing, kinds: Sequence[str], firsts: Sequence[SimulatedFault]
-) -> list[SimulatedFault]:
+def _sequels(drawing: Drawing, kinds: Sequence[str], firsts: Sequence[Fault]) -> list[Fault]:
     """Second blows, each in the midst of what one fault has begun."""
     streams = drawing.streams
     chance = streams.pick("sequels", _SEQUEL_CHANCES)
     # As with what faults wait for: a seed does much of the same.
     awaited = [streams.pick("sequels", _turning_points(drawing)) for _ in range(2)]
     chosen = [streams.pick("sequels", kinds) for _ in range(3)]
-    faults: list[SimulatedFault] = []
+    faults: list[Fault] = []
     for first in firsts:
         if len(faults) >= drawing.limits.sequels_max or not streams.chance("sequels", chance):
             continue
         kind = streams.pick("sequels", chosen)
         own = act_of(kind).targets
         target = THERE if streams.chance("sequels", 0.75) else streams.pick("sequels", own)
-        moment = Moment(
+        when = Awaited(
             on=streams.pick("sequels", awaited),
             count=streams.pick("sequels", (1, 1, 1, 2, 3)),
             delay_us=_delay(drawing, "sequels"),
         )
-        fault = _fault(drawing, "sequels", len(firsts) + len(faults), kind, target, moment)
+        fault = _fault(drawing, "sequels", len(firsts) + len(faults), kind, target, when)
         place = streams.pick("sequels", (SAME, OTHER, None))
         where = {} if place is None else {PLACE: place}
         options = fault.options | {AFTER: first.index} | where
@@ -188,7 +186,7 @@ def _sequels(
     return faults
 
 
-def _standing(drawing: Drawing, kinds: Sequence[str], index: int) -> list[SimulatedFault]:
+def _standing(drawing: Drawing, kinds: Sequence[str], index: int) -> list[Fault]:
     """One machine that is worse than the others all the time."""
     streams = drawing.streams
     kind = streams.pick("standing", ("slow-disk", "clog"))
@@ -198,11 +196,11 @@ def _standing(drawing: Drawing, kinds: Sequence[str], index: int) -> list[Simula
         "slow-disk": {"factor": log_spread(streams, "standing", 3, 48)},
         "clog": {"delay_us": log_spread(streams, "standing", 500, drawing.failover_us // 12)},
     }
-    fault = SimulatedFault(
+    fault = Fault(
         index=index,
         kind=kind,
         target=random_target(1),
-        when=Moment(at_us=0),
+        at_us=0,
         duration_us=drawing.load_us,
         draw=streams.between("standing", 0, _DRAW_LIMIT),
         options=slowness[kind],
@@ -211,22 +209,23 @@ def _standing(drawing: Drawing, kinds: Sequence[str], index: int) -> list[Simula
 
 
 def _fault(
-    drawing: Drawing, purpose: str, index: int, kind: str, target: str, moment: Moment
-) -> SimulatedFault:
+    drawing: Drawing, purpose: str, index: int, kind: str, target: str, moment: int | Awaited
+) -> Fault:
     streams = drawing.streams
     duration_us = _duration(drawing, purpose)
     options = {} if act_of(kind).is_instant else _until(drawing)
     if options:
         # What it waits for is mostly that others get on without who was hit: give them the time.
         duration_us = streams.between("until", drawing.failover_us, 2 * drawing.failover_us)
-    return SimulatedFault(
+    return Fault(
         index=index,
         kind=kind,
         target=target,
-        when=moment,
+        at_us=moment if isinstance(moment, int) else 0,
         duration_us=duration_us,
         draw=streams.between(purpose, 0, _DRAW_LIMIT),
         options=options,
+        when=None if isinstance(moment, int) else moment,
     )
 
 

@@ -12,8 +12,10 @@ the same happening is told before ``NodeCrashed`` is let pass.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
-from contracts.scenario import Moment, NodeCrashed, SimulatedFault
+from contracts.scenario import NodeCrashed
+from nemesis.awaiting import ANYWHERE, AT_LEADER
 from runtimes.simulated.world import SimulatedWorld
 
 #: Options of a sequel: index of the fault that must have struck before, and where what the sequel
@@ -24,24 +26,24 @@ SAME: Final = "same"
 OTHER: Final = "other"
 
 #: Told which fault's moment has come, and at which node.
-Strike = Callable[[SimulatedFault, NodeName], None]
+Strike = Callable[[Fault, NodeName], None]
 
 
 class _Waiting:
-    __slots__ = ("_hit", "_place", "fault", "left")
+    __slots__ = ("_hit", "_place", "fault", "left", "when")
 
-    def __init__(self, fault: SimulatedFault, hit: Sequence[NodeName] = ()) -> None:
+    def __init__(self, fault: Fault, when: Awaited, hit: Sequence[NodeName] = ()) -> None:
         """``hit``: the nodes that the fault before a sequel has hit."""
         self.fault = fault
+        self.when = when
         self._hit = hit
         self._place = fault.options.get(PLACE) if hit else None
         #: How many happenings that fit must still come, the one that strikes included.
-        self.left = max(1, fault.when.count)
+        self.left = max(1, when.count)
 
     def fits(self, node: NodeName) -> bool:
         """Whether a happening at this node counts."""
-        wanted = self.fault.when.node
-        if wanted is not None and wanted != node:
+        if self.when.node not in (ANYWHERE, AT_LEADER, node):
             return False
         return self._place is None or (node in self._hit) == (self._place == SAME)
 
@@ -55,30 +57,31 @@ class Triggers:
         self._waiting: dict[str, list[_Waiting]] = {}
         self._present = frozenset(fault.index for fault in world.scenario.faults)
         #: Sequels whose first part has not struck, by its index.
-        self._sequels: dict[int, list[SimulatedFault]] = {}
+        self._sequels: dict[int, list[Fault]] = {}
 
-    def wait(self, fault: SimulatedFault, happening: str) -> None:
-        """Strike when what the fault's moment says has happened."""
+    def wait(self, fault: Fault, when: Awaited) -> None:
+        """Strike when what the fault waits for has happened."""
         first = fault.options.get(AFTER)
         if first in self._present:
             self._sequels.setdefault(int(first), []).append(fault)
         else:
-            self._await(_Waiting(fault), happening)
+            self._await(_Waiting(fault, when))
 
     def struck(self, index: int, hit: Sequence[NodeName]) -> None:
         """A fault has struck these nodes: its sequels begin to wait."""
         for sequel in self._sequels.pop(index, ()):
-            assert sequel.when.on is not None
-            self._await(_Waiting(sequel, hit), sequel.when.on)
+            assert sequel.when is not None
+            self._await(_Waiting(sequel, sequel.when, hit))
 
-    def _await(self, one: _Waiting, happening: str) -> None:
+    def _await(self, one: _Waiting) -> None:
+        happening = one.when.on
         waiting = self._waiting.get(happening)
         if waiting is None:
             waiting = self._waiting[happening] = []
             self._world.watch(happening, self._happened)
         waiting.append(one)
 
-    def end(self) -> tuple[SimulatedFault, ...]:
+    def end(self) -> tuple[Fault, ...]:
         """Nothing strikes any more; the faults that never did."""
         left = [one.fault for waiting in self._waiting.values() for one in waiting]
         left += [sequel for sequels in self._sequels.values() for sequel in sequels]
@@ -87,32 +90,33 @@ class Triggers:
         self._sequels.clear()
         return tuple(left)
 
-    def _fits(self, when: Moment, node: NodeName) -> bool:
-        """Whether a happening now, at this node as it is now, counts for the moment."""
-        now, cluster = self._world.now, self._world.cluster
+    def _fits(self, one: _Waiting, node: NodeName) -> bool:
+        """Whether a happening now, at this node as it is now, counts for the fault."""
+        when, cluster = one.when, self._world.cluster
+        waited_us = self._world.now - one.fault.at_us
         return (
-            (when.from_us is None or now >= when.from_us)
-            and (when.until_us is None or now <= when.until_us)
+            waited_us >= 0
+            and (when.timeout_us is None or waited_us <= when.timeout_us)
             and (when.epoch is None or cluster.epoch(node) == when.epoch)
-            and (not when.at_leader or cluster.leader().leader == node)
+            and (when.node != AT_LEADER or cluster.leader().leader == node)
         )
 
     def _happened(self, node: NodeName, name: str) -> None:
         waiting = self._waiting[name]
         if not waiting:
             return
-        due: list[SimulatedFault] = []
+        due: list[_Waiting] = []
         for one in waiting:
-            if one.fits(node) and self._fits(one.fault.when, node):
+            if one.fits(node) and self._fits(one, node):
                 one.left -= 1
                 if one.left == 0:
-                    due.append(one.fault)
+                    due.append(one)
         if not due:
             return
         waiting[:] = [one for one in waiting if one.left]
         crash: NodeCrashed | None = None
-        for fault in due:
-            delay_us = fault.when.delay_us
+        for one in due:
+            fault, delay_us = one.fault, one.when.delay_us
             if delay_us:
                 self._world.after(delay_us, lambda fault=fault: self._strike(fault, node))
                 continue

@@ -130,7 +130,7 @@ PLANS = Chapter(
                 "a word for a time",
                 TEST,
                 (
-                    "the plan file plan.json cannot be read: faults[0].at_ms must be a whole "
+                    "the plan file plan.json cannot be read: faults[0].at_ms must be a "
                     f"number, not text. {PLAN_HOLDS}"
                 ),
             ),
@@ -220,6 +220,15 @@ PLANS = Chapter(
                 "the fault at 3000 ms lasts 0 ms. Give it a duration_ms of at least 1",
             ),
             arrange=plan(fault(duration_ms=0)),
+        ),
+        Cause(
+            *(
+                "plan-too-long",
+                "a fault that lasts longer than any load",
+                TEST,
+                "a fault 'kill' has duration_ms = 1e+30. Choose at most 604,800,000, a week",
+            ),
+            arrange=plan(fault(duration_ms=1e30)),
         ),
         Cause(
             *("plan-late", "a plan longer than the time limit"),

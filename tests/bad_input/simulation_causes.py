@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from contracts.scenario import Moment, Scenario, SimulatedFault
+from contracts.fault import Awaited, Fault
+from contracts.scenario import Scenario
 from harness.options import SEED_MAX
 from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord
 from history.run_folder import RunFolder
@@ -53,8 +54,7 @@ def simulated(
 
 
 def waiting_for(happening: str) -> list[object]:
-    moment = Moment(on=happening)
-    fault = SimulatedFault(0, "kill", "there", moment, duration_us=1000, draw=1)
+    fault = Fault(0, "kill", "there", 0, 1000, draw=1, when=Awaited(happening))
     return [msgspec.to_builtins(fault)]
 
 
@@ -278,7 +278,7 @@ SIMULATED_RUNS = Chapter(
             REPLAY,
             (
                 "{folder}/runs/sim/one/scenario.json cannot be read: it has schema 99, this "
-                f"version reads 1. {READ_AGAIN}"
+                f"version reads 2. {READ_AGAIN}"
             ),
             arrange=simulated(schema=99),
         ),

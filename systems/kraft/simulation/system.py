@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
+from contracts.fault import Awaited, Fault
 from contracts.random_source import RandomSource
-from contracts.scenario import Moment, Scenario, SimulatedFault
+from contracts.scenario import Scenario
 from contracts.simulation import World
 from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.kraft.simulation.cluster import KraftCluster
@@ -93,16 +94,16 @@ def _snapshots_for_brokers(scenario: Scenario, fetch_ms: int) -> dict[str, str]:
 
 def _broker_faults(
     scenario: Scenario, brokers: int, session_ms: int, stream: RandomSource
-) -> tuple[SimulatedFault, ...]:
+) -> tuple[Fault, ...]:
     """Brokers that end in order, are killed or freeze: what is drawn for any node meets few."""
     part_us = max(1, session_ms * _US_PER_MS // _SESSION_PARTS)
     first = len(scenario.faults)
     return tuple(
-        SimulatedFault(
+        Fault(
             index=index,
             kind=_BROKER_FAULTS[int(stream.random() * len(_BROKER_FAULTS))],
             target=f"n{scenario.nodes + 1 + int(stream.random() * brokers)}",
-            when=Moment(at_us=int(stream.random() * (scenario.load_us * 9 // 10))),
+            at_us=int(stream.random() * (scenario.load_us * 9 // 10)),
             duration_us=part_us << int(stream.random() * _PARTS_DOUBLINGS),
             draw=int(stream.random() * _DRAW_LIMIT),
         )
@@ -112,18 +113,19 @@ def _broker_faults(
 
 def _blows_at_proposals(
     scenario: Scenario, brokers: int, session_ms: int, index: int, stream: RandomSource
-) -> tuple[SimulatedFault, ...]:
+) -> tuple[Fault, ...]:
     """Brokers that end again while a leader proposes to take in who has come back.
 
     ``index``: of the first such fault.
     """
     part_us = max(1, session_ms * _US_PER_MS // _SESSION_PARTS)
     return tuple(
-        SimulatedFault(
+        Fault(
             index=each,
             kind=_BLOWS[int(stream.random() * len(_BLOWS))],
             target=f"n{scenario.nodes + 1 + int(stream.random() * brokers)}",
-            when=Moment(
+            at_us=0,
+            when=Awaited(
                 on=PROPOSES_ISR,
                 count=1 + int(stream.random() * _PROPOSALS_MAX),
                 delay_us=int(stream.random() * part_us) >> int(stream.random() * _SHIFTS),

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from bench.pinned import Compared, Rate, pinned_cells, rate, struck_by_time, timed_copy
-from contracts.fault import Awaited, FaultEvent, ScheduledFault
+from contracts.fault import Awaited, Fault, FaultEvent
 from contracts.names import NodeName
 from harness.phases import Phase, phases_path
 from harness.replay_verdicts import ReplayVerdict
@@ -16,8 +16,8 @@ MS = 1_000_000
 LOAD_START = 4_000 * MS
 LOST = ReplayVerdict("INVALID", ("lost-commits",))
 BRAIN = ReplayVerdict("INVALID", ("split-brain",))
-CUT = ScheduledFault(0, "partition", "leader", 3000, 2000, 7)
-THERE = ScheduledFault(1, "kill", "there", 2500, 1000, 0, when=Awaited("truncates"))
+CUT = Fault(0, "partition", "leader", 3_000_000, 2_000_000, 7)
+THERE = Fault(1, "kill", "there", 2_500_000, 1_000_000, 0, when=Awaited("truncates"))
 
 
 def invoked(index: int, time_ms: int, *, leader: str, node: str = "n1") -> FaultEvent:
@@ -34,9 +34,9 @@ def invoked(index: int, time_ms: int, *, leader: str, node: str = "n1") -> Fault
 
 def test_a_fault_that_waited_strikes_at_the_time_at_which_it_struck() -> None:
     timed = struck_by_time((THERE, CUT), [invoked(1, 5200, leader="n2")], LOAD_START)
-    assert [(fault.index, fault.at_ms, fault.when) for fault in timed] == [
-        (0, 3000, None),
-        (1, 5200, None),
+    assert [(fault.index, fault.at_us, fault.when) for fault in timed] == [
+        (0, 3_000_000, None),
+        (1, 5_200_000, None),
     ]
 
 
@@ -48,7 +48,7 @@ def test_a_target_that_only_a_waiting_fault_has_becomes_who_led_or_leads() -> No
 
 def test_a_fault_that_never_struck_keeps_the_time_from_which_it_waited() -> None:
     (timed,) = struck_by_time((msgspec.structs.replace(THERE, target="leader"),), [], LOAD_START)
-    assert (timed.at_ms, timed.when, timed.target) == (2500, None, "leader")
+    assert (timed.at_us, timed.when, timed.target) == (2_500_000, None, "leader")
 
 
 def test_the_copy_of_a_run_has_its_plan_and_verdict_and_a_schedule_by_time(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_the_copy_of_a_run_has_its_plan_and_verdict_and_a_schedule_by_time(tmp_p
     copy = timed_copy(run, tmp_path / "copies" / "run")
     assert (copy.plan.read_text(), copy.results.read_text()) == ("the plan", "the results")
     planned, actual = decode_schedule(copy.schedule.read_bytes().splitlines())
-    assert [(fault.index, fault.at_ms) for fault in planned] == [(0, 3000), (1, 4100)]
+    assert [(fault.index, fault.at_us) for fault in planned] == [(0, 3_000_000), (1, 4_100_000)]
     assert actual == ()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from contracts.errors import HarnessError
-from contracts.fault import FaultEvent, ScheduledFault
+from contracts.fault import Fault, FaultEvent
 from harness.down_nodes import DownNodes
 from harness.evidence import Observer
 from harness.fault_aim import Patience
@@ -29,7 +29,7 @@ class Driven:
 
     def __init__(
         self,
-        schedule: Sequence[ScheduledFault],
+        schedule: Sequence[Fault],
         deaf: Iterable[str] = (),
         load_s: float = 1000.0,
         missed: Mapping[str, Container[int]] | None = None,
@@ -89,5 +89,5 @@ def fault(
     *,
     index: int = 0,
     **more: Any,
-) -> ScheduledFault:
-    return ScheduledFault(index, kind, target, at_ms, duration_ms, draw=11, **more)
+) -> Fault:
+    return Fault(index, kind, target, at_ms * 1000, duration_ms * 1000, draw=11, **more)

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from harness.evidence_loader import read_json_lines
 from harness.fault_aim import Patience
 from harness.options import TestOptions, prepare
@@ -23,8 +23,8 @@ TIMING = Timing(
 
 def fault(
     kind: str, target: str = "leader", *, at_ms: int = 300, duration_ms: int = 500, index: int = 0
-) -> ScheduledFault:
-    return ScheduledFault(index, kind, target, at_ms, duration_ms, draw=0)
+) -> Fault:
+    return Fault(index, kind, target, at_ms * 1000, duration_ms * 1000, draw=0)
 
 
 class FakeRun:

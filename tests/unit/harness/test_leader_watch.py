@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import FaultEvent, ScheduledFault
+from contracts.fault import Fault, FaultEvent
 from contracts.names import NodeName
 from contracts.system import LeaderView
 from harness import leader_watch
@@ -216,7 +216,7 @@ def test_a_fault_counts_what_was_acknowledged_from_the_call_to_inject_on(tmp_pat
     path = tmp_path / "faults"
     with LineWriter(path) as faults, LineWriter(tmp_path / "other") as other:
         driver = NemesisDriver(
-            schedule=[ScheduledFault(0, "pause", "leader", 0, 1, 0)],
+            schedule=[Fault(0, "pause", "leader", 0, 1_000, 0)],
             runtime=runtime,
             leader=lambda _timeout_s: LeaderView(N1, 1),
             observer=onlooker,

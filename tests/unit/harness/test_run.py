@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.fault import FaultEvent, ScheduledFault
+from contracts.fault import Fault, FaultEvent
 from contracts.names import NodeName
 from contracts.operations import Operation
 from contracts.state_event import StateEvent
@@ -282,7 +282,7 @@ def test_traffic_that_does_not_resume_is_told(tmp_path: Path) -> None:
 
 
 def test_the_schedule_is_over_when_the_load_is(tmp_path: Path) -> None:
-    late = ScheduledFault(0, "kill", "leader", 900, 100, 0)
+    late = Fault(0, "kill", "leader", 900_000, 100_000, 0)
     run = FakeRun(tmp_path, schedule=(late,), time_limit_s=0.3)
     run.run()
     assert phases_by_fault(run) == {0: ["not-applicable"]}

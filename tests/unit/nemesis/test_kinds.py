@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import UsageError
-from contracts.fault import ActualFault, Link, ScheduledFault
+from contracts.fault import ActualFault, Fault, Link
 from contracts.names import NodeName
 from nemesis.acts import ACTS, Kill, Pause, PowerOff, Restore, Resume, Start, Terminate, needed
 from nemesis.courses import Course
@@ -22,7 +22,7 @@ WIDE = ClusterView(FIVE, leader=N2)
 def settled(
     kind: str, target: str = "leader", view: ClusterView = VIEW, draw: int = 0, **options: Any
 ) -> tuple[ActualFault, Course]:
-    scheduled = ScheduledFault(4, kind, target, 0, 6000, draw, options)
+    scheduled = Fault(4, kind, target, 0, 6_000_000, draw, options)
     actual = fault_kind(kind).actual(scheduled, view)
     assert actual is not None
     return actual, fault_kind(kind).course_of(actual, 6000, view.nodes)
@@ -158,7 +158,7 @@ def test_a_flap_cuts_as_often_as_it_is_told() -> None:
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_a_missing_target_gives_no_fault(kind: str) -> None:
-    scheduled = ScheduledFault(0, kind, "last-leader", 0, 1, 0)
+    scheduled = Fault(0, kind, "last-leader", 0, 1, 0)
     assert fault_kind(kind).actual(scheduled, ClusterView(FIVE)) is None
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from contracts.errors import CapabilityError, UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName
 from nemesis.plan import (
     Pace,
@@ -25,7 +25,7 @@ ALL = parse("partition,pause,kill")
 
 def draw(
     seed: int, wanted: tuple[WantedFault, ...] = ALL, time_limit_ms: int = 60_000
-) -> tuple[ScheduledFault, ...]:
+) -> tuple[Fault, ...]:
     return schedule(wanted, NODES, random.Random(seed), time_limit_ms)
 
 
@@ -41,9 +41,9 @@ def test_windows_are_calm_apart_and_end_before_the_load_does(seed: int) -> None:
     end_ms = 0
     for index, fault in enumerate(faults):
         assert fault.index == index
-        assert pace.fault_min_ms <= fault.duration_ms <= pace.fault_max_ms
-        assert pace.calm_min_ms <= fault.at_ms - end_ms <= pace.calm_max_ms
-        end_ms = fault.at_ms + fault.duration_ms
+        assert pace.fault_min_ms <= fault.duration_us // 1000 <= pace.fault_max_ms
+        assert pace.calm_min_ms <= fault.at_us // 1000 - end_ms <= pace.calm_max_ms
+        end_ms = fault.at_us // 1000 + fault.duration_us // 1000
     assert end_ms <= 60_000 - pace.calm_end_ms
 
 
@@ -133,17 +133,17 @@ def test_a_plan_that_the_runtime_cannot_carry_out_is_refused_by_name() -> None:
         refuse_what_cannot_be_had(faults, frozenset({"pause", "kill"}), "local")
 
 
-def drawn(text: str, seed: int, **pace: object) -> tuple[ScheduledFault, ...]:
+def drawn(text: str, seed: int, **pace: object) -> tuple[Fault, ...]:
     chosen = Pace(**pace)  # type: ignore[arg-type]
     return schedule(parse(text), NODES, random.Random(seed), 120_000, chosen)
 
 
 def test_schedules_of_seeds_are_those_of_every_version() -> None:
     first, second, *_ = draw(7)
-    assert (first.kind, first.target, first.at_ms, first.duration_ms, first.draw) == (
-        *("kill", "leader", 2971, 2603, 1243862413),
+    assert (first.kind, first.target, first.at_us, first.duration_us, first.draw) == (
+        *("kill", "leader", 2_971_000, 2_603_000, 1243862413),
     )
-    assert (second.kind, second.at_ms, second.draw) == ("partition", 9527, 1324919345)
+    assert (second.kind, second.at_us, second.draw) == ("partition", 9_527_000, 1324919345)
 
 
 def test_faults_overlap_where_the_pace_lets_them_and_never_more() -> None:
@@ -151,7 +151,7 @@ def test_faults_overlap_where_the_pace_lets_them_and_never_more() -> None:
         faults = drawn("partition,kill", seed, overlap=2)
         assert [fault.index for fault in faults] == list(range(len(faults)))
         in_force = [
-            sum(one.at_ms <= fault.at_ms < one.at_ms + one.duration_ms for one in faults)
+            sum(one.at_us <= fault.at_us < one.at_us + one.duration_us for one in faults)
             for fault in faults
         ]
         assert max(in_force) == 2
@@ -161,10 +161,10 @@ def test_nothing_is_in_force_in_warm_up_and_quiet_phases() -> None:
     quiet = Quiet(30_000, 50_000)
     for seed in range(30):
         faults = drawn("partition,kill", seed, warm_up_ms=9000, quiet=(quiet,))
-        assert min(fault.at_ms for fault in faults) >= 11_000
+        assert min(fault.at_us // 1000 for fault in faults) >= 11_000
         for fault in faults:
-            end_ms = fault.at_ms + fault.duration_ms
-            assert end_ms <= quiet.from_ms or fault.at_ms >= quiet.to_ms
+            end_ms = fault.at_us // 1000 + fault.duration_us // 1000
+            assert end_ms <= quiet.from_ms or fault.at_us // 1000 >= quiet.to_ms
 
 
 def test_a_kind_of_threefold_weight_is_drawn_three_times_as_often() -> None:

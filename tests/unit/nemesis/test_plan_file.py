@@ -45,8 +45,8 @@ def test_a_fault_may_wait_for_what_happens_in_an_epoch() -> None:
     read = parse_plan_file(WRITTEN.encode(), "plan.toml")
     waiting, timed = from_file_faults(read.plan.faults, NODES, 10_000, overlap=2)
     assert timed.when is None
-    assert waiting.when == Awaited("commits", "leader", 5, 3)
-    assert (waiting.at_ms, waiting.options) == (0, {"loss": 0.2})
+    assert waiting.when == Awaited("commits", "leader", 5, 3, timeout_us=30_000_000)
+    assert (waiting.at_us, waiting.options) == (0, {"loss": 0.2})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.budget import Unlimited
-from contracts.fault import Awaited, ScheduledFault
+from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
 from nemesis.k_of_n import Asking
 from nemesis.kinds import fault_kind
@@ -20,10 +20,10 @@ from nemesis.plan_text import plan_toml
 KINDS = ("partition", "kill", "pause", "one-way-in", "power", "delay")
 
 
-def fault(index: int, at_ms: int, duration_ms: int = 3000, **more: object) -> ScheduledFault:
+def fault(index: int, at_ms: int, duration_ms: int = 3000, **more: object) -> Fault:
     kind = str(more.pop("kind", KINDS[index % len(KINDS)]))
     target = str(more.pop("target", fault_kind(kind).first_target))
-    return ScheduledFault(index, kind, target, at_ms, duration_ms, draw=index, **more)  # type: ignore[arg-type]
+    return Fault(index, kind, target, at_ms * 1000, duration_ms * 1000, draw=index, **more)  # type: ignore[arg-type]
 
 
 def plan(faults: int = 6, **fields: object) -> PlanShape:
@@ -68,7 +68,7 @@ def test_what_it_takes_is_left_and_everything_else_is_small() -> None:
     shrunk = shrink_plan(plan(), oracle, Unlimited())
     (left,) = shrunk.shape.faults
     assert shrunk.is_minimal
-    assert (left.index, left.at_ms, left.duration_ms) == (3, 2_000, 1_000)
+    assert (left.index, left.at_us, left.duration_us) == (3, 2_000_000, 1_000_000)
     assert (shrunk.shape.time_limit_ms, shrunk.shape.nodes, shrunk.shape.clients) == (7_000, 3, 2)
     # Each client is as busy as before.
     assert shrunk.shape.rate == 40.0
@@ -79,7 +79,7 @@ def test_two_faults_keep_their_order_and_their_calm() -> None:
     shrunk = shrink_plan(plan(), Oracle(needs(1, 4)), Unlimited())
     first, second = shrunk.shape.faults
     assert (first.index, second.index) == (1, 4)
-    assert second.at_ms - first.at_ms - first.duration_ms == 2_000
+    assert second.at_us - first.at_us - first.duration_us == 2_000_000
 
 
 def test_a_failure_that_takes_no_fault_is_left_without_any() -> None:
@@ -95,12 +95,12 @@ def test_what_a_smaller_plan_lacks_stays() -> None:
 
     def fails(shape: PlanShape) -> bool:
         is_whole = (shape.nodes, shape.clients) == (5, 10)
-        return is_whole and needs(2)(shape) and shape.faults[0].at_ms >= 23_000
+        return is_whole and needs(2)(shape) and shape.faults[0].at_us >= 23_000_000
 
     shrunk = shrink_plan(start, Oracle(fails), Unlimited())
     assert [one.index for one in shrunk.shape.faults] == [2]
     assert (shrunk.shape.nodes, shrunk.shape.clients) == (5, 10)
-    assert shrunk.shape.faults[0].at_ms == 23_000
+    assert shrunk.shape.faults[0].at_us == 23_000_000
     # The load ends as long after the last fault as it did before.
     assert shrunk.shape.time_limit_ms < 60_000
 
@@ -113,7 +113,7 @@ def test_the_load_ends_soon_after_the_last_fault_that_is_left() -> None:
 
 
 def test_a_fault_that_waits_has_the_time_to_come() -> None:
-    waiting = fault(0, 4000, when=Awaited("leads", count=2, timeout_ms=9000, delay_ms=500))
+    waiting = fault(0, 4000, when=Awaited("leads", count=2, timeout_us=9_000_000, delay_us=500_000))
     start = plan(faults=0)
     start = msgspec.structs.replace(start, faults=(waiting, fault(1, 30_000)))
     left = with_faults(start, (waiting,))
@@ -170,9 +170,9 @@ def test_a_plan_is_written_as_the_file_that_reads_back_the_same() -> None:
     nodes = tuple(NodeName(f"n{number}") for number in range(1, 6))
     faults = (
         fault(0, 2000, options={"beside": 1}),
-        fault(1, 2500, 4000),
+        msgspec.structs.replace(fault(1, 2500, 4000), at_us=2_500_250),
         fault(2, 9000, options={"nodes": ["n1", "n2"], "beyond_promise": True}),
-        fault(3, 9000, when=Awaited("commits", "leader", 5, 3, 20, 900), target="there"),
+        fault(3, 9000, when=Awaited("commits", "leader", 5, 3, 20_500, 900_000), target="there"),
         fault(5, 20_000, options={"delay_ms": 300, "direction": "in"}),
     )
     text = plan_toml(faults, ["two lines", "of comment"])

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
 from contracts.names import NodeName
 from nemesis.schedule_lines import decode_schedule, pin
 
 PLANNED = [
-    ScheduledFault(0, "kill", "leader", 1000, 500, 17),
-    ScheduledFault(1, "pause", "leader", 3000, 500, 4),
+    Fault(0, "kill", "leader", 1_000_000, 500_000, 17),
+    Fault(1, "pause", "leader", 3_000_000, 500_000, 4),
 ]
 ACTUAL = ActualFault(0, "kill", "leader", (NodeName("n3"),), leader=NodeName("n3"))
 LINES = [msgspec.json.encode(record) for record in (*PLANNED, ACTUAL)]
@@ -28,5 +28,5 @@ def test_a_torn_last_line_is_left_out_and_an_earlier_one_is_not() -> None:
 def test_pinning_keeps_times_and_hits_the_recorded_nodes() -> None:
     first, second = pin(PLANNED, [ACTUAL])
     assert first.options == {"nodes": ["n3"]}
-    assert (first.at_ms, first.target) == (1000, "leader")
+    assert (first.at_us, first.target) == (1_000_000, "leader")
     assert second == PLANNED[1]

@@ -3,7 +3,7 @@
 import pytest
 
 from contracts.errors import UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName
 from nemesis.plan_file import from_file_faults, parse_plan_file
 from nemesis.scripted import SCRIPTED, least_time_limit_ms
@@ -17,9 +17,13 @@ AT_THE_LEADER = [
 ]  # fmt: skip
 
 
-def scripted(name: str, time_limit_ms: int) -> tuple[ScheduledFault, ...]:
+def scripted(name: str, time_limit_ms: int) -> tuple[Fault, ...]:
     plan = SCRIPTED[name](time_limit_ms)
     return from_file_faults(plan.faults, NODES, time_limit_ms, overlap=plan.overlap)
+
+
+def end_ms(fault: Fault) -> int:
+    return (fault.at_us + fault.duration_us) // 1000
 
 
 JSON = '{"faults": [{"kind": "kill", "target": "n2", "at_ms": 1000, "duration_ms": 500}]}'
@@ -31,7 +35,10 @@ TOML = '[[faults]]\nkind = "kill"\ntarget = "n2"\nat_ms = 1000\nduration_ms = 50
 def test_scripted_plans_end_calm(name: str, time_limit_ms: int) -> None:
     faults = scripted(name, time_limit_ms)
     assert faults
-    assert max(fault.at_ms + fault.duration_ms for fault in faults) <= time_limit_ms - 4000
+    assert (
+        max(fault.at_us // 1000 + fault.duration_us // 1000 for fault in faults)
+        <= time_limit_ms - 4000
+    )
 
 
 @pytest.mark.parametrize("name", AT_THE_LEADER)
@@ -48,7 +55,7 @@ def test_figure_8_brings_back_a_leader_with_records_of_an_old_epoch() -> None:
     ]  # fmt: skip
     assert faults[0].options == {"beside": 1}
     # The first leader dies while cut off, and is back after the cut is healed.
-    assert faults[0].at_ms < faults[1].at_ms < faults[0].at_ms + faults[0].duration_ms
+    assert faults[0].at_us < faults[1].at_us < faults[0].at_us + faults[0].duration_us
     assert faults[3].when is not None
     assert (faults[3].when.on, faults[3].when.node) == ("commits", "leader")
 
@@ -62,7 +69,11 @@ def test_the_least_time_limit_has_room_for_a_fault_and_less_has_not(name: str) -
 
 def test_isolate_leader_is_one_long_isolation() -> None:
     (fault,) = scripted("isolate-leader", 20_000)
-    assert (fault.kind, fault.at_ms, fault.duration_ms) == ("partition", 3000, 13_000)
+    assert (fault.kind, fault.at_us, fault.duration_us) == (
+        "partition",
+        3_000_000,
+        13_000_000,
+    )
 
 
 @pytest.mark.parametrize(("text", "file_format"), [(JSON, "json"), (TOML, "toml")])
@@ -71,7 +82,7 @@ def test_a_plan_file_reads_the_same_in_both_formats(text: str, file_format: str)
         parse_plan_file(text.encode(), f"plan.{file_format}").plan.faults, NODES, 10_000
     )
     assert (fault.index, fault.kind, fault.target) == (0, "kill", "n2")
-    assert (fault.at_ms, fault.duration_ms) == (1000, 500)
+    assert (fault.at_us // 1000, fault.duration_us // 1000) == (1000, 500)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from contracts.errors import UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from contracts.names import NodeName
 from nemesis.kinds import fault_kind
 from nemesis.targets import (
@@ -65,7 +65,7 @@ def test_every_order_is_drawn_equally_often() -> None:
 
 
 def test_pinned_nodes_win_over_the_symbolic_target() -> None:
-    fault = ScheduledFault(0, "kill", "leader", 0, 1, 0, options={PINNED_NODES: ["n3", "n1"]})
+    fault = Fault(0, "kill", "leader", 0, 1, 0, options={PINNED_NODES: ["n3", "n1"]})
     assert nodes_hit(fault, LEADERLESS) == (N1, N3)
 
 
@@ -104,9 +104,7 @@ def test_a_node_that_does_not_vote_may_be_named_and_is_no_other_side() -> None:
 
 
 def test_a_partition_cuts_its_target_off_from_those_that_do_not_vote_too() -> None:
-    fault = ScheduledFault(
-        index=0, kind="partition", target="leader", at_ms=0, duration_ms=1, draw=0
-    )
+    fault = Fault(index=0, kind="partition", target="leader", at_us=0, duration_us=1, draw=0)
     actual = fault_kind("partition").actual(fault, WITH_BROKER)
     assert actual is not None
     assert actual.nodes == (N2,)
@@ -116,8 +114,8 @@ def test_a_partition_cuts_its_target_off_from_those_that_do_not_vote_too() -> No
 def cut_off(kind: str, target: str, draw: int = 0, **options: int) -> tuple[NodeName, ...]:
     """The nodes of one side, and nothing but links between the sides is cut."""
     view = ClusterView(NODES, leader=N2, observers=(BROKER, NodeName("n5")))
-    fault = ScheduledFault(
-        index=0, kind=kind, target=target, at_ms=0, duration_ms=1, draw=draw, options=options
+    fault = Fault(
+        index=0, kind=kind, target=target, at_us=0, duration_us=1, draw=draw, options=options
     )
     actual = fault_kind(kind).actual(fault, view)
     assert actual is not None
@@ -150,9 +148,7 @@ def test_nodes_that_do_not_vote_are_beside_the_target_where_that_is_asked_for() 
 def test_a_ring_of_majorities_is_made_of_those_that_vote() -> None:
     five = tuple(NodeName(f"n{number}") for number in range(1, 6))
     view = ClusterView(five, observers=(NodeName("n6"),))
-    fault = ScheduledFault(
-        index=0, kind="majorities-ring", target="all", at_ms=0, duration_ms=1, draw=0
-    )
+    fault = Fault(index=0, kind="majorities-ring", target="all", at_us=0, duration_us=1, draw=0)
     actual = fault_kind("majorities-ring").actual(fault, view)
     assert actual is not None
     assert {link.source for link in actual.links} == set(five)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from harness.replay_verdicts import ReplayVerdict
 from harness.shrinking.oracle import Oracle, RunBudget, Try
 from nemesis.k_of_n import Asking
 from nemesis.plan_shrink import PlanShape, shrink_plan
 from tests.unit.harness.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
 
-SHAPE = PlanShape((ScheduledFault(0, "kill", "leader", 2000, 1000, 1),), 10_000, 3, 4, 40.0)
+SHAPE = PlanShape((Fault(0, "kill", "leader", 2_000_000, 1_000_000, 1),), 10_000, 3, 4, 40.0)
 
 
 class Case:
@@ -138,7 +138,8 @@ def test_a_search_with_wavering_runs_ends_with_what_failed_often_enough(
     lot = random.Random(seed)
     seen: dict[bytes, list[bool]] = {}
     faults = tuple(
-        ScheduledFault(index, "kill", "leader", 2000 + 6000 * index, 1500, 1) for index in range(4)
+        Fault(index, "kill", "leader", 2_000_000 + 6_000_000 * index, 1_500_000, 1)
+        for index in range(4)
     )
 
     def run(shape: PlanShape, _number: int) -> Try:

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from contracts.errors import HarnessError, UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from harness import cli
 from harness.plan_choice import plan_faults
 from harness.shrinking import command
@@ -94,7 +94,7 @@ class Searched:
         """All that was printed."""
         return self._text.getvalue()
 
-    def plan(self) -> tuple[ScheduledFault, ...]:
+    def plan(self) -> tuple[Fault, ...]:
         """The plan that is left, as `splitbrain test` reads it."""
         nodes = tuple(decode_plan((self.root.parent.parent / "p.json").read_bytes()).nodes)
         return plan_faults(str(self.root / "plan.toml"), nodes, 1, 60_000)[0]

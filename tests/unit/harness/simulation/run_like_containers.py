@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from harness import judge as judging
 from harness.manifest import write_manifest
 from harness.options import TestOptions, plan_test
@@ -24,14 +24,14 @@ SETTINGS = {
 }
 #: The cut alone shows the planted bug; the others are there to be taken away.
 SCHEDULE = (
-    ScheduledFault(0, "kill", "follower", 300, 200, draw=5),
-    ScheduledFault(1, "partition", "leader", 900, 800, draw=6),
-    ScheduledFault(2, "pause", "random:1", 1900, 200, draw=7),
+    Fault(0, "kill", "follower", 300_000, 200_000, draw=5),
+    Fault(1, "partition", "leader", 900_000, 800_000, draw=6),
+    Fault(2, "pause", "random:1", 1_900_000, 200_000, draw=7),
 )
 
 
 def failed_run(
-    runs_folder: Path, *, schedule: tuple[ScheduledFault, ...] = SCHEDULE, **options: Any
+    runs_folder: Path, *, schedule: tuple[Fault, ...] = SCHEDULE, **options: Any
 ) -> RunFolder:
     """A judged run of stale reads behind a cut; judge in process, or this takes seconds."""
     usual: dict[str, Any] = {

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, cast
 
+from contracts.fault import Fault
 from contracts.names import NodeName
-from contracts.scenario import Moment, SimulatedFault
 from harness.simulation.early_heals import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US, EarlyHeals
 from runtimes.simulated.world import SimulatedWorld
 
@@ -31,7 +31,7 @@ class _World:
 def _waiting(**options: Any) -> tuple[_World, list[int]]:
     world, healed = _World(), list[int]()
     heals = EarlyHeals(cast("SimulatedWorld", world), healed.append)
-    fault = SimulatedFault(7, "partition", "leader", Moment(at_us=0), 1_000, 1, options)
+    fault = Fault(7, "partition", "leader", 0, 1_000, 1, options)
     heals.wait(fault, (HIT,))
     return world, healed
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.fault import Awaited, FaultEvent, ScheduledFault
+from contracts.fault import Awaited, Fault, FaultEvent
 from contracts.names import NodeName
-from contracts.scenario import Moment, Scenario
+from contracts.scenario import Scenario
 from harness import cli
 from harness.evidence_loader import load_run
 from harness.replay_verdicts import recorded_verdict
@@ -19,7 +19,6 @@ from harness.simulation.likeness import (
     Turn,
     like_scenario,
     likeness_of,
-    planned_fault,
     scenario_of_shape,
     shape_of,
 )
@@ -91,14 +90,14 @@ def test_faults_strike_where_and_about_when_they_did(likeness: Likeness) -> None
     assert pause.target in ("leader", "follower")
     assert abs(partition.at_us - 900_000) < 5_000
     assert abs(partition.duration_us - 800_000) < 5_000
-    moments: list[tuple[Moment, ...]] = []
+    moments: list[tuple[tuple[int, Awaited | None], ...]] = []
     for seed in range(40):
         scenario = like_scenario(likeness, seed)
-        moments.append(tuple(fault.when for fault in scenario.faults))
+        moments.append(tuple((fault.at_us, fault.when) for fault in scenario.faults))
         for fault, struck in zip(scenario.faults, likeness.faults, strict=True):
-            assert fault.when.on is not None or abs(fault.when.at_us - struck.at_us) <= 1_000_000  # type: ignore[operator]
+            assert fault.when is not None or abs(fault.at_us - struck.at_us) <= 1_000_000
             assert 0.74 <= fault.duration_us / struck.duration_us <= 1.26
-    pinned = [when for whens in moments for when in whens if when.on is not None]
+    pinned = [when for found in moments for _, when in found if when is not None]
     assert {when.on for when in pinned} <= {"leads", "changes-role", "truncates", "starts"}
     assert 10 <= len(pinned) <= 100
     assert len(set(moments)) > 20
@@ -114,8 +113,8 @@ def test_what_did_not_strike_and_what_no_world_can_do_is_left_out(failed: RunFol
     )
     scheduled = (
         *record.scheduled,
-        ScheduledFault(8, "kill", "leader", 2000, 100, 1),
-        ScheduledFault(9, "cpu", "leader", 2000, 100, 1),
+        Fault(8, "kill", "leader", 2_000_000, 100_000, 1),
+        Fault(9, "cpu", "leader", 2_000_000, 100_000, 1),
     )
     record = msgspec.structs.replace(record, faults=faults, scheduled=scheduled)
     made = likeness_of(record, HAPPENINGS)
@@ -125,27 +124,31 @@ def test_what_did_not_strike_and_what_no_world_can_do_is_left_out(failed: RunFol
 
 def test_a_fault_that_waits_waits_in_simulation_too(likeness: Likeness) -> None:
     waiting = msgspec.structs.replace(
-        SCHEDULE[1], when=Awaited("commits", "leader", None, 3, timeout_ms=1000)
+        SCHEDULE[1], when=Awaited("commits", "leader", None, 3, timeout_us=1_000_000)
     )
     struck = msgspec.structs.replace(likeness.faults[1], scheduled=waiting)
     made = like_scenario(msgspec.structs.replace(likeness, faults=(struck,)), 1)
-    when = made.faults[0].when
-    assert (when.on, when.at_leader, when.count) == ("commits", True, 3)
+    assert (made.faults[0].at_us, made.faults[0].when) == (waiting.at_us, waiting.when)
 
 
-def test_a_fault_of_a_world_becomes_one_of_a_plan_again(likeness: Likeness) -> None:
-    one = StruckFault(SCHEDULE[1], "leader", 900_000, 800_000, Turn("leads", 40_000))
+def test_a_fault_of_a_world_is_one_of_a_plan_with_the_options_of_the_run(
+    likeness: Likeness,
+) -> None:
+    jump = msgspec.structs.replace(SCHEDULE[1], kind="clock-jump", options={"offset_ms": 20})
+    one = StruckFault(jump, "leader", 900_001, 800_002, Turn("leads", 40_003))
+    alone = msgspec.structs.replace(likeness, faults=(one,))
+    whens = set[bool]()
     for seed in range(20):
-        made = like_scenario(msgspec.structs.replace(likeness, faults=(one,)), seed).faults[0]
-        back = planned_fault(made, SCHEDULE[1])
-        assert (back.kind, back.target, back.draw) == ("partition", "leader", made.draw)
-        assert back.duration_ms == made.duration_us // 1000
-        if made.when.on is None:
-            assert back.when is None
-            assert back.at_ms == (made.when.at_us or 0) // 1000
-        else:
-            assert back.when is not None
-            assert (back.when.on, back.when.delay_ms) == ("leads", made.when.delay_us // 1000)
+        scenario = like_scenario(alone, seed)
+        (back,) = shape_of(alone, scenario).faults
+        # The plan's load ends with the world's, and so does what it cuts off.
+        lasts_us = min(back.duration_us, scenario.load_us - back.at_us)
+        assert back == msgspec.structs.replace(
+            scenario.faults[0], options={"offset_ms": 20}, duration_us=lasts_us
+        )
+        assert back.at_us + back.duration_us <= scenario.load_us
+        whens.add(back.when is None)
+    assert whens == {True, False}
 
 
 def test_every_world_is_a_plan_that_containers_take(likeness: Likeness) -> None:

@@ -4,12 +4,11 @@ import msgspec
 import pytest
 
 from contracts.errors import CapabilityError
-from contracts.fault import Awaited, ScheduledFault
-from contracts.scenario import Moment, SimulatedFault
+from contracts.fault import Awaited, Fault
 from harness.options import PlannedTest, TestOptions, plan_test
 from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import act_names, act_of, is_simulated
-from harness.simulation.planned import check_plan, moment_of, options_of, scenario_of
+from harness.simulation.planned import check_plan, options_of, scenario_of
 from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
@@ -23,16 +22,16 @@ WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
 CARRIED_OUT = [name for name in kind_names() if is_simulated(name)]
 
 
-def planned(*schedule: ScheduledFault) -> PlannedTest:
+def planned(*schedule: Fault) -> PlannedTest:
     options = TestOptions(
         runtime=SIMULATED, nodes=5, time_limit_s=10.0, schedule=schedule, nemesis="kill"
     )
     return plan_test(options, system("kraft"))
 
 
-def fault(kind: str, **more: object) -> ScheduledFault:
+def fault(kind: str, **more: object) -> Fault:
     target = fault_kind(kind).first_target
-    return ScheduledFault(0, kind, target, 1000, 600, 5, **more)  # type: ignore[arg-type]
+    return Fault(0, kind, target, 1_000_000, 600_000, 5, **more)  # type: ignore[arg-type]
 
 
 def test_every_kind_is_carried_out_or_refused_with_a_reason() -> None:
@@ -42,8 +41,8 @@ def test_every_kind_is_carried_out_or_refused_with_a_reason() -> None:
 @pytest.mark.parametrize("kind", CARRIED_OUT)
 def test_a_kind_of_plans_strikes_and_heals_in_a_simulated_world(kind: str) -> None:
     check_plan(planned(fault(kind)))
-    struck = SimulatedFault(
-        0, kind, fault_kind(kind).first_target, Moment(at_us=200_000), 300_000, 5,
+    struck = Fault(
+        0, kind, fault_kind(kind).first_target, 200_000, 300_000, 5,
         options_of(fault(kind)),
     )  # fmt: skip
     made = scenario(faults=(struck,), nodes=5, beyond_promise=True, load_us=2_000_000)
@@ -84,21 +83,16 @@ def test_sweeps_draw_from_the_same_kinds_as_ever() -> None:
     assert act_of("power").targets == ("leader", "follower", "random:1", "all")
 
 
-def test_a_moment_of_a_plan_becomes_a_moment_of_the_world() -> None:
-    when = Awaited("commits", "leader", 5, 3, delay_ms=2, timeout_ms=4000)
-    assert moment_of(fault("kill", when=when)) == Moment(
-        on="commits", at_leader=True, epoch=5, count=3, delay_us=2000, from_us=1_000_000,
-        until_us=5_000_000,
-    )  # fmt: skip
-    assert moment_of(fault("kill")) == Moment(at_us=1_000_000)
-    named = moment_of(fault("kill", when=Awaited("leads", "n2")))
-    assert (named.node, named.at_leader) == ("n2", False)
+def test_a_fault_of_a_plan_is_the_same_in_the_world() -> None:
+    when = Awaited("commits", "leader", 5, 3, delay_us=2000, timeout_us=4_000_000)
+    waiting = fault("kill", when=when)
+    assert scenario_of(planned(waiting)).faults == (waiting,)
 
 
 def test_what_no_simulated_node_tells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KraftSimulation, "happenings", ("leads",))
     check_plan(planned(fault("kill", when=Awaited("leads"))))
-    with pytest.raises(CapabilityError, match="wait for 'starts'"):
+    with pytest.raises(CapabilityError, match="wait for starts"):
         check_plan(planned(fault("kill", when=Awaited("starts"))))
 
 
@@ -108,12 +102,12 @@ def test_a_plan_that_goes_beyond_the_promise_may_do_so_there_too() -> None:
 
 
 def test_a_trigger_counts_at_the_leader_in_its_time_alone() -> None:
-    def struck(moment: Moment) -> list[str]:
-        faults = (SimulatedFault(0, "pause", "there", moment, 50_000, 5),)
+    def struck(when: Awaited, at_us: int = 0) -> list[str]:
+        faults = (Fault(0, "pause", "there", at_us, 50_000, 5, when=when),)
         outcome = simulate(scenario(faults=faults), FakeSystem())
         return [f"{event.phase} {','.join(event.nodes)}" for event in outcome.faults][:1]
 
-    assert struck(Moment(on="ticks", at_leader=True, count=3)) == ["invoked n1"]
-    assert struck(Moment(on="ticks", epoch=9)) == ["not-applicable "]
-    assert struck(Moment(on="ticks", until_us=5_000)) == ["not-applicable "]
-    assert struck(Moment(on="ticks", from_us=500_000)) == ["invoked n1"]
+    assert struck(Awaited("ticks", "leader", count=3)) == ["invoked n1"]
+    assert struck(Awaited("ticks", epoch=9)) == ["not-applicable "]
+    assert struck(Awaited("ticks", timeout_us=5_000)) == ["not-applicable "]
+    assert struck(Awaited("ticks"), 500_000) == ["invoked n1"]

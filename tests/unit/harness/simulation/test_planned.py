@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from contracts.errors import CapabilityError, UsageError
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from harness.evidence_loader import RunRecord, load_run
 from harness.node_health import judge_nodes
 from harness.options import PlannedTest, TestOptions, plan_test
@@ -52,8 +52,8 @@ def planned(**options: Any) -> PlannedTest:
     return plan_test(TestOptions(**{**usual, **options}), system("kraft"))
 
 
-def fault(index: int, kind: str, at_ms: int) -> ScheduledFault:
-    return ScheduledFault(index, kind, "leader", at_ms, 600, draw=5)
+def fault(index: int, kind: str, at_ms: int) -> Fault:
+    return Fault(index, kind, "leader", at_ms * 1000, 600_000, draw=5)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_a_plan_keeps_everything_that_it_says() -> None:
     assert (made.load.workload, made.load.clients, made.load.rate) == ("set", 4, 60.0)
     assert (made.load.timeout_us, made.load_us) == (250_000, 3_000_000)
     (struck,) = made.faults
-    assert (struck.when.at_us, struck.duration_us, struck.draw) == (1_500_000, 600_000, 5)
+    assert (struck.at_us, struck.duration_us, struck.draw) == (1_500_000, 600_000, 5)
     assert struck.target == "leader"
 
 
@@ -162,7 +162,7 @@ def test_a_run_leaves_a_whole_folder_that_is_judged_as_any_other(
     assert pair(record.events)
     phases = [phase.phase for phase in read_phases(record.folder.root)]
     assert phases[-3:] == ["stopped", "collected", "torn-down"]
-    assert [line.at_ms for line in record.scheduled] == [900, 1800]
+    assert [line.at_us for line in record.scheduled] == [900_000, 1_800_000]
     assert read_scenario(record.folder.scenario).seed == 11
     assert "--runtime simulated" in reproduce_command(record.plan)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import HarnessError, UsageError
-from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault
+from contracts.fault import Awaited, Fault
+from contracts.scenario import LoadOptions, Scenario
 from harness.simulation.regression import read_saved
 from harness.simulation.saved_test import as_text, check_test_file, content_of_test, save_test
 
@@ -15,8 +16,7 @@ SCENARIO = Scenario(
     seed=7,
     load=LoadOptions(kept=tuple((slot, n) for n in range(20) for slot in range(3))),
     faults=tuple(
-        SimulatedFault(index, "kill", "there", Moment(on="leads"), 5_000, index)
-        for index in range(3)
+        Fault(index, "kill", "there", 0, 5_000, index, when=Awaited("leads")) for index in range(3)
     ),
 )
 WITH_BUG = Scenario(system="kraft", seed=7, bugs=("vote-not-persisted",))

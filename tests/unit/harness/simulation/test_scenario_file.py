@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from contracts.errors import UsageError
-from contracts.scenario import Moment, Scenario, SimulatedFault
+from contracts.fault import Awaited, Fault
+from contracts.scenario import Scenario
 from harness import cli
 from harness.simulation.judging import judged
 from harness.simulation.scenario_file import decode_scenario, encode_scenario, read_named_scenario
@@ -23,8 +24,8 @@ def written(folder: Path, given: Scenario, **fields: Any) -> Path:
     return path
 
 
-def fault(**fields: Any) -> SimulatedFault:
-    usual = SimulatedFault(0, "kill", "leader", Moment(at_us=5), duration_us=1, draw=1)
+def fault(**fields: Any) -> Fault:
+    usual = Fault(0, "kill", "leader", 5, duration_us=1, draw=1)
     return msgspec.structs.replace(usual, **fields)
 
 
@@ -56,9 +57,9 @@ def test_whatever_a_sweep_draws_can_be_read(beyond_promise: bool) -> None:
         ({"faults": [fault(kind="kil")]}, "faults[0].kind cannot be 'kil'. Did you mean 'kill'?"),
         ({"faults": [fault(target="n9")]}, "faults[0].target: there is no target 'n9'"),
         ({"faults": [fault(target="there")]}, "faults[0].target cannot be 'there': it must be"),
-        ({"faults": [fault(when=Moment())]}, "faults[0].when cannot be 'empty': it must be"),
+        ({"faults": [fault(at_us=-1)]}, "faults[0].at_us cannot be -1: it must be between 0"),
         (
-            {"faults": [fault(when=Moment(on="leads", node="n8"))]},  # type: ignore[arg-type]
+            {"faults": [fault(when=Awaited("leads", "n8"))]},
             "faults[0].when.node cannot be 'n8'",
         ),
         (

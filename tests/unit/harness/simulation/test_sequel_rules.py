@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from contracts.scenario import Moment, Scenario, SimulatedFault
+from contracts.fault import Awaited, Fault
+from contracts.scenario import Scenario
 from harness.simulation.scenario_rules import RuleError, check_values
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
 
 
 def scenario(**options: Any) -> Scenario:
-    first = SimulatedFault(0, "kill", "leader", Moment(at_us=1_000), 1_000, 1)
-    sequel = SimulatedFault(1, "kill", "there", Moment(on="leads"), 1_000, 1, options)
+    first = Fault(0, "kill", "leader", 1_000, 1_000, 1)
+    sequel = Fault(1, "kill", "there", 0, 1_000, 1, options, Awaited("leads"))
     return Scenario(system="fake", seed=1, faults=(first, sequel))
 
 

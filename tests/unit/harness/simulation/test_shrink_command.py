@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault
+from contracts.fault import Fault
+from contracts.scenario import LoadOptions, Scenario
 from harness import cli
 from harness.manifest import write_manifest
 from harness.simulation import shrink_command
@@ -28,8 +29,8 @@ SCENARIO = Scenario(
     bugs=("vote-not-persisted",),
     load=LoadOptions(clients=3, rate=20.0),
     faults=(
-        SimulatedFault(0, "reset", "all", Moment(at_us=20_000), 0, draw=1),
-        SimulatedFault(1, "pause", "n3", Moment(at_us=2_000_000), 50_000, draw=2),
+        Fault(0, "reset", "all", 20_000, 0, draw=1),
+        Fault(1, "pause", "n3", 2_000_000, 50_000, draw=2),
     ),
     load_us=1_000_000,
 )

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from contracts.fault import FaultEvent
+from contracts.fault import Awaited, Fault, FaultEvent
 from contracts.names import NodeName
-from contracts.scenario import LoadOptions, Moment, Scenario, SimulatedFault, Violation
+from contracts.scenario import LoadOptions, Scenario, Violation
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.shrink_oracle import finding_of
 from harness.simulation.shrink_words import change, headline, story, unusual_parts
@@ -18,8 +18,8 @@ SCENARIO = Scenario(
     segment_bytes=300,
     load=LoadOptions(clients=2),
     faults=(
-        SimulatedFault(4, "kill", "leader", Moment(at_us=250_000), 40_000, 0),
-        SimulatedFault(9, "reset", "there", Moment(on="leads", count=2, delay_us=500), 0, 0),
+        Fault(4, "kill", "leader", 250_000, 40_000, 0),
+        Fault(9, "reset", "there", 0, 0, 0, when=Awaited("leads", count=2, delay_us=500)),
     ),
 )
 
@@ -65,7 +65,7 @@ def test_faults_and_operations_are_told_with_their_moments() -> None:
     *told, last = story(judged(), 4)
     assert told == [
         "  fault 4: kill of leader, at 250 ms for 40 ms; struck n3 at 251.0 ms",
-        "  fault 9: reset of there, leads at any node, time 2, 0.5 ms later; it did not strike",
+        "  fault 9: reset of there, after 'leads' 2 times, 0.5 ms later; it did not strike",
         "  client 0: write r1 0 at 0.0 ms -> ok",
         "  client 0: read r1 at 900.0 ms -> 3",
         "  client 1: read r1 at 902.0 ms -> fail (not-leader)",

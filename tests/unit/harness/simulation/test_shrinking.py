@@ -5,13 +5,12 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from contracts.fault import Awaited, Fault
 from contracts.scenario import (
     DiskOptions,
     LoadOptions,
-    Moment,
     NetworkOptions,
     Scenario,
-    SimulatedFault,
 )
 from harness.simulation.shrink_oracle import Finding, Replay
 from harness.simulation.shrink_steps import Happened, Pair, calm
@@ -20,14 +19,13 @@ from harness.simulation.shrinking import Progress, ReplayBudget, Shrinking, shri
 Fails = Callable[[Scenario], bool]
 ALL_OPERATIONS = tuple((slot, n) for n in range(30) for slot in range(5))
 FAILED_US = 1_234_567
+NEVER = Awaited("never", count=0)
 
 
-def fault(index: int, on: str | None = None) -> SimulatedFault:
-    if on is None:
-        moment = Moment(at_us=100_003 * (index + 1))
-    else:
-        moment = Moment(on=on, count=12, delay_us=777)
-    return SimulatedFault(index, "kill", "leader", moment, 300_001, draw=index)
+def fault(index: int, on: str | None = None) -> Fault:
+    at_us = 100_003 * (index + 1) if on is None else 0
+    when = None if on is None else Awaited(on, count=12, delay_us=777)
+    return Fault(index, "kill", "leader", at_us, 300_001, draw=index, when=when)
 
 
 SCENARIO = Scenario(
@@ -126,15 +124,15 @@ def test_moments_and_durations_become_as_simple_as_they_may() -> None:
         by_index = {fault.index: fault for fault in scenario.faults}
         return (
             {2, 9} <= set(by_index)
-            and (by_index[2].when.at_us or 0) >= 250_000
+            and by_index[2].at_us >= 250_000
             and by_index[2].duration_us >= 60_000
-            and by_index[9].when.count >= 3
+            and (by_index[9].when or NEVER).count >= 3
         )
 
     timed, waiting = shrunk(fails).scenario.faults
-    assert timed.when.at_us == 300_000
+    assert timed.at_us == 300_000
     assert timed.duration_us == 70_000
-    assert (waiting.when.count, waiting.when.delay_us) == (3, 0)
+    assert waiting.when == Awaited("leads", count=3)
     assert waiting.duration_us < 2_000
 
 

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from contracts.errors import UsageError
-from contracts.scenario import LoadOptions, Moment, RecoveryOptions, SimulatedFault
+from contracts.fault import Awaited, Fault
+from contracts.scenario import LoadOptions, RecoveryOptions
 from harness.simulation.simulate import simulate
 from tests.unit.harness.simulation.fake_cluster import (
     COMMITS_NOTHING_AFTER_HEAL,
@@ -44,7 +45,7 @@ def test_the_history_is_indexed_in_order_and_in_nanoseconds() -> None:
 
 def test_a_process_is_retired_after_an_unknown_outcome_and_a_timed_out_read() -> None:
     # Slot 1 is pinned to n1, which is dead from the start of the load on.
-    kill = SimulatedFault(0, "kill", "n1", Moment(at_us=100_000), 800_000, 1)
+    kill = Fault(0, "kill", "n1", 100_000, 800_000, 1)
     events = simulate(scenario(faults=(kill,)), FakeSystem()).events
     lost = [event for event in events if event.type in ("info", "fail")]
     assert lost
@@ -124,7 +125,7 @@ def test_a_majority_heals_and_the_rest_stays_broken() -> None:
 
 
 def test_the_same_scenario_runs_the_same_recorded_or_watched_or_not() -> None:
-    kill = SimulatedFault(0, "kill", "leader", Moment(at_us=300_000), 200_000, 1)
+    kill = Fault(0, "kill", "leader", 300_000, 200_000, 1)
     chosen = scenario(faults=(kill,))
     steps: list[int] = []
     plain = simulate(chosen, FakeSystem())
@@ -173,15 +174,15 @@ def test_a_slot_ends_after_its_number_of_operations() -> None:
 
 
 def test_what_does_not_exist_is_refused_before_the_run() -> None:
-    unknown = SimulatedFault(0, "kilt", "leader", Moment(at_us=1), 1, 1)
+    unknown = Fault(0, "kilt", "leader", 1, 1, 1)
     with pytest.raises(UsageError, match=r"no fault called 'kilt'"):
         simulate(scenario(faults=(unknown,)), FakeSystem())
-    nowhere = SimulatedFault(0, "kill", "n9", Moment(at_us=1), 1, 1)
+    nowhere = Fault(0, "kill", "n9", 1, 1, 1)
     with pytest.raises(UsageError, match=r"no target 'n9'"):
         simulate(scenario(faults=(nowhere,)), FakeSystem())
-    never = SimulatedFault(0, "kill", "there", Moment(on="tick"), 1, 1)
+    never = Fault(0, "kill", "there", 0, 1, 1, when=Awaited("tick"))
     with pytest.raises(UsageError, match=r"waits for 'tick'"):
         simulate(scenario(faults=(never,)), FakeSystem())
-    nothing = SimulatedFault(0, "kill", "there", Moment(at_us=1), 1, 1)
+    nothing = Fault(0, "kill", "there", 1, 1, 1)
     with pytest.raises(UsageError, match=r"waits for no happening"):
         simulate(scenario(faults=(nothing,)), FakeSystem())

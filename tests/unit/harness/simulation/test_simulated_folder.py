@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from checker.verdict import CheckResult, Verdict
-from contracts.fault import FaultEvent
+from contracts.fault import Awaited, Fault, FaultEvent
 from contracts.names import NodeName
-from contracts.scenario import Moment, SimulatedFault
 from harness.evidence_loader import load_run
 from harness.judge import _judge_record
 from harness.limits import Limits
@@ -16,7 +15,7 @@ from harness.manifest import damage, write_manifest
 from harness.report.message_timeline_section import why_no_timeline
 from harness.results import Results
 from harness.simulation import folder as folders
-from harness.simulation.folder import awaited, keep_sweep_run, scheduled, story
+from harness.simulation.folder import keep_sweep_run, moment, scheduled, story
 from harness.simulation.judging import evidence_of, judged
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import INVARIANTS, invariants_result
@@ -73,7 +72,7 @@ def test_checkers_get_the_same_evidence_in_process_and_from_the_folder(tmp_path:
 def test_what_its_faults_met_is_counted_alike_in_a_sweep_and_from_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill = SimulatedFault(0, "kill", "leader", Moment(at_us=500_000), duration_us=100_000, draw=0)
+    kill = Fault(0, "kill", "leader", 500_000, duration_us=100_000, draw=0)
     struck = simulate(scenario(faults=(kill,)), simulated_system("kraft"), is_recording=True)
     counted = result_of(judged(struck), 1, "first", None, 0.0).coverage
     assert {(cell.kind, cell.role, cell.faults) for cell in counted} == {("kill", "leader", 1)}
@@ -137,23 +136,13 @@ def test_the_violation_stands_in_the_story_once_and_in_its_place() -> None:
     assert sum(isinstance(record, TimelineViolation) for record in story(broken())) == 1
 
 
-def test_a_fault_that_waited_stands_in_the_schedule_where_it_struck() -> None:
-    waiting = SimulatedFault(
-        0, "kill", "there", Moment(on="leads", count=2, delay_us=1500), duration_us=7000, draw=3
-    )
-    never = msgspec.structs.replace(waiting, index=1, when=Moment(on="leads"))
-    timed = msgspec.structs.replace(waiting, index=2, when=Moment(at_us=2_500_000))
-    struck = FaultEvent(1_234_000_000, 0, "kill", "invoked", "there", (NodeName("n1"),))
-    made = outcome(scenario=scenario(faults=(timed, never, waiting)), faults=(struck,))
-    lines = scheduled(made)
-    assert [(line.index, line.at_ms, line.duration_ms) for line in lines] == [
-        (0, 1234, 7),
-        (1, 5000, 7),
-        (2, 2500, 7),
-    ]
-    assert lines[0].options["when"] == "leads at any node, time 2, 1.5 ms later"
-    assert "when" not in lines[2].options
-    assert awaited(timed) == "at 2500 ms"
+def test_the_schedule_has_the_faults_as_planned_in_the_order_of_their_index() -> None:
+    when = Awaited("leads", count=2, delay_us=1500)
+    waiting = Fault(0, "kill", "there", 0, duration_us=7000, draw=3, when=when)
+    timed = msgspec.structs.replace(waiting, index=2, at_us=2_500_000, when=None)
+    assert scheduled(scenario(faults=(timed, waiting))) == (waiting, timed)
+    assert moment(waiting) == "after 'leads' 2 times, 1.5 ms later"
+    assert moment(timed) == "at 2500 ms"
 
 
 def test_no_folder_tells_that_nodes_agree_which_were_left_dead() -> None:

@@ -3,28 +3,28 @@
 from collections.abc import Callable
 from typing import Any, cast
 
+from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
-from contracts.scenario import Moment, SimulatedFault
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME, Triggers
 from runtimes.simulated.world import SimulatedWorld
 
 HIT, ELSEWHERE = NodeName("n1"), NodeName("n2")
-FIRST = SimulatedFault(1, "kill", "leader", Moment(at_us=0), 1_000, 1)
+FIRST = Fault(1, "kill", "leader", 0, 1_000, 1)
 
 
-def sequel(count: int = 1, **options: Any) -> SimulatedFault:
-    return SimulatedFault(2, "kill", "there", Moment(on="leads", count=count), 1_000, 1, options)
+def sequel(count: int = 1, **options: Any) -> Fault:
+    return Fault(2, "kill", "there", 0, 1_000, 1, options, Awaited("leads", count=count))
 
 
 class _Scenario:
-    def __init__(self, faults: tuple[SimulatedFault, ...]) -> None:
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
         self.faults = faults
 
 
 class _World:
     now = 0
 
-    def __init__(self, *faults: SimulatedFault) -> None:
+    def __init__(self, *faults: Fault) -> None:
         self.scenario = _Scenario(faults)
         self.watchers: list[Callable[[NodeName, str], None]] = []
         self.cluster = None
@@ -38,12 +38,11 @@ class _World:
             watcher(node, "leads")
 
 
-def _waiting(
-    fault: SimulatedFault, *others: SimulatedFault
-) -> tuple[_World, Triggers, list[NodeName]]:
+def _waiting(fault: Fault, *others: Fault) -> tuple[_World, Triggers, list[NodeName]]:
     world, struck = _World(fault, *others), list[NodeName]()
     triggers = Triggers(cast("SimulatedWorld", world), lambda _, node: struck.append(node))
-    triggers.wait(fault, "leads")
+    assert fault.when is not None
+    triggers.wait(fault, fault.when)
     return world, triggers, struck
 
 

@@ -1,0 +1,158 @@
+"""Records of earlier versions, turned into those of this one; pure.
+
+A record of an earlier schema is read as strictly as it was then, and handed on as decoded JSON of
+the next schema; one of today is handed on as it is. Source: issue 19.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from contracts.fault import US_PER_MS, Awaited, Fault
+from contracts.names import Int64
+
+Content = dict[str, Any]
+
+
+class _Awaited1(msgspec.Struct, forbid_unknown_fields=True):
+    on: str
+    node: str = "any"
+    epoch: Int64 | None = None
+    count: Int64 = 1
+    delay_ms: Int64 = 0
+    timeout_ms: Int64 = 30_000
+
+
+class _Fault1(msgspec.Struct):
+    """A line of ``schedule.jsonl``, in milliseconds."""
+
+    index: Int64
+    kind: str
+    target: str
+    at_ms: Int64
+    duration_ms: Int64
+    draw: Int64
+    options: dict[str, Any] = {}
+    when: _Awaited1 | None = None
+
+
+class _Moment1(msgspec.Struct, forbid_unknown_fields=True):
+    at_us: int | None = None
+    on: str | None = None
+    node: str | None = None
+    at_leader: bool = False
+    epoch: int | None = None
+    from_us: int | None = None
+    until_us: int | None = None
+    count: int = 1
+    delay_us: int = 0
+
+
+class _SimulatedFault1(msgspec.Struct, forbid_unknown_fields=True):
+    """A fault of ``scenario.json``, with a moment."""
+
+    index: int
+    kind: str
+    target: str
+    when: _Moment1
+    duration_us: int
+    draw: int
+    options: dict[str, Any] = {}
+
+
+class _Scenario1(msgspec.Struct):
+    """Of a scenario what is another one now."""
+
+    faults: list[_SimulatedFault1] = []
+
+
+def upgraded_fault(content: Content) -> Content:
+    """A line of a schedule; lines have no schema, and those of schema 1 say ``at_ms``.
+
+    Raises:
+        msgspec.ValidationError: it was no such line then either.
+    """
+    return UPGRADES["fault", 1](content) if "at_ms" in content else content
+
+
+def upgraded_scenario(content: Content) -> Content:
+    """A scenario of any schema from which there is a way; others are handed on as they are.
+
+    Raises:
+        msgspec.ValidationError: its faults were none then either.
+        ValueError: it waits for what no scenario can wait for any more.
+    """
+    upgrade = UPGRADES.get(("scenario", content.get("schema")))
+    return content if upgrade is None else upgrade(content)
+
+
+def _fault_1(content: Content) -> Content:
+    """Milliseconds become microseconds."""
+    old = msgspec.convert(content, _Fault1)
+    when = old.when
+    fault = Fault(
+        old.index,
+        old.kind,
+        old.target,
+        at_us=old.at_ms * US_PER_MS,
+        duration_us=old.duration_ms * US_PER_MS,
+        draw=old.draw,
+        options=old.options,
+        when=None
+        if when is None
+        else Awaited(
+            when.on,
+            when.node,
+            when.epoch,
+            when.count,
+            delay_us=when.delay_ms * US_PER_MS,
+            timeout_us=when.timeout_ms * US_PER_MS,
+        ),
+    )
+    return msgspec.to_builtins(fault)
+
+
+def _scenario_1(content: Content) -> Content:
+    """A moment becomes a time, and what is waited for from then on."""
+    old = msgspec.convert(content, _Scenario1).faults
+    return content | {"schema": 2, "faults": [msgspec.to_builtins(_timed(fault)) for fault in old]}
+
+
+def _timed(old: _SimulatedFault1) -> Fault:
+    moment = old.when
+    if moment.on is None and moment.at_us is None:
+        message = f"the moment of fault {old.index} has neither a time nor a happening"
+        raise ValueError(message)
+    from_us = moment.from_us or 0
+    return Fault(
+        old.index,
+        old.kind,
+        old.target,
+        at_us=from_us if moment.on is not None else (moment.at_us or 0) + moment.delay_us,
+        duration_us=old.duration_us,
+        draw=old.draw,
+        options=old.options,
+        when=None if moment.on is None else _awaited(moment.on, moment, from_us),
+    )
+
+
+def _awaited(on: str, moment: _Moment1, from_us: int) -> Awaited:
+    if moment.at_leader and moment.node is not None:
+        message = f"a fault waits for what happens at {moment.node} while it leads"
+        raise ValueError(message)
+    return Awaited(
+        on,
+        "leader" if moment.at_leader else moment.node or "any",
+        moment.epoch,
+        moment.count,
+        delay_us=moment.delay_us,
+        timeout_us=None if moment.until_us is None else moment.until_us - from_us,
+    )
+
+
+#: Record and schema to what leads to the next schema.
+UPGRADES: Final[Mapping[tuple[str, Any], Callable[[Content], Content]]] = {
+    ("fault", 1): _fault_1,
+    ("scenario", 1): _scenario_1,
+}
