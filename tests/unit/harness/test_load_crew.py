@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -195,9 +196,26 @@ def test_a_history_that_goes_on_after_a_death_is_caught(
         self.add(number, crew.ENDED, (), ())
 
     monkeypatch.setattr(crew.Merge, "abandon", forget)
-    rig = Rig(tmp_path, act=lambda rig: os.kill(rig.worker_process_ids()[0], signal.SIGKILL))
+    rig = Rig(tmp_path, act=kill_in_the_middle_of_a_write, after=0)
+    rig.opener = Behaviour(rig.ledger, blocking_s=1.0, blocking_nodes=("n1",))
     events = rig.run()
     assert unrecorded(events, rig.ledger.entries(), rig.clock.start_ns) != []
+
+
+def kill_in_the_middle_of_a_write(rig: Rig) -> None:
+    """Kill the worker process of n1 while it cannot tell of a write, and the other one works on.
+
+    Killed at any moment, it may just have told of everything, and then nothing is missing.
+    """
+    victim = rig.worker_process_ids()[0]
+    while not rig.stop.wait(0.005):
+        entries = rig.ledger.entries()
+        own = [entry for entry in entries if entry.process_id == victim]
+        if not own or own[-1].f == "read" or time.monotonic_ns() - own[-1].time > 300_000_000:
+            continue
+        if any(entry.time > own[-1].time for entry in entries):
+            os.kill(victim, signal.SIGKILL)
+            return
 
 
 def start_rig(folder: Path) -> "subprocess.Popen[str]":
