@@ -27,7 +27,7 @@ def rendered(record: Record) -> list[str]:
     """The story's title, its plan, and all that it has shown."""
     story = record.story
     lines = [f"## {story.name}: {story.sentence()}"]
-    lines += [f"plan {_planned(fault)}" for fault in story.schedule]
+    lines += [f"plan {planned_words(fault)}" for fault in story.schedule]
     links: _Links = {}
     #: Entries that the line before has told.
     skipped = 0
@@ -37,7 +37,7 @@ def rendered(record: Record) -> list[str]:
             continue
         if isinstance(entry, ActualFault):
             invoked, skipped = _invoked(entry, record.entries[place + 1 : place + 3])
-            lines.append(f"{_ms(time_us)} {_actual(entry)}{invoked}")
+            lines.append(f"{_ms(time_us)} {actual_words(entry)}{invoked}")
             links.setdefault(entry.links, entry.index)
             continue
         line = _line(entry, links)
@@ -147,7 +147,8 @@ def _event(event: FaultEvent, links: _Links) -> str:
     return " ".join(words)
 
 
-def _planned(fault: ScheduledFault) -> str:
+def planned_words(fault: ScheduledFault) -> str:
+    """A fault of a schedule."""
     when = "" if fault.when is None else f" when {fields_set(fault.when)}"
     options = "" if not fault.options else f" {_json(fault.options)}"
     return (
@@ -156,7 +157,8 @@ def _planned(fault: ScheduledFault) -> str:
     )
 
 
-def _actual(actual: ActualFault) -> str:
+def actual_words(actual: ActualFault) -> str:
+    """A fault as it was settled."""
     links = f" links {compact(actual.links)}" if actual.links else ""
     options = f" {_json(actual.options)}" if actual.options else ""
     return (
