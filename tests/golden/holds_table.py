@@ -85,6 +85,8 @@ def _pair(
 ) -> str:
     courses = [_course(name, nodes) for name, nodes in zip(kinds, hit, strict=True)]
     told: list[str] = []
+    heals: list[str] = []
+    is_usual = True
     for order in ((0, 1), (1, 0)):
         holds = make()
         begun = [_admitted(holds, index, act) for index, act in _in_turn(courses)]
@@ -92,8 +94,9 @@ def _pair(
             told += [" ".join(begun), *_in_force(holds, courses)]
         healed = [_admitted(holds, index, act) for index in order for act in courses[index].heal]
         left = [f"left {where}" for where in _left(holds)]
-        told.append(f"heal {order[0]} {order[1]}: {' '.join([*healed, *left])}")
-    return " | ".join(told)
+        heals.append(f"heal {order[0]} {order[1]}: {' '.join([*healed, *left])}")
+        is_usual = is_usual and not left and all(one.endswith("=") for one in healed)
+    return " | ".join([*told, *(["both heals ="] if is_usual else heals)])
 
 
 def _in_turn(courses: Sequence[Course]) -> Iterator[tuple[int, Act]]:
@@ -107,7 +110,8 @@ def _in_turn(courses: Sequence[Course]) -> Iterator[tuple[int, Act]]:
 def _in_force(holds: Holding, courses: Sequence[Course]) -> Iterator[str]:
     """Who is down, who else holds something, and what of each cannot be seen now."""
     words = [f"down {','.join(down)}"] if (down := _down(holds)) else []
-    words += [f"beside {index} {other}" for index in (0, 1) for other in holds.others(index)]
+    holding = [index for index in (0, 1) if index in holds.others(1 - index)]
+    words += [] if holding == [0, 1] else [f"only {holding} hold"]
     for index, course in enumerate(courses):
         seen = [item for step in course.steps for item in step.seen]
         parts = (

@@ -1,11 +1,13 @@
 """Writes what a story of the nemesis has shown as text: a line for each thing, with its time.
 
 Times are ms since the start of the load. Links stand as ``1>23``: from n1 to n2 and n3. What the
-display is told of an event is left out where it is the event in the usual words.
+display is told of an event is left out where it is the event in the usual words, and some phrases
+of the evidence are shortened (``_SHORT``).
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, zip_longest
 from typing import Any
 
 import msgspec
@@ -20,79 +22,119 @@ from tests.golden.story import LOAD_START_MS
 
 #: Acts in a row that are told one by one.
 _TOLD_MAX = 3
-_Links = dict[tuple[Link, ...], int]
+#: Entries that one line may tell.
+_AHEAD_MAX = 60
+#: Phrases that come again and again, and what stands for them here; others stand as they are.
+_SHORT = (
+    (
+        (
+            r"(\d+) operations acknowledged from the call to inject until the healing, "
+            r"(\d+) by its nodes"
+        ),
+        r"acks \1/\2",
+    ),
+    (r"an operation acknowledged after", "ack after"),
+    (r"(n\d) takes in records from its peers", r"\1 flows"),
+    (r"(n\d) takes in nothing from its peers", r"\1 stalls"),
+    (r"(n\d) to (n\d): 40 of 40 arrived, 0 twice, 0 out of order", r"\1 to \2: all 40"),
+)
+
+
+class _Seen(msgspec.Struct):
+    """What a story's lines may refer to."""
+
+    planned: dict[int, ScheduledFault]
+    actual: dict[int, ActualFault] = {}
+    #: Links of faults, to the first fault that has them.
+    links: dict[tuple[Link, ...], int] = {}
 
 
 def rendered(record: Record) -> list[str]:
-    """The story's title, its plan, and all that it has shown."""
+    """The story's title with its plan, and all that it has shown."""
     story = record.story
-    lines = [f"## {story.name}: {story.sentence()}"]
-    lines += [f"plan {planned_words(fault)}" for fault in story.schedule]
-    links: _Links = {}
-    #: Entries that the line before has told.
-    skipped = 0
-    for place, (time_us, entry) in enumerate(record.entries):
-        if skipped:
-            skipped -= 1
-            continue
-        if isinstance(entry, ActualFault):
-            invoked, skipped = _invoked(entry, record.entries[place + 1 : place + 3])
-            lines.append(f"{_ms(time_us)} {actual_words(entry)}{invoked}")
-            links.setdefault(entry.links, entry.index)
-            continue
-        line = _line(entry, links)
-        if (repeated := _repeated(record.entries[place:])) is not None:
-            line, skipped = f"{line}{repeated[0]}", repeated[1]
-        words = _usual_words(entry)
-        if words is not None:
-            usual = (time_us, Said(stamped_line(time_us / 1e6, words)))
-            is_said = record.entries[place + 1 : place + 2] == [usual]
-            skipped = int(is_said)
-            line += "" if is_said else " (not said)"
-        if isinstance(entry, FaultEvent | Phase) and entry.time != time_us * 1000:
+    plan = "; ".join(planned_words(fault) for fault in story.schedule)
+    seen = _Seen({fault.index: fault for fault in story.schedule})
+    lines: list[tuple[str, str]] = []
+    place = 0
+    while place < len(record.entries):
+        line, count = _told(record.entries[place : place + _AHEAD_MAX], seen)
+        lines.append((_ms(record.entries[place][0]), line))
+        place += count
+    lines.append((_ms(record.ended_us), f"over{_left(record)}"))
+    return [f"## {story.name}: {story.sentence()}: {plan}", *_joined(lines)]
+
+
+def _told(entries: Sequence[tuple[int, Entry]], seen: _Seen) -> tuple[str, int]:
+    """A line for the first of these entries, and how many of them it tells."""
+    time_us, entry = entries[0]
+    if isinstance(entry, ActualFault):
+        seen.actual[entry.index] = entry
+        seen.links.setdefault(entry.links, entry.index)
+        invoked, count = _invoked(entries)
+        return f"{actual_words(entry)}{invoked}", count
+    line = _line(entry, seen)
+    repeated, count = _repeated(entries)
+    if isinstance(entry, FaultEvent | Phase):
+        if entry.time != time_us * 1000:
             line += f" (stamped {_ms(entry.time // 1000)})"
-        lines.append(f"{_ms(time_us)} {line}")
-    over = f"{_ms(record.ended_us)} over{_left(record)}"
-    # Most stories end so.
-    last = lines.pop() if lines[-1].endswith(" do heal_all") else ""
-    lines.append(f"{last}; {over}" if last else over)
-    return lines
+        count = 2 if _is_said(entries) else 1
+        line += "" if count == 2 else " (not said)"
+    return line + repeated, count
 
 
-def _invoked(actual: ActualFault, behind: Sequence[tuple[int, Entry]]) -> tuple[str, int]:
+def _joined(lines: list[tuple[str, str]]) -> Iterator[str]:
+    """The lines with their times; what nearly always belongs together in one of them."""
+    held = ""
+    for (at, line), (_, behind) in zip_longest(lines, lines[1:], fillvalue=("", "")):
+        is_held = (
+            (line.startswith("say ") and behind[1:4] == " is")
+            or (line.startswith("may be down ") and behind.startswith("do "))
+            or (line == "do heal_all" and behind.startswith("over"))
+        )
+        if is_held:
+            held += f"{at} {line}; "
+        else:
+            yield f"{held}{at} {line}"
+            held = ""
+
+
+def _invoked(entries: Sequence[tuple[int, Entry]]) -> tuple[str, int]:
     """What follows a line of the schedule: most often that very fault, invoked and said."""
-    match behind:
-        case [(time_us, FaultEvent(phase="invoked") as event), (_, Said(line))] if (
-            event.time,
-            event.index,
-            event.nodes,
-            event.links,
-            event.leader,
-        ) == (
-            time_us * 1000,
-            actual.index,
-            actual.nodes,
-            actual.links,
-            actual.leader,
-        ) and line == stamped_line(time_us / 1e6, fault_sentence(event)):
-            return f"; invoked{f' | {event.evidence}' if event.evidence else ''}", 2
+    match entries[:3]:
+        case [(_, ActualFault() as actual), (time_us, FaultEvent(phase="invoked") as event), _] if (
+            _is_said(entries[1:])
+            and (event.time, event.index) == (time_us * 1000, actual.index)
+            and (event.kind, event.target) == (actual.kind, actual.target)
+            and (event.nodes, event.links, event.leader)
+            == (actual.nodes, actual.links, actual.leader)
+        ):
+            return f"; invoked{f' | {event.evidence}' if event.evidence else ''}", 3
         case _:
-            return "", 0
+            return "", 1
 
 
-def _repeated(entries: Sequence[tuple[int, Entry]]) -> tuple[str, int] | None:
+def _is_said(entries: Sequence[tuple[int, Entry]]) -> bool:
+    """Whether the display is told of a thing at once, and in the usual words."""
+    time_us, entry = entries[0]
+    words = phase_sentence(entry) if isinstance(entry, Phase) else ""
+    if isinstance(entry, FaultEvent):
+        words = fault_sentence(entry)
+    return list(entries[1:2]) == [(time_us, Said(stamped_line(time_us / 1e6, words)))]
+
+
+def _repeated(entries: Sequence[tuple[int, Entry]]) -> tuple[str, int]:
     """Of an act that is tried again and again at even intervals: how often, and until when."""
     first_us, act = entries[0]
-    if not isinstance(act, Called) or entries[1:2] == [] or entries[1][1] != act:
-        return None
+    if not isinstance(act, Called) or [other for _, other in entries[1:2]] != [act]:
+        return "", 1
     apart_us = entries[1][0] - first_us
     count = 1
-    while entries[count : count + 1] == [(first_us + count * apart_us, act)]:
+    while list(entries[count : count + 1]) == [(first_us + count * apart_us, act)]:
         count += 1
     if count <= _TOLD_MAX:
-        return None
+        return "", 1
     last_us = first_us + (count - 1) * apart_us
-    return f" {count} times, each {apart_us // 1000} ms, until {_ms(last_us)}", count - 1
+    return f" {count} times, each {apart_us // 1000} ms, until {_ms(last_us)}", count
 
 
 def _left(record: Record) -> str:
@@ -111,22 +153,12 @@ def _left(record: Record) -> str:
     return "".join(f"; {part}" for part in parts)
 
 
-def _usual_words(entry: Entry) -> str | None:
+def _line(entry: Entry, seen: _Seen) -> str:
     match entry:
         case FaultEvent():
-            return fault_sentence(entry)
-        case Phase():
-            return phase_sentence(entry)
-        case _:
-            return None
-
-
-def _line(entry: Entry, links: _Links) -> str:
-    match entry:
-        case FaultEvent():
-            return _event(entry, links)
+            return _event(entry, seen)
         case Called(act, arguments):
-            return " ".join(["do", act, *(_argument(one, links) for one in arguments)])
+            return " ".join(["do", act, *(_argument(one, seen.links) for one in arguments)])
         case DownChanged(may_be, nodes):
             return f"{'may be down' if may_be else 'back'} {','.join(nodes)}"
         case Said(line):
@@ -137,14 +169,26 @@ def _line(entry: Entry, links: _Links) -> str:
             return f"phase {fields_set(entry, but=('time',))}"
 
 
-def _event(event: FaultEvent, links: _Links) -> str:
+def _event(event: FaultEvent, seen: _Seen) -> str:
+    """An event; of what its fault became only what is other than there."""
+    planned, actual = seen.planned[event.index], seen.actual.get(event.index)
     words = [str(event.index), event.phase]
     words += [",".join(event.nodes)] if event.nodes else []
-    if event.links and event.links not in links:
-        words.append(compact(event.links))
+    if (event.kind, event.target) != (planned.kind, planned.target):
+        words.append(f"{event.kind}:{event.target}")
+    if event.links != (() if actual is None else actual.links):
+        words.append(f"links {compact(event.links)}")
+    if event.leader != (None if actual is None else actual.leader):
+        words.append(f"led by {event.leader}")
     if event.evidence is not None:
-        words.append(f"| {event.evidence}")
+        words.append(f"| {_in_short(event.evidence)}")
     return " ".join(words)
+
+
+def _in_short(evidence: str) -> str:
+    for phrase, short in _SHORT:
+        evidence = re.sub(phrase, short, evidence)
+    return evidence
 
 
 def planned_words(fault: ScheduledFault) -> str:
@@ -167,7 +211,7 @@ def actual_words(actual: ActualFault) -> str:
     )
 
 
-def _argument(argument: Any, links: _Links) -> str:
+def _argument(argument: Any, links: dict[tuple[Link, ...], int]) -> str:
     if isinstance(argument, Shape | ClockWarp | FileChange | Awaited):
         return fields_set(argument)
     if isinstance(argument, tuple):
