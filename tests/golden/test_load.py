@@ -33,12 +33,18 @@ def test_every_golden_file_of_the_load_is_that_of_a_family(goldens: Goldens) -> 
 
 @pytest.mark.parametrize("name", workload_names())
 def test_the_stream_of_operations_is_what_its_golden_file_says(name: str, goldens: Goldens) -> None:
-    lines: list[str] = []
-    for options in _CHOICES[name]:
-        for seed in (1, 2):
-            for slots in (_SLOTS, 2 * len(VOTERS) + 1):
-                lines += _stream(name, seed, slots, options)
-    goldens.compare(f"operations/{name}.txt", lines)
+    goldens.compare(f"operations/{name}.txt", stream_lines(name))
+
+
+def stream_lines(name: str) -> list[str]:
+    """The first operations of a workload, of each of its choices and two seeds."""
+    return [
+        line
+        for options in _CHOICES[name]
+        for seed in (1, 2)
+        for slots in (_SLOTS, 2 * len(VOTERS) + 1)
+        for line in _stream(name, seed, slots, options)
+    ]
 
 
 def _stream(name: str, seed: int, slots: int, options: dict[str, str]) -> list[str]:
