@@ -7,6 +7,7 @@ order does, so that a story runs the same every time, however busy the machine i
 
 import heapq
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -161,8 +162,11 @@ class _Outcome:
 class FaultPool:
     """Stands in for the pool of the nemesis: a thread for each fault, by the fault's index."""
 
-    def __init__(self, baton: Baton) -> None:
+    def __init__(self, baton: Baton, workers: int) -> None:
+        """``workers``: threads at once; who comes later waits for one of them to end."""
         self._baton = baton
+        self._free = workers
+        self._waiting: deque[tuple[int, Callable[[], object]]] = deque()
         self._outcomes: list[_Outcome] = []
 
     def submit(self, function: Callable[..., object], fault: Any, *args: object) -> _Outcome:
@@ -177,9 +181,17 @@ class FaultPool:
             except BaseException as raised:  # noqa: BLE001
                 error = raised
             outcome.end(error)
+            self._free += 1
+            self._begin()
 
-        self._baton.begin(fault.index, work)
+        self._waiting.append((fault.index, work))
+        self._begin()
         return outcome
+
+    def _begin(self) -> None:
+        while self._free and self._waiting:
+            self._free -= 1
+            self._baton.begin(*self._waiting.popleft())
 
     def __enter__(self) -> Self:
         return self

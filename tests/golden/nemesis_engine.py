@@ -79,7 +79,10 @@ def _driver(story: Story, scene: Scene, patch: pytest.MonkeyPatch) -> NemesisDri
     def probes(*_: object, **__: object) -> ProbePool:
         return ProbePool(runtime.begin_look, runtime.end_look)
 
-    patch.setattr("harness.nemesis_driver.ThreadPoolExecutor", lambda *_, **__: FaultPool(baton))
+    def pool(workers: int, **_: object) -> FaultPool:
+        return FaultPool(baton, workers)
+
+    patch.setattr("harness.nemesis_driver.ThreadPoolExecutor", pool)
     patch.setattr("harness.nemesis_driver.Stop", lambda: BatonStop(baton))
     patch.setattr("harness.evidence.ThreadPoolExecutor", probes)
     patch.setattr("harness.acting.patiently", patiently)
