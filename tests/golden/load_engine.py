@@ -202,11 +202,9 @@ class _Client:
 def loaded(story: LoadStory) -> LoadRecord:
     """The story, from the load's start to its end, and to that of the final reads."""
     loop = VirtualLoop()
-    asyncio.set_event_loop(loop)
     try:
         return loop.run_until_complete(_loaded(story, loop))
     finally:
-        asyncio.set_event_loop(None)
         loop.close()
 
 

@@ -129,6 +129,14 @@ def _waiting() -> Iterator[Story]:
     late = Awaited("commits", "leader", delay_ms=2000)
     story = planned("pause", "n4", when=late)
     yield Story(name="awaited, and the load is over", schedule=(story,), load_ms=2000)
+    # It strikes all the same: the end of the load is looked for before the target alone.
+    yield _story(
+        "the load ends while a target is awaited",
+        [("pause", LEADER, 1000, 1000)],
+        Happening("unled", at_ms=500),
+        Happening("led", at_ms=4000),
+        load_ms=2000,
+    )
 
 
 def _failures() -> Iterator[Story]:

@@ -41,8 +41,8 @@ _LOOKS: Final = frozenset(
         "state", "read", "offset_ms",
     }
 )  # fmt: skip
-#: Acts that need a process that has not ended.
-_NEED_PROCESS: Final = frozenset({"kill", "terminate", "pause", "resume", "throttle", "unthrottle"})
+#: Acts that fail where the process has ended; the others do nothing there, or are kept for later.
+_NEED_PROCESS: Final = frozenset({"pause"})
 _ARMS: Final = frozenset({"links", "processes", "disks", "clocks"})
 #: Looks with a time limit, which they take where nothing answers: its place among the arguments.
 _PATIENT: Final = {"reachable": 2, "measure": 2, "state": 1}
@@ -138,15 +138,18 @@ class TimedWorld(ArmedWorld):
         return LeaderView(self.leader, self.epoch)
 
     def kill(self, node: NodeName) -> None:
+        was = self.states[node]
         super().kill(node)
-        if self.states[node] == "exited":
+        if was != "exited":
             self._codes[node] = _KILLED
 
     def terminate(self, node: NodeName, patience_s: float) -> int | None:
+        was = self.states[node]
         if super().terminate(node, patience_s) is None:
             return None
-        self._codes[node] = self._asked_code
-        return self._asked_code
+        if was != "exited":
+            self._codes[node] = self._asked_code
+        return self._codes[node]
 
     def exit_code(self, node: NodeName) -> int | None:
         return self._codes[node] if self.states[node] == "exited" else None
