@@ -1,5 +1,6 @@
 """The stories of one fault of each kind: every way in which it may end."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -83,6 +84,15 @@ class _Kind:
     def calls(self) -> list[str]:
         """Methods of the runtime that the course calls, each once."""
         return list(dict.fromkeys(method_of(act) for act in (*self.steps, *self.course.heal)))
+
+    def strokes(self) -> Iterator[tuple[str, int]]:
+        """Acts that the steps do more than once, each with its second and its last call there."""
+        counts: Counter[str] = Counter()
+        for act in self.steps:
+            counts[method_of(act)] += _calls_of(act)
+        for call, count in counts.items():
+            if count > 1:
+                yield from ((call, number) for number in sorted({1, count - 1}))
 
     def amid(self, what: Any, act: Act, before: list[Act], **more: Any) -> Happening:
         """Something that happens amid an act of the course, which comes after others."""
@@ -172,6 +182,9 @@ def _runtime_fails(kind: _Kind) -> Iterator[Story]:
             deaf=frozenset({"start"}),
             asked_code=137,
         )
+    # Of acts that are done again and again: a stroke that is missed.
+    for call, number in kind.strokes():
+        yield kind.story(f"{call} is missed once", missed={call: (number,)})
     for call in kind.calls():
         yield kind.story(f"{call} fails", failing={call: 0})
     heal = kind.amid_heal("interrupt").act

@@ -101,7 +101,7 @@ class TimedWorld(ArmedWorld):
     """The nodes, who go on every 60 ms."""
 
     def __init__(self, story: Story, baton: Baton) -> None:
-        super().__init__(story.deaf)
+        super().__init__(story.deaf, story.missed)
         self._baton = baton
         self.traffic = self.clients = _SwitchedTraffic()
         self.watch = BatonWatch(baton)

@@ -48,6 +48,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     happenings: tuple[Happening, ...] = ()
     #: Acts of the runtime that do nothing.
     deaf: frozenset[str] = frozenset()
+    #: Single calls of acts that do nothing, from 0.
+    missed: Mapping[str, tuple[int, ...]] = {}
     #: Acts of the runtime that fail, from this call on, from 0.
     failing: Mapping[str, int] = {}
     #: Acts that raise what nobody expects.
@@ -66,6 +68,10 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         """The world, where it is not the usual one."""
         words = [one.sentence() for one in self.happenings]
         words += [f"{act} does nothing" for act in sorted(self.deaf)]
+        words += [
+            f"{act} does nothing in call {', '.join(map(str, calls))}"
+            for act, calls in sorted(self.missed.items())
+        ]
         words += [f"{act} fails from call {n}" for act, n in sorted(self.failing.items())]
         words += [f"{act} is broken" for act in sorted(self.broken)]
         words += ["nodes tell nothing"] * (not self.tells)
