@@ -1,0 +1,170 @@
+"""Each golden file shows a change that is planted into its machine, at its first line and story.
+
+The changes are made to the machines of today; who rewrites one plants its changes anew.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.fault import ActualFault, ScheduledFault
+from harness.holds import Holds
+from harness.nemesis_driver import NemesisDriver
+from harness.processes import Processes
+from nemesis.acts import Act
+from tests.golden.goldens import Goldens, difference
+from tests.golden.holds_table import table
+from tests.golden.load_engine import loaded
+from tests.golden.load_rendering import rendered_load
+from tests.golden.load_stories import LOAD_STORIES
+from tests.golden.nemesis_engine import carried_out
+from tests.golden.nemesis_pairs import pairs_of
+from tests.golden.nemesis_rendering import rendered
+from tests.golden.nemesis_stories import stories_of
+from tests.golden.test_load import stream_lines
+from tests.golden.test_replay import replay_lines
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def told(name: str, lines: list[str]) -> str:
+    """What the comparison tells of these lines; they must differ."""
+    with pytest.raises(AssertionError) as caught:
+        Goldens(Path(__file__).parent).compare(name, lines)
+    message = str(caught.value)
+    assert f"tests/golden/{name} differs in line " in message
+    assert "--rewrite-goldens" in message
+    return message
+
+
+# --- the nemesis --------------------------------------------------------------------------------
+
+
+def heal_the_other_way_round(patch: pytest.MonkeyPatch) -> None:
+    heal = NemesisDriver._heal
+
+    def reversed_heal(driver: NemesisDriver, one: Any, served: str) -> None:
+        one.course = msgspec.structs.replace(one.course, heal=one.course.heal[::-1])
+        heal(driver, one, served)
+
+    patch.setattr(NemesisDriver, "_heal", reversed_heal)
+
+
+def let_nodes_stay_excused(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(NemesisDriver, "_are_back", lambda *_: None)
+
+
+def look_less_often(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("harness.evidence._INTERVAL_S", 0.03)
+
+
+def forget_who_is_beside(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Holds, "others", lambda *_: ())
+
+
+@pytest.mark.parametrize(
+    ("plant", "kind", "story"),
+    [
+        (heal_the_other_way_round, "memory", "in order, leader"),
+        (let_nodes_stay_excused, "kill", "in order, leader"),
+        (look_less_often, "pause", "in order, leader"),
+        (forget_who_is_beside, "flap", "then kill of n2"),
+    ],
+)
+def test_a_change_of_the_nemesis_is_shown(
+    plant: Plant, kind: str, story: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    stories = [*stories_of(kind), *pairs_of(kind)]
+    lines = [line for one in stories for line in rendered(carried_out(one))]
+    assert f"in the story '{story}: " in told(f"nemesis/{kind}.txt", lines)
+
+
+# --- the load -----------------------------------------------------------------------------------
+
+
+def use_a_retired_process_again(patch: pytest.MonkeyPatch) -> None:
+    fresh = Processes.fresh
+
+    def first_again(processes: Processes, slot: int) -> int:
+        fresh(processes, slot)
+        return slot
+
+    patch.setattr(Processes, "fresh", first_again)
+
+
+def catch_up_slower(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("harness.clients.CATCH_UP_FACTOR", 2)
+
+
+def take_slow_failures_for_quick_ones(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("harness.clients.TIMED_OUT_SHARE", Fraction(19, 20))
+
+
+def wait_longer_for_clients(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("harness.clients._CLIENT_GRACE_S", 0.6)
+
+
+def try_less_often(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("harness.final_reads._TRIES", 4)
+
+
+@pytest.mark.parametrize(
+    ("plant", "family", "story"),
+    [
+        (use_a_retired_process_again, "outcomes", "info, quick"),
+        (catch_up_slower, "courses", "a slot catches up after a lost second and a half"),
+        (take_slow_failures_for_quick_ones, "outcomes", "fail, at nine tenths of the timeout"),
+        (wait_longer_for_clients, "outcomes", "ok, right after the deadline"),
+        (try_less_often, "final_reads", "final reads: settled at the last try"),
+    ],
+)
+def test_a_change_of_the_load_is_shown(
+    plant: Plant, family: str, story: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    lines = [line for one in LOAD_STORIES[family] for line in rendered_load(loaded(one))]
+    assert f"in the story '{story}'" in told(f"load/{family}.txt", lines)
+
+
+def test_a_change_of_the_operations_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workloads.register.DOMAIN", 6)
+    message = told("operations/register.txt", stream_lines("register"))
+    assert "in the story 'register values=small seed 1, 5 slots, readers []'" in message
+
+
+# --- what faults hold, and replays --------------------------------------------------------------
+
+
+class _Careless(Holds):
+    """Lets go whatever others hold."""
+
+    def _release(self, fault: int, act: Act, held: Any) -> tuple[Act, ...]:
+        super()._release(fault, act, held)
+        return (act,)
+
+
+def test_a_change_of_what_faults_hold_is_shown() -> None:
+    message = told("holds/pairs.txt", list(table(_Careless)))
+    assert "in the story 'black-hole and then another'" in message
+
+
+def test_a_change_of_the_replay_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unpinned(schedule: tuple[ScheduledFault, ...], _actual: tuple[ActualFault, ...]) -> Any:
+        return schedule
+
+    monkeypatch.setattr("harness.replay.pin", unpinned)
+    lines = [line for kind in ("black-hole", "bridge") for line in replay_lines(kind, tmp_path)]
+    message = told("replay/kinds_b-c.txt", lines)
+    assert "in the story 'black-hole, in order, leader: " in message
+
+
+def test_a_line_too_many_or_too_few_is_shown_with_the_story_before_it() -> None:
+    golden = ["## one", "a", "## two", "b"]
+    assert "differs in line 5, in the story 'two'" in difference("x.txt", golden, [*golden, "c"])
+    assert "differs in line 4, in the story 'two'" in difference("x.txt", golden, golden[:3])
+    assert "  golden: b\n  now:    (no more lines)\n" in difference("x.txt", golden, golden[:3])
