@@ -6,7 +6,7 @@ The kind in question hits n2, and the other fault n2 as well or n3.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contracts.fault import ScheduledFault
+from contracts.fault import Fault
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind
 from tests.golden.story import Story, planned
@@ -32,7 +32,7 @@ def pairs_of(name: str) -> Iterator[Story]:
         yield Story(name=f"with {partner} of {_SAME} at one moment", schedule=pair)
 
 
-def _fault(name: str, node: str, index: int, at_ms: int, **more: Any) -> ScheduledFault:
+def _fault(name: str, node: str, index: int, at_ms: int, **more: Any) -> Fault:
     kind = fault_kind(name)
     options: dict[str, Any] = {BEYOND_PROMISE: True} if kind.rule == "lies" else {}
     target = kind.first_target if kind.refuses(node) else node

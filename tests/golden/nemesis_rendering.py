@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from contracts.arms import ClockWarp, FileChange, Shape
-from contracts.fault import ActualFault, Awaited, FaultEvent, Link, ScheduledFault
+from contracts.fault import ActualFault, Awaited, Fault, FaultEvent, Link
 from harness.phases import Phase
 from harness.progress import fault_sentence, phase_sentence, stamped_line
+from nemesis.plan_file import file_awaited, in_ms
 from tests.golden.nemesis_engine import Record
 from tests.golden.nemesis_world import Called, DownChanged, Entry, Happened, Said
 from tests.golden.story import LOAD_START_MS
@@ -43,7 +44,7 @@ _SHORT = (
 class _Seen(msgspec.Struct):
     """What a story's lines may refer to."""
 
-    planned: dict[int, ScheduledFault]
+    planned: dict[int, Fault]
     actual: dict[int, ActualFault] = {}
     #: Links of faults, to the first fault that has them.
     links: dict[tuple[Link, ...], int] = {}
@@ -191,12 +192,13 @@ def _in_short(evidence: str) -> str:
     return evidence
 
 
-def planned_words(fault: ScheduledFault) -> str:
+def planned_words(fault: Fault) -> str:
     """A fault of a schedule."""
-    when = "" if fault.when is None else f" when {fields_set(fault.when)}"
+    when = "" if fault.when is None else f" when {fields_set(file_awaited(fault.when))}"
     options = "" if not fault.options else f" {_json(fault.options)}"
+    at_ms, lasts_ms = in_ms(fault.at_us), in_ms(fault.duration_us)
     return (
-        f"{fault.index} {fault.kind}:{fault.target} at {fault.at_ms} for {fault.duration_ms} "
+        f"{fault.index} {fault.kind}:{fault.target} at {at_ms} for {lasts_ms} "
         f"draw {fault.draw}{options}{when}"
     )
 
@@ -212,7 +214,9 @@ def actual_words(actual: ActualFault) -> str:
 
 
 def _argument(argument: Any, links: dict[tuple[Link, ...], int]) -> str:
-    if isinstance(argument, Shape | ClockWarp | FileChange | Awaited):
+    if isinstance(argument, Awaited):
+        return fields_set(file_awaited(argument))
+    if isinstance(argument, Shape | ClockWarp | FileChange):
         return fields_set(argument)
     if isinstance(argument, tuple):
         if argument in links and argument:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from contracts.fault import Awaited, ScheduledFault
+from contracts.fault import Fault
 from nemesis.targets import (
     ALL,
     FOLLOWER,
@@ -14,7 +14,7 @@ from nemesis.targets import (
     THERE,
     random_target,
 )
-from tests.golden.story import NODES, Happening, Story, planned
+from tests.golden.story import NODES, Happening, Story, awaited, planned
 
 #: Kind, target, beginning and length in ms.
 _Brief = tuple[str, str, int, int]
@@ -41,7 +41,7 @@ def _story(name: str, briefs: Sequence[_Brief], *happenings: Happening, **world:
     return Story(name=name, schedule=_schedule(briefs), happenings=happenings, **world)
 
 
-def _schedule(briefs: Sequence[_Brief]) -> tuple[ScheduledFault, ...]:
+def _schedule(briefs: Sequence[_Brief]) -> tuple[Fault, ...]:
     return tuple(
         planned(kind, target, index=index, at_ms=at_ms, lasts_ms=lasts_ms)
         for index, (kind, target, at_ms, lasts_ms) in enumerate(briefs)
@@ -103,7 +103,7 @@ def _exclusive() -> Iterator[Story]:
 
 
 def _waiting() -> Iterator[Story]:
-    new_leader = Awaited("leads", epoch=2)
+    new_leader = awaited("leads", epoch=2)
     yield Story(
         name="one waits for what the other brings about",
         schedule=(
@@ -114,19 +114,19 @@ def _waiting() -> Iterator[Story]:
     yield Story(
         name="who waits keeps nobody from striking",
         schedule=(
-            planned("pause", "n3", at_ms=500, when=Awaited("truncates", timeout_ms=4000)),
+            planned("pause", "n3", at_ms=500, when=awaited("truncates", timeout_ms=4000)),
             planned("kill", "n4", index=1, at_ms=1000, lasts_ms=1000),
             planned("kill", "n5", index=2, at_ms=2000, lasts_ms=1000),
         ),
     )
     for on in ("leads", "changes-role", "leader-appends", "follower-appends", "commits",
                "learns-commit", "truncates", "starts"):  # fmt: skip
-        when = Awaited(on, "any", count=2, timeout_ms=2500)
+        when = awaited(on, "any", count=2, timeout_ms=2500)
         yield Story(name=f"awaited: {on}", schedule=(planned("pause", "n4", when=when),))
     for node in ("leader", "n3"):
-        when = Awaited("learns-commit", node, timeout_ms=700)
+        when = awaited("learns-commit", node, timeout_ms=700)
         yield Story(name=f"awaited at {node}", schedule=(planned("pause", THERE, when=when),))
-    late = Awaited("commits", "leader", delay_ms=2000)
+    late = awaited("commits", "leader", delay_ms=2000)
     story = planned("pause", "n4", when=late)
     yield Story(name="awaited, and the load is over", schedule=(story,), load_ms=2000)
     # It strikes all the same: the end of the load is looked for before the target alone.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contracts.fault import Awaited
+from contracts.fault import US_PER_MS
 from contracts.names import NodeName
 from nemesis import acts
 from nemesis.acts import Act
@@ -13,7 +13,7 @@ from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind
 from nemesis.targets import ALL, FOLLOWER, THERE, ClusterView
-from tests.golden.story import NODES, Happening, Story, planned
+from tests.golden.story import NODES, Happening, Story, awaited, planned
 
 #: Methods of the runtime whose names are not those of their acts.
 _METHODS: Final[dict[type[Act], str]] = {
@@ -68,7 +68,7 @@ class _Kind:
         fault = planned(name, self.first, options=self.options)
         actual = self.kind.actual(fault, ClusterView(NODES, leader=NODES[0]))
         assert actual is not None
-        self.course: Course = self.kind.course_of(actual, fault.duration_ms, NODES)
+        self.course: Course = self.kind.course_of(actual, fault.duration_us // US_PER_MS, NODES)
         #: A node that it hits.
         self.hit: NodeName = actual.nodes[0]
         self.steps = [act for step in self.course.steps for act in step.acts]
@@ -205,12 +205,12 @@ def _nodes_end(kind: _Kind) -> Iterator[Story]:
 
 
 def _awaited(kind: _Kind) -> Iterator[Story]:
-    commits = Awaited("commits", "leader", count=3)
+    commits = awaited("commits", "leader", count=3)
     yield kind.story("awaited, comes", fault={"when": commits})
-    later = Awaited("learns-commit", "n2", epoch=1, count=2, delay_ms=250)
+    later = awaited("learns-commit", "n2", epoch=1, count=2, delay_ms=250)
     target = kind.first if kind.kind.refuses(THERE) else THERE
     yield kind.story("awaited, with a delay", target=target, fault={"when": later})
-    never = Awaited("truncates", timeout_ms=330)
+    never = awaited("truncates", timeout_ms=330)
     yield kind.story("awaited, does not come", fault={"when": never})
     stop = Happening("interrupt", at_ms=1210)
     yield kind.story("awaited, interrupted", stop, fault={"when": never})

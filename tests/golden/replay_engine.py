@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
 from contracts.names import NodeName
 from harness.options import TestOptions
 from harness.replay import replay_options
@@ -17,12 +17,12 @@ def replayed(run: Path, *, pinned: bool) -> TestOptions:
     return replay_options(run, pinned=pinned)
 
 
-def resolved(fault: ScheduledFault, view: ClusterView) -> ActualFault | None:
+def resolved(fault: Fault, view: ClusterView) -> ActualFault | None:
     """A fault of the replay, as it is settled in a cluster."""
     return fault_kind(fault.kind).actual(fault, view)
 
 
-def scripted(name: str, time_limit_ms: int, nodes: tuple[NodeName, ...]) -> list[ScheduledFault]:
+def scripted(name: str, time_limit_ms: int, nodes: tuple[NodeName, ...]) -> list[Fault]:
     """The schedule of a plan with a name."""
     plan = SCRIPTED[name](time_limit_ms)
     return list(from_file_faults(plan.faults, nodes, time_limit_ms, overlap=plan.overlap))

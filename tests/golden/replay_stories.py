@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.fault import ActualFault, Awaited, FaultEvent
+from contracts.fault import ActualFault, FaultEvent
 from contracts.names import RunId
 from history.plan import Plan, encode_plan, sub_seeds
 from history.run_folder import RunFolder
@@ -15,7 +15,7 @@ from nemesis.kinds import fault_kind
 from nemesis.targets import THERE
 from tests.golden.nemesis_engine import carried_out
 from tests.golden.nemesis_stories import stories_of
-from tests.golden.story import NODES, Happening, Story, planned
+from tests.golden.story import NODES, Happening, Story, awaited, planned
 
 #: Stories of the nemesis whose runs are replayed.
 _REPLAYED: Final = frozenset(
@@ -45,7 +45,7 @@ def runs_of(name: str) -> Iterator[Story]:
 def _two(name: str, options: dict[str, Any]) -> Iterator[Story]:
     """Two faults of the kind, of which the second waits, and one that the interruption spares."""
     target = fault_kind(name).first_target
-    when = Awaited("commits", "leader", epoch=2, count=3, delay_ms=10, timeout_ms=700)
+    when = awaited("commits", "leader", epoch=2, count=3, delay_ms=10, timeout_ms=700)
     there = target if fault_kind(name).refuses(THERE) else THERE
     yield Story(
         name="two, and the run is interrupted in the second",

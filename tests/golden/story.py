@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import Awaited, ScheduledFault
+from contracts.fault import US_PER_MS, Awaited, Fault
 from contracts.names import NodeName
 
 #: The load begins here, ms since the run's start: the first leader has been elected.
@@ -44,7 +44,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """One schedule and one world."""
 
     name: str
-    schedule: tuple[ScheduledFault, ...]
+    schedule: tuple[Fault, ...]
     happenings: tuple[Happening, ...] = ()
     #: Acts of the runtime that do nothing.
     deaf: frozenset[str] = frozenset()
@@ -92,6 +92,21 @@ def planned(
     draw: int = 7,
     options: dict[str, Any] | None = None,
     when: Awaited | None = None,
-) -> ScheduledFault:
+) -> Fault:
     """A fault of a story's schedule."""
-    return ScheduledFault(index, kind, target, at_ms, lasts_ms, draw, options or {}, when)
+    return Fault(
+        index, kind, target, at_ms * US_PER_MS, lasts_ms * US_PER_MS, draw, options or {}, when
+    )
+
+
+def awaited(
+    on: str,
+    node: str = "any",
+    epoch: int | None = None,
+    count: int = 1,
+    *,
+    delay_ms: int = 0,
+    timeout_ms: int = 30_000,
+) -> Awaited:
+    """A happening that a fault waits for, times in milliseconds, 30 s as plan files have it."""
+    return Awaited(on, node, epoch, count, delay_ms * US_PER_MS, timeout_ms * US_PER_MS)

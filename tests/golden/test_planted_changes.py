@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import ActualFault, ScheduledFault
+from contracts.fault import ActualFault, Fault
 from harness.holds import Holds
 from harness.nemesis_driver import NemesisDriver
 from harness.processes import Processes
@@ -154,7 +154,7 @@ def test_a_change_of_what_faults_hold_is_shown() -> None:
 
 
 def test_a_change_of_the_replay_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def unpinned(schedule: tuple[ScheduledFault, ...], _actual: tuple[ActualFault, ...]) -> Any:
+    def unpinned(schedule: tuple[Fault, ...], _actual: tuple[ActualFault, ...]) -> Any:
         return schedule
 
     monkeypatch.setattr("harness.replay.pin", unpinned)
