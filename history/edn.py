@@ -14,15 +14,26 @@ from typing import Any, Final
 from history.edn_values import CHARACTER_NAMES, EdnMap, EdnSet, Name, Number, Tagged, edn_text
 from history.json_problems import TOO_DEEP
 
+#: What Java takes for white space, and commas. Python's differs: U+0085 and the spaces at which no
+#: line may break are none.
+_BLANKS: Final = "".join(
+    chr(code)
+    for first, last in (
+        (0x09, 0x0D), (0x1C, 0x20), (0x1680, 0x1680), (0x2000, 0x2006), (0x2008, 0x200A),
+        (0x2028, 0x2029), (0x205F, 0x205F), (0x3000, 0x3000), (0x2C, 0x2C),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
+_BLANK: Final = f"{re.escape(_BLANKS)}"
 _TOKEN = re.compile(
-    r"""[\s,]*+(?:;[^\n]*+[\s,]*+)*+        # blanks, commas, comments; all of them
-    (?: (?P<open>\#\{ | [\[({])
-      | (?P<close>[\])}])
+    rf"""[{_BLANK}]*+(?:;[^\n]*+[{_BLANK}]*+)*+        # blanks, commas, comments; all of them
+    (?: (?P<open>\#\{{ | [\[({{])
+      | (?P<close>[\])}}])
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<discard>\#_)
-      | (?P<tag>\#[A-Za-z][^\s,()\[\]{}";]*)
-      | (?P<character>\\\S[^\s,()\[\]{}";]*)
-      | (?P<atom>[^\s,()\[\]{}";]+)
+      | (?P<tag>\#[A-Za-z][^{_BLANK}()\[\]{{}}";]*)
+      | (?P<character>\\[^{_BLANK}][^{_BLANK}()\[\]{{}}";]*)
+      | (?P<atom>[^{_BLANK}()\[\]{{}}";]+)
     )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -40,6 +51,9 @@ _INTEGER = re.compile(r"[+-]?\d+N?")
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?")
 #: Keywords that are made once: most are the names of fields.
 _KEYWORDS_MAX: Final = 1024
+#: What begins no name, and what stands in none.
+_NEVER_FIRST: Final = "#:'@^`~\\"
+_NEVER_WITHIN: Final = frozenset("@^`~\\")
 _RATIO: Final = re.compile(r"([+-]?\d+)/(\d+)")
 _SYMBOLIC: Final = {"##NaN": "nan", "##Inf": "inf", "##-Inf": "-inf"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -75,7 +89,7 @@ def parse_all(text: str, depth_max: int | None = None) -> list[Any]:
     top = _Collection("", 0)
     opened = [top]
     position = 0
-    length = len(text.rstrip().rstrip(","))
+    length = len(text.rstrip(_BLANKS))
     while position < length:
         match = _TOKEN.match(text, position)
         if match is None:
@@ -163,7 +177,7 @@ class _Collection:
 def _refuse_rest(text: str, position: int) -> None:
     """Raise EdnError where there is more than blanks and comments."""
     lines = text[position:].split("\n")
-    if any(line.split(";", 1)[0].strip(" \t\r,") for line in lines):
+    if any(line.split(";", 1)[0].strip(_BLANKS) for line in lines):
         raise EdnError(f"unreadable text at character {position}")
 
 
@@ -213,14 +227,25 @@ def _atom(atom: str, position: int) -> Any:
         return Number("double", float(_SYMBOLIC[atom]))
     if atom[0].isdigit():
         raise EdnError(f"unreadable number {atom!r} at character {position}")
-    if atom[0] in "#:\\":
+    if atom == ":":
         raise EdnError(f"unreadable text {atom!r} at character {position}")
+    _refuse_no_name(atom)
     return Name("symbol", atom)
 
 
 @lru_cache(_KEYWORDS_MAX)
 def _keyword(atom: str) -> Name:
+    # It may begin as a number does.
+    _refuse_no_name(f"x{atom[1:]}" if atom[1] not in _NEVER_FIRST else atom[1:])
     return Name("keyword", atom[1:])
+
+
+def _refuse_no_name(name: str) -> None:
+    """Refuse what is no name of EDN, such as one in which a bit was flipped."""
+    is_signed_number = name[0] in "+-." and name[1:2].isdigit()
+    is_odd = name[0] in _NEVER_FIRST or not _NEVER_WITHIN.isdisjoint(name)
+    if is_odd or is_signed_number or not name.isprintable():
+        raise EdnError(f"unreadable text {name!r}")
 
 
 def _ratio(numerator: int, denominator: int, position: int) -> Any:

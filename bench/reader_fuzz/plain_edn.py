@@ -5,6 +5,7 @@ reader takes it.
 """
 
 import re
+import unicodedata
 from typing import Final
 
 from bench.reader_fuzz.plain_values import (
@@ -23,7 +24,14 @@ from bench.reader_fuzz.plain_values import (
 _DEPTH_MAX: Final = 200
 #: Numbers of more digits mean nothing that a history could.
 _LETTERS_MAX: Final = 4_000
-_BLANK: Final = " \t\r\n\f\v,"
+#: ``Character.isWhitespace`` of Java: all separators of Unicode but those at which no line may
+#: break, and the controls from tab to carriage return and from U+001C to U+001F; and the comma.
+_BLANK: Final = "," + "".join(
+    letter
+    for letter in map(chr, range(0x3001))
+    if letter in "\t\n\v\f\r\x1c\x1d\x1e\x1f"
+    or (unicodedata.category(letter) in ("Zs", "Zl", "Zp") and letter not in "\xa0\u2007\u202f")
+)
 _ENDS_ATOM: Final = _BLANK + '()[]{}";'
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 _ESCAPES: Final = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "b": "\b", "f": "\f"}
@@ -37,7 +45,7 @@ _CHARACTERS: Final = {
 }
 _WHOLE: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)N?")
 _BROKEN: Final = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?M?")
-_NAME: Final = re.compile(r"[^\d#:'@^`~\\][^#@^`~\\]*")
+_NAME: Final = re.compile(r"[^\d#:'@^`~\\][^@^`~\\]*")
 _NAMED: Final = {"##NaN": "nan", "##Inf": "inf", "##-Inf": "-inf"}
 
 
@@ -193,6 +201,7 @@ def _atom(atom: str) -> Plain:
 def _name(name: str, *, first_free: bool = False) -> str:
     """The name of a symbol, a tag or a keyword; only the last may begin with a digit."""
     checked = f"x{name}" if first_free and name and name[0] not in ":#'@^`~\\" else name
-    if _NAME.fullmatch(checked) is None or re.match(r"[+-][0-9]", checked):
+    is_odd = any(unicodedata.category(letter)[0] in "CZ" for letter in name)
+    if _NAME.fullmatch(checked) is None or re.match(r"[+.-][0-9]", checked) or is_odd:
         raise PlainError(f"{name!r} is no name")
     return name

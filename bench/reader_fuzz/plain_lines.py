@@ -93,7 +93,9 @@ class JsonLines(_File):
     def is_whole(self, line: bytes) -> bool:
         """An object is closed."""
         try:
-            read_json(line)
+            fields = read_json(line)
+            # A number that is too long may be taken for one that is cut.
+            plain_of(fields)
         except PlainError:
             return False
         return True
@@ -243,7 +245,9 @@ class LogLines(_File):
         )
 
 
-_NEMESIS = frozenset({("text", "nemesis"), ("text", ":nemesis"), ("keyword", "nemesis")})
+_NEMESIS = frozenset(
+    {("text", "nemesis"), ("text", ":nemesis"), ("keyword", "nemesis"), ("symbol", "nemesis")}
+)
 _FORMATS: dict[str, Callable[[], _File]] = {
     "edn": EdnLines,
     "kv": KvLines,
@@ -327,7 +331,7 @@ def _is_digits(name: str) -> bool:
 
 
 def _process(value: Plain) -> Plain:
-    if value is None or value[0] not in ("text", "number", "whole", "keyword"):
+    if value is None or value[0] not in ("text", "number", "whole", "keyword", "symbol"):
         raise PlainError("no process")
     if value[0] == "number" and value[1] % 1 != 0:
         raise PlainError("a process that is half a number")

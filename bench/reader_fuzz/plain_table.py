@@ -38,7 +38,9 @@ def read_table_plainly(path: Path, *, apart: bool = False) -> Reading:
             return refused("a row without what is needed")
         rows.sort(key=lambda row: row[order])
         operations = [_operation(row, apart=apart) for row in rows]
-        if any(_has_doubles(row.get(name)) for row in rows for name in ("argument", "result")):
+        # What is no JSON is refused, whatever the row comes to.
+        stored = [row.get(name) for row in rows for name in ("argument", "result")]
+        if any([_has_doubles(value) for value in stored]):  # noqa: C419 - each one is read
             doubts.add("numbers of two spellings")
         _refuse_overlaps(operations, doubts)
         for operation in operations:

@@ -139,3 +139,30 @@ def test_the_end_of_a_list_that_never_began_is_refused(
 def test_a_character_without_a_letter_is_refused(text: str) -> None:
     with pytest.raises(EdnError):
         parse_all(text)
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x1d", "\x1e", "\x1f", "\u2003", "\u3000"])
+def test_blanks_of_java_stand_between_values_of_edn(blank: str) -> None:
+    assert parse_all(f"1{blank}2{blank}") == [1, 2]
+
+
+@pytest.mark.parametrize("other", ["\x85", "\xa0", "\u2007", "\u202f"])
+def test_what_only_python_takes_for_a_blank_is_refused(other: str) -> None:
+    for text in (f"1{other}2", f"a{other}", f":a{other}", f"{other}"):
+        with pytest.raises(EdnError):
+            parse_all(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["`a", ":`a", "a`b", ":a@b", "^a", "a\\b", "'a", ":'a", "a\x00", "-1a", ".5a", "~", ":"]
+)
+def test_what_a_flipped_bit_has_made_of_a_name_is_refused(text: str) -> None:
+    with pytest.raises(EdnError):
+        parse_all(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["a", ":a", ":1", "a#b", "a:b", "a'", "-", "->", ".", "a/b", "é", ":a.b/c?"]
+)
+def test_names_of_edn_are_read(name: str) -> None:
+    assert len(parse_all(name)) == 1
