@@ -18,8 +18,9 @@ import msgspec
 
 from harness.simulation.judging import judged
 from harness.simulation.shrink_oracle import failure_of, finding_of, replay_for
-from harness.simulation.shrinking import ReplayBudget, Size, shrink
+from harness.simulation.shrinking import Size, shrink
 from harness.simulation.trial import Trial, draw, run
+from nemesis.search import SearchBudget
 from systems.kraft.planted_bugs import REGISTRY
 from systems.registry import DEFAULT_SYSTEM, system
 
@@ -60,7 +61,7 @@ def shrunk_of(order: Order) -> list[Shrunk]:
         if failure is None:
             continue
         began_s = time.monotonic()
-        budget = ReplayBudget(_REPLAYS_MAX, order.seconds_max, time.monotonic)
+        budget = SearchBudget(_REPLAYS_MAX, order.seconds_max, time.monotonic)
         done = shrink(scenario, finding_of(first), replay_for(failure), budget)
         found.append(
             Shrunk(

@@ -47,14 +47,15 @@ _CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 #: Longer whole numbers cost more than they can mean; Python refuses to read or print them.
 _DIGITS_MAX = 1000
 _CONSTANTS: dict[str, Any] = {"nil": None, "true": True, "false": False}
-_INTEGER = re.compile(r"[+-]?\d+N?")
-_DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?M?")
+#: Neither begins with a needless 0, which Clojure would take for an octal number.
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)N?")
+_DECIMAL = re.compile(r"[+-]?(?:0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?M?")
 #: Keywords that are made once: most are the names of fields.
 _KEYWORDS_MAX: Final = 1024
 #: What begins no name, and what stands in none.
 _NEVER_FIRST: Final = "#:'@^`~\\"
 _NEVER_WITHIN: Final = frozenset("@^`~\\")
-_RATIO: Final = re.compile(r"([+-]?\d+)/(\d+)")
+_RATIO: Final = re.compile(r"([+-]?(?:0|[1-9][0-9]*))/(0|[1-9][0-9]*)")
 _SYMBOLIC: Final = {"##NaN": "nan", "##Inf": "inf", "##-Inf": "-inf"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 

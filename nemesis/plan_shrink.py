@@ -17,7 +17,7 @@ from contracts.errors import UsageError
 from contracts.fault import US_PER_MS, Fault, Microseconds, Milliseconds
 from contracts.names import NodeName
 from nemesis.plan_file import FileFault, file_awaited, from_file_faults, in_ms
-from nemesis.shrink import ddmin, simplest
+from nemesis.search import ListStep, Search, ValueStep
 
 #: A cluster that can lose one.
 _NODES_MIN: Final = 3
@@ -75,55 +75,18 @@ def shrink_plan(start: PlanShape, fails: Fails, budget: Budget) -> ShrunkPlan:
         fails: asked about smaller plans, maybe about one twice.
         budget: polled before each question.
     """
-    search = _Search(start, fails, budget)
-    return ShrunkPlan(*search.run())
-
-
-class _Search:
-    """One search, one use."""
-
-    def __init__(self, start: PlanShape, fails: Fails, budget: Budget) -> None:
-        self._best = start
-        self._fails = fails
-        self._budget = budget
-
-    def run(self) -> tuple[PlanShape, bool]:
-        """The best plan, and whether no fault of it can go alone."""
-        simplified: tuple[Fault, ...] | None = None
-        while True:
-            is_minimal = self._fewer_faults()
-            if self._best.faults == simplified or self._budget.exhausted() is not None:
-                return self._best, is_minimal
-            before = self._best
-            for step, simpler in _STEPS:
-                simplest(
-                    self._best, simpler, lambda shape, step=step: self._asked(shape, step),
-                    self._budget,
-                )  # fmt: skip
-            if self._best == before:
-                return self._best, is_minimal
-            simplified = self._best.faults
-
-    def _fewer_faults(self) -> bool:
-        start = self._best
-
-        def first_failing(candidates: Sequence[tuple[Fault, ...]]) -> int | None:
-            for place, faults in enumerate(candidates):
-                if self._budget.exhausted() is not None:
-                    return None
-                if self._asked(with_faults(start, faults), "faults"):
-                    return place
-                if self._budget.exhausted() is not None:
-                    return None
-            return None
-
-        return ddmin(start.faults, first_failing, self._budget).is_minimal
-
-    def _asked(self, shape: PlanShape, step: str) -> bool:
-        if not self._fails(shape, step):
-            return False
-        self._best = shape
-        return True
+    search = Search(start, fails, budget)
+    simplified: tuple[Fault, ...] | None = None
+    while True:
+        is_minimal = search.list(_FAULTS)
+        if search.best.faults == simplified or search.is_over:
+            return ShrunkPlan(search.best, is_minimal)
+        before = search.best
+        for step in _STEPS:
+            search.value(step)
+        if search.best == before:
+            return ShrunkPlan(search.best, is_minimal)
+        simplified = search.best.faults
 
 
 def with_faults(shape: PlanShape, faults: tuple[Fault, ...]) -> PlanShape:
@@ -244,10 +207,11 @@ def _if_other(shape: PlanShape, faults: Sequence[Fault]) -> Iterator[PlanShape]:
         yield _lasting(shape, faults, limit_us - gone_us)
 
 
-_STEPS: Final[tuple[tuple[str, Callable[[PlanShape], Iterator[PlanShape]]], ...]] = (
-    ("calm", _pulled_together),
-    ("nodes", _fewer_nodes),
-    ("clients", _fewer_clients),
-    ("durations", _shorter_faults),
-    ("calm", _pulled_together),
+_FAULTS: Final = ListStep[PlanShape]("faults", lambda shape: shape.faults, with_faults)
+_STEPS: Final = (
+    ValueStep[PlanShape]("calm", _pulled_together),
+    ValueStep[PlanShape]("nodes", _fewer_nodes),
+    ValueStep[PlanShape]("clients", _fewer_clients),
+    ValueStep[PlanShape]("durations", _shorter_faults),
+    ValueStep[PlanShape]("calm", _pulled_together),
 )

@@ -24,7 +24,7 @@ from harness.replay import replay_options
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
 from harness.results import read as read_results
 from harness.shrinking.display import SearchDisplay
-from harness.shrinking.oracle import INTERRUPTED, Answer, Oracle, RunBudget, Try
+from harness.shrinking.oracle import Answer, Oracle, Try
 from harness.shrinking.plan_runs import LoudInterrupts, PlanRuns, ready_test
 from harness.shrinking.rehearsal import Rehearsed, rehearsed
 from harness.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
@@ -37,6 +37,7 @@ from harness.waiting import Waiting
 from history.run_folder import RunFolder
 from nemesis.k_of_n import Asking
 from nemesis.plan_shrink import PlanShape, fits, shrink_plan, with_faults
+from nemesis.search import INTERRUPTED, SearchBudget
 
 #: What a search may take, and how a plan is asked about, unless somebody says otherwise.
 TRIES: Final = 3
@@ -142,7 +143,7 @@ class _Search:
             HarnessError: the run does not fail again, or nothing can be run.
         """
         say(self._console, f"splitbrain shrink {self._name}: {self._wanted_words()}", "bold")
-        budget = RunBudget(
+        budget = SearchBudget(
             self._options.runs_max,
             self._options.time_limit_s,
             time.monotonic,
@@ -185,7 +186,7 @@ class _Search:
     def _comment(self, answer: Answer) -> list[str]:
         return comment_lines(self._name, self._verdict.words(), answer)
 
-    def _rehearsed(self, budget: RunBudget) -> PlanShape | None:
+    def _rehearsed(self, budget: SearchBudget) -> PlanShape | None:
         """What simulation leaves of the plan; None: nothing to go by."""
         if not self._options.simulate or not self._start.faults:
             return None
@@ -195,7 +196,7 @@ class _Search:
             say(self._console, line)
         return None if budget.exhausted() is not None else found.shape
 
-    def _shrink(self, oracle: Oracle, budget: RunBudget, guess: PlanShape | None) -> bool:
+    def _shrink(self, oracle: Oracle, budget: SearchBudget, guess: PlanShape | None) -> bool:
         """Search from the best plan that is confirmed; whether no fault of it can go alone.
 
         Raises:
@@ -215,7 +216,9 @@ class _Search:
             raise budget.broken
         return shrunk.is_minimal
 
-    def _confirmed(self, oracle: Oracle, budget: RunBudget, guess: PlanShape) -> PlanShape | None:
+    def _confirmed(
+        self, oracle: Oracle, budget: SearchBudget, guess: PlanShape
+    ) -> PlanShape | None:
         """The plan that simulation left, or its faults as the run had them, if one fails here."""
         left = {fault.index for fault in guess.faults}
         as_run = with_faults(
@@ -253,7 +256,7 @@ class _Search:
         )
 
     def _show(
-        self, oracle: Oracle, budget: RunBudget, folder: SearchFolder, *, is_minimal: bool
+        self, oracle: Oracle, budget: SearchBudget, folder: SearchFolder, *, is_minimal: bool
     ) -> int:
         best = oracle.best
         is_interrupted = budget.exhausted() == INTERRUPTED
@@ -261,7 +264,7 @@ class _Search:
             say(
                 self._console,
                 f"{budget.exhausted()}: no plan was settled, so nothing became smaller "
-                f"({counted(budget.runs, 'run')}); every try stands in {folder.root / LEDGER}.",
+                f"({counted(budget.tries, 'run')}); every try stands in {folder.root / LEDGER}.",
             )
             return EXIT_UNKNOWN
         run = best.folders[-1]

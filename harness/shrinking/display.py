@@ -9,8 +9,9 @@ from rich.text import Text
 from harness.console_lines import say_if_read
 from harness.live_area import LiveArea
 from harness.plain_text import printable
-from harness.shrinking.oracle import Answer, RunBudget, Try
+from harness.shrinking.oracle import Answer, Try
 from nemesis.k_of_n import Asking
+from nemesis.search import SearchBudget
 
 #: Time between two lines where the output is no terminal; a run takes about as long.
 _PLAIN_INTERVAL_S = 30.0
@@ -19,7 +20,7 @@ _PLAIN_INTERVAL_S = 30.0
 class SearchDisplay:
     """A context: shows progress until it is left."""
 
-    def __init__(self, console: Console, budget: RunBudget, asking: Asking) -> None:
+    def __init__(self, console: Console, budget: SearchBudget, asking: Asking) -> None:
         self._console, self._budget, self._asking = console, budget, asking
         self._now = "about to begin"
         self._area = LiveArea(
@@ -46,7 +47,7 @@ class SearchDisplay:
         made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
         plan = f"plan {answer.number}: {answer.shape.words()} ({answer.step})"
         wanted = f"{self._asking.at_least} of {self._asking.tries} wanted"
-        self._now = f"run {self._budget.runs + 1}, {plan}; {made}, {wanted}"
+        self._now = f"run {self._budget.tries + 1}, {plan}; {made}, {wanted}"
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """Tell of a try that the harness could not carry out, or that failed otherwise."""

@@ -17,9 +17,8 @@ from contracts.errors import HarnessError
 from harness.replay_verdicts import ReplayVerdict
 from nemesis.k_of_n import Asking
 from nemesis.plan_shrink import PlanShape
+from nemesis.search import SearchBudget
 
-#: Why a search ended that somebody wanted to end.
-INTERRUPTED: Final = "interrupted"
 #: Tries in a row that the harness could not carry out.
 _FAILURES_MAX: Final = 3
 
@@ -51,49 +50,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     #: Folders of the tries with the wanted verdict, and of all others.
     folders: tuple[Path, ...] = ()
     others: tuple[Path, ...] = ()
-
-
-class RunBudget:
-    """So many runs, so many seconds, until somebody wants it to end or it cannot go on.
-
-    Args:
-        runs_max: runs of plans.
-        seconds: of wall time; a run that has begun comes to its end.
-        clock: seconds, monotonic.
-        is_stopped: whether somebody wants it to end.
-    """
-
-    def __init__(
-        self,
-        runs_max: int,
-        seconds: float,
-        clock: Callable[[], float],
-        is_stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._runs_max, self._seconds = runs_max, seconds
-        self._clock, self._is_stopped = clock, is_stopped
-        self._began = clock()
-        #: Runs so far.
-        self.runs = 0
-        #: Why it cannot go on.
-        self.broken: HarnessError | None = None
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since it began."""
-        return self._clock() - self._began
-
-    def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
-        if self._is_stopped():
-            return INTERRUPTED
-        if self.broken is not None:
-            return "the harness failed"
-        if self.runs >= self._runs_max:
-            return f"{self._runs_max:,} runs were made"
-        if self.elapsed_s > self._seconds:
-            return f"{self._seconds:g} s are over"
-        return None
 
 
 class Watcher(Protocol):
@@ -128,7 +84,7 @@ class Oracle:
         run_plan: Callable[[PlanShape, int], Try],
         wanted: ReplayVerdict | None,
         asking: Asking,
-        budget: RunBudget,
+        budget: SearchBudget,
         watcher: Watcher,
     ) -> None:
         self._run_plan, self._wanted, self._asking = run_plan, wanted, asking
@@ -167,7 +123,7 @@ class Oracle:
             if self._budget.exhausted() is not None:
                 return answer
             self._watcher.begins(answer)
-            self._budget.runs += 1
+            self._budget.tries += 1
             made = self._run_plan(answer.shape, answer.number)
             self._count_failures(made)
             is_same = self._is_same(made.verdict)

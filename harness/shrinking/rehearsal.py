@@ -22,7 +22,6 @@ from contracts.scenario import Scenario
 from harness.live_area import LiveArea
 from harness.plain_text import printable
 from harness.results import counted
-from harness.shrinking.oracle import RunBudget
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.like_command import LikeOrder, lines_of, order_of, search
@@ -31,6 +30,7 @@ from harness.simulation.trial import run
 from harness.stop import Stop
 from history.run_folder import RunFolder
 from nemesis.plan_shrink import PlanShape, shrink_plan
+from nemesis.search import SearchBudget
 
 #: Seeds near the run's schedule that are tried.
 SEEDS: Final = range(50)
@@ -115,9 +115,9 @@ class Rehearsal:
         smaller = f"{shape.words()} -> {small.words()} ({took}); splitbrain replay {root}"
         return Rehearsed(shape=small, lines=(f"simulation: {lines[0]}", f"simulation: {smaller}"))
 
-    def _budget(self) -> RunBudget:
+    def _budget(self) -> SearchBudget:
         left_s = self._seconds - (time.monotonic() - self._began)
-        return RunBudget(_WORLDS_MAX, left_s, time.monotonic, is_stopped=self._stop.is_set)
+        return SearchBudget(_WORLDS_MAX, left_s, time.monotonic, is_stopped=self._stop.is_set)
 
     @contextmanager
     def _stopping_in_time(self) -> Generator[Stop]:
@@ -143,7 +143,7 @@ class Rehearsal:
 class _WorldOracle:
     """Whether a plan fails alike in one of a few seeds; exact, so each is asked about once."""
 
-    def __init__(self, order: LikeOrder, seed: int, budget: RunBudget) -> None:
+    def __init__(self, order: LikeOrder, seed: int, budget: SearchBudget) -> None:
         self._order = order
         self._seeds = dict.fromkeys((seed, *_OTHER_SEEDS))
         self.budget = budget
@@ -153,7 +153,7 @@ class _WorldOracle:
     @property
     def worlds(self) -> int:
         """Worlds that were run."""
-        return self.budget.runs
+        return self.budget.tries
 
     def world_of(self, shape: PlanShape) -> Scenario:
         """The failing world of a plan that fails."""
@@ -169,7 +169,7 @@ class _WorldOracle:
             for seed in self._seeds:
                 if self.budget.exhausted() is not None:
                     return False
-                self.budget.runs += 1
+                self.budget.tries += 1
                 world = scenario_of_shape(self._order.likeness, shape, seed)
                 if tuple(sorted(judged(run(world)).failed_by)) == self._order.wanted:
                     self._failing[digest] = world

@@ -6,14 +6,15 @@ from pathlib import Path
 from contracts.fault import Fault
 from harness.plain_text import printable
 from harness.results import counted
-from harness.shrinking.oracle import INTERRUPTED, Answer, RunBudget
+from harness.shrinking.oracle import Answer
 from nemesis.awaiting import sentence
 from nemesis.plan_file import in_ms
 from nemesis.plan_shrink import PlanShape
+from nemesis.search import INTERRUPTED, SearchBudget
 
 
 def headline(
-    before: PlanShape, best: Answer, budget: RunBudget, plans: int, *, is_minimal: bool
+    before: PlanShape, best: Answer, budget: SearchBudget, plans: int, *, is_minimal: bool
 ) -> str:
     """What became smaller, how often it failed, and whether anything may still go."""
     after = best.shape
@@ -25,7 +26,7 @@ def headline(
         f"{before.time_limit_ms / 1000:g} -> {after.time_limit_ms / 1000:g}, nodes {before.nodes} "
         f"-> {after.nodes}, clients {before.clients} -> {after.clients}; {how}; failed with the "
         f"same verdict in {best.failed} of {counted(best.tried, 'try', 'tries')} "
-        f"({counted(plans, 'plan')}, {counted(budget.runs, 'run')}, {budget.elapsed_s:,.0f} s)."
+        f"({counted(plans, 'plan')}, {counted(budget.tries, 'run')}, {budget.elapsed_s:,.0f} s)."
     )
 
 
@@ -34,7 +35,7 @@ def fault_lines(shape: PlanShape) -> list[str]:
     return [printable(f"  {_fault(fault)}") for fault in shape.faults] or ["  no fault is needed"]
 
 
-def to_be_continued(budget: RunBudget, folder: Path) -> str | None:
+def to_be_continued(budget: SearchBudget, folder: Path) -> str | None:
     """How to go on with a search that ended early; None if it did not."""
     reason = budget.exhausted()
     if reason is None:

@@ -29,13 +29,14 @@ from harness.simulation.scenario_file import read_recorded, said_of
 from harness.simulation.shrink_display import ShrinkDisplay
 from harness.simulation.shrink_oracle import Failure, failure_of, finding_of, replay_for
 from harness.simulation.shrink_words import headline, story, to_be_continued
-from harness.simulation.shrinking import INTERRUPTED, ReplayBudget, Shrinking, shrink
+from harness.simulation.shrinking import Shrinking, shrink
 from harness.simulation.trial import run
 from harness.stop import Stop
 from harness.stopped_in_order import stopped_in_order
 from harness.store import find_run
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
+from nemesis.search import INTERRUPTED, SearchBudget
 
 #: What a search may take unless somebody says otherwise.
 REPLAYS_MAX: Final = 5_000
@@ -157,8 +158,8 @@ def _search(
 ) -> tuple[Shrinking, Failure]:
     first = judged(run(original.scenario))
     failure = _failure(original, options, first)
-    budget = ReplayBudget(
-        options.replays_max, options.time_limit_s, time.monotonic, is_stopped=stop.is_set
+    budget = SearchBudget(
+        options.replays_max, options.time_limit_s, time.monotonic, stop.is_set, called="replays"
     )
     found = finding_of(first)
     shrinking = shrink(original.scenario, found, replay_for(failure), budget, display.told)

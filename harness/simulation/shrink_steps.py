@@ -19,6 +19,7 @@ from contracts.scenario import (
     RecoveryOptions,
     Scenario,
 )
+from nemesis.search import ListStep, ValueStep
 
 #: A worker slot and the number of one of its operations.
 Pair = tuple[int, int]
@@ -42,23 +43,6 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     performed: tuple[Pair, ...]
     #: When it failed, where that was before everything healed.
     failed_us: int | None = None
-
-
-class ListStep(msgspec.Struct, frozen=True):
-    """A list in a scenario of which parts may go."""
-
-    name: str
-    items: Callable[[Scenario], tuple[Any, ...]]
-    #: The scenario with these items alone.
-    keeping: Callable[[Scenario, tuple[Any, ...]], Scenario]
-
-
-class ValueStep(msgspec.Struct, frozen=True):
-    """Something in a scenario that may be simpler."""
-
-    name: str
-    #: Scenarios that are simpler in this, the boldest first.
-    simpler: Callable[[Scenario], Iterable[Scenario]]
 
 
 def trimmed(scenario: Scenario, happened: Happened) -> Iterator[Scenario]:
@@ -103,27 +87,27 @@ def _slots(scenario: Scenario) -> tuple[int, ...]:
 
 
 #: In the order of the brief: faults, then operations, a client's together first.
-FAULTS: Final = ListStep(
+FAULTS: Final = ListStep[Scenario](
     "faults",
     lambda scenario: scenario.faults,
     lambda scenario, faults: _replace(scenario, faults=faults),
 )
-OPERATIONS_BY_CLIENT: Final = ListStep(
+OPERATIONS_BY_CLIENT: Final = ListStep[Scenario](
     "operations by client",
     _slots,
     lambda scenario, slots: with_kept(
         scenario, [pair for pair in _kept(scenario) if pair[0] in slots]
     ),
 )
-OPERATIONS: Final = ListStep("operations", _kept, with_kept)
-BUGS: Final = ListStep(
+OPERATIONS: Final = ListStep[Scenario]("operations", _kept, with_kept)
+BUGS: Final = ListStep[Scenario](
     "planted bugs",
     lambda scenario: scenario.bugs,
     lambda scenario, bugs: _replace(scenario, bugs=bugs),
 )
 
 
-def fault_steps(scenario: Scenario) -> Iterator[ValueStep]:
+def fault_steps(scenario: Scenario) -> Iterator[ValueStep[Scenario]]:
     """When each fault strikes and how long it lasts, one field at a time."""
     for fault in scenario.faults:
         if fault.when is None:
@@ -134,7 +118,9 @@ def fault_steps(scenario: Scenario) -> Iterator[ValueStep]:
         yield _fault_step(fault.index, "duration", _shorter_durations)
 
 
-def _fault_step(index: int, field: str, simpler: Callable[[Fault], Iterable[Fault]]) -> ValueStep:
+def _fault_step(
+    index: int, field: str, simpler: Callable[[Fault], Iterable[Fault]]
+) -> ValueStep[Scenario]:
     def candidates(scenario: Scenario) -> Iterator[Scenario]:
         for place, fault in enumerate(scenario.faults):
             if fault.index == index:
@@ -142,7 +128,7 @@ def _fault_step(index: int, field: str, simpler: Callable[[Fault], Iterable[Faul
                     faults = (*scenario.faults[:place], candidate, *scenario.faults[place + 1 :])
                     yield _replace(scenario, faults=faults)
 
-    return ValueStep(f"{field} of fault {index}", candidates)
+    return ValueStep[Scenario](f"{field} of fault {index}", candidates)
 
 
 def _lower_counts(fault: Fault) -> Iterator[Fault]:
@@ -216,9 +202,9 @@ def _fewer_observers(scenario: Scenario) -> Iterator[Scenario]:
 
 
 SHAPE_STEPS: Final = (
-    ValueStep("clients", _fewer_clients),
-    ValueStep("nodes", _fewer_nodes),
-    ValueStep("observers", _fewer_observers),
+    ValueStep[Scenario]("clients", _fewer_clients),
+    ValueStep[Scenario]("nodes", _fewer_nodes),
+    ValueStep[Scenario]("observers", _fewer_observers),
 )
 
 
@@ -257,7 +243,7 @@ def _bold(scenario: Scenario) -> Iterator[Scenario]:
             yield candidate
 
 
-def _field_as_in_calm(field: str) -> ValueStep:
+def _field_as_in_calm(field: str) -> ValueStep[Scenario]:
     def candidates(scenario: Scenario) -> Iterator[Scenario]:
         now, wanted = getattr(scenario, field), getattr(calm(scenario), field)
         if now == wanted:
@@ -266,7 +252,7 @@ def _field_as_in_calm(field: str) -> ValueStep:
         for part in _parts_as_in(now, wanted):
             yield _replace(scenario, **{field: part})
 
-    return ValueStep(field, candidates)
+    return ValueStep[Scenario](field, candidates)
 
 
 def _parts_as_in(now: Any, wanted: Any) -> Iterator[Any]:
@@ -290,7 +276,7 @@ def _shorter_load(scenario: Scenario) -> Iterator[Scenario]:
 
 _DEFAULT_SEGMENT_BYTES: Final = Scenario(system="", seed=0).segment_bytes
 
-BOLD: Final = ValueStep("everything at once", _bold)
+BOLD: Final = ValueStep[Scenario]("everything at once", _bold)
 WEATHER_STEPS: Final = (
     *(
         _field_as_in_calm(field)
@@ -308,4 +294,4 @@ WEATHER_STEPS: Final = (
     ),
 )
 #: For failures that come after everything healed: what comes before may be short.
-LENGTH_STEP: Final = ValueStep("length of the load", _shorter_load)
+LENGTH_STEP: Final = ValueStep[Scenario]("length of the load", _shorter_load)

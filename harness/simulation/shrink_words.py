@@ -10,9 +10,10 @@ from harness.simulation.folder import moment
 from harness.simulation.judging import sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.shrink_steps import calm
-from harness.simulation.shrinking import INTERRUPTED, Shrinking, Size
+from harness.simulation.shrinking import Shrinking, Size
 from history.pairing import pair
 from history.records import PairedOperation
+from nemesis.search import INTERRUPTED
 
 #: Operations that are told one by one.
 _OPERATIONS_TOLD_MAX: Final = 20

@@ -9,8 +9,8 @@ that was not seen to fail. Source: issue 5, item 8.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -25,16 +25,12 @@ from harness.simulation.shrink_steps import (
     OPERATIONS_BY_CLIENT,
     SHAPE_STEPS,
     WEATHER_STEPS,
-    ListStep,
-    ValueStep,
     ended,
     fault_steps,
     trimmed,
 )
-from nemesis.shrink import ddmin, simplest
+from nemesis.search import ListStep, Search, SearchBudget
 
-#: Why a search ended that somebody wanted to end.
-INTERRUPTED: Final = "interrupted"
 #: Other seeds with which a removal is tried that fails in the scenario's own.
 OTHER_SEEDS: Final = 8
 #: Operations above which single ones are not tried with other seeds; there would be too many.
@@ -78,45 +74,11 @@ class Shrinking(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: str | None
 
 
-class ReplayBudget:
-    """So many replays, so many seconds, and until somebody wants it to end.
-
-    Args:
-        replays_max: runs of candidates.
-        seconds: of wall time.
-        clock: seconds, monotonic.
-        is_stopped: whether somebody wants it to end.
-    """
-
-    def __init__(
-        self,
-        replays_max: int,
-        seconds: float,
-        clock: Callable[[], float],
-        is_stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._replays_max, self._seconds = replays_max, seconds
-        self._clock, self._is_stopped = clock, is_stopped
-        self._began = clock()
-        #: Runs so far.
-        self.replays = 0
-
-    def exhausted(self) -> str | None:
-        """The reason to stop now, or None to go on."""
-        if self._is_stopped():
-            return INTERRUPTED
-        if self.replays >= self._replays_max:
-            return f"{self._replays_max:,} replays were made"
-        if self._clock() - self._began > self._seconds:
-            return f"{self._seconds:g} s are over"
-        return None
-
-
 def shrink(
     scenario: Scenario,
     finding: Finding,
     replay: Replay,
-    budget: ReplayBudget,
+    budget: SearchBudget,
     told: Callable[[Progress], None] = lambda _progress: None,
     other_seeds: int = OTHER_SEEDS,
 ) -> Shrinking:
@@ -140,7 +102,7 @@ def shrink(
         finding=search.finding,
         before=search.before,
         after=size_of(search.best, search.finding),
-        replays=budget.replays,
+        replays=budget.tries,
         is_minimal=is_minimal,
         cut_short=budget.exhausted(),
     )
@@ -156,23 +118,23 @@ def size_of(scenario: Scenario, finding: Finding) -> Size:
     )
 
 
-class _Search:
-    """The best scenario so far, and all that was tried."""
+class _Search(Search[Scenario]):
+    """The best scenario so far, what it showed, and all that was tried."""
 
     def __init__(
         self,
         scenario: Scenario,
         finding: Finding,
         replay: Replay,
-        budget: ReplayBudget,
+        budget: SearchBudget,
         told: Callable[[Progress], None],
         other_seeds: int,
     ) -> None:
-        self.best, self.finding = scenario, finding
+        super().__init__(scenario, self._fails, budget)
+        self.finding = finding
         self.before = size_of(scenario, finding)
-        self._replay, self._budget, self._told = replay, budget, told
+        self._replay, self._tries, self._told = replay, budget, told
         self._other_seeds = other_seeds
-        self._step = ""
         #: By a digest of the scenario; a whole one has thousands of bytes.
         self._tried: dict[bytes, Finding | None] = {_digest(scenario): finding}
 
@@ -185,89 +147,58 @@ class _Search:
                 is_minimal = self._coarsely()
             # Else the run is not the same when its operations are spelt out: all of them stay.
             is_minimal &= self.best.load.kept is not None
-            is_minimal &= self._list(OPERATIONS)
+            is_minimal &= self.list(OPERATIONS)
             for step in (*fault_steps(self.best), *SHAPE_STEPS, *WEATHER_STEPS):
-                self._value(step)
+                self.value(step)
             if self.finding.happened.failed_us is None:
-                self._value(LENGTH_STEP)
+                self.value(LENGTH_STEP)
             if len(self.best.bugs) > 1:
-                self._list(BUGS)
-            if self.best == before or self._budget.exhausted() is not None:
+                self.list(BUGS)
+            if self.best == before or self.is_over:
                 return is_minimal and self.best == before
 
     def _coarsely(self) -> bool:
         """Take away what can go in large pieces; whether no fault can go alone."""
         self._trim()
-        self._value(BOLD)
-        is_minimal = self._list(FAULTS)
-        self._list(OPERATIONS_BY_CLIENT)
+        self.value(BOLD)
+        is_minimal = self.list(FAULTS)
+        self.list(OPERATIONS_BY_CLIENT)
         return is_minimal
 
     def leap(self, removals: Callable[[Scenario], Iterable[Scenario]]) -> bool:
         """Find a removal that fails in another seed; False where there is none."""
-        for candidate in removals(self.best):
-            for seed in range(1, self._other_seeds + 1):
-                if self._budget.exhausted() is not None:
-                    return False
-                self._step = "other seeds"
-                if self._fails(msgspec.structs.replace(candidate, seed=seed)):
-                    return True
-        return False
+        return any(
+            self.takes(msgspec.structs.replace(candidate, seed=seed), "other seeds")
+            for candidate in removals(self.best)
+            for seed in range(1, self._other_seeds + 1)
+            if not self.is_over
+        )
 
     def end(self) -> None:
         """End the load with the failure; done last, since a smaller run may fail later."""
-        self._step = "length of the load"
-        candidate = ended(self.best, self.finding.happened)
-        if self._budget.exhausted() is None:
-            self._fails(candidate)
+        self.takes(ended(self.best, self.finding.happened), "length of the load")
 
     def _trim(self) -> None:
         """Drop what came after the failure, as long as that changes something."""
-        self._step = "what came after"
         # What a run shows changes with each step, so that the candidates are made anew.
         while any(
-            self._budget.exhausted() is None and self._fails(candidate)
+            self.takes(candidate, "what came after")
             for candidate in trimmed(self.best, self.finding.happened)
         ):
             pass
 
-    def _list(self, step: ListStep) -> bool:
-        self._step = step.name
-        start = self.best
-
-        def first_failing(candidates: Sequence[tuple[Any, ...]]) -> int | None:
-            for place, items in enumerate(candidates):
-                if self._budget.exhausted() is not None:
-                    return None
-                if self._fails(step.keeping(start, items)):
-                    return place
-            return None
-
-        return ddmin(step.items(start), first_failing, self._budget).is_minimal
-
-    def _value(self, step: ValueStep) -> None:
-        self._step = step.name
-        simplest(self.best, step.simpler, self._fails, self._budget)
-
-    def _fails(self, candidate: Scenario) -> bool:
-        """Whether it fails as wanted; it is the best so far then."""
+    def _fails(self, candidate: Scenario, step: str) -> bool:
+        """The oracle: whether a candidate fails as wanted, each asked about once."""
         digest = _digest(candidate)
         if digest not in self._tried:
-            self._told(
-                Progress(
-                    self._step,
-                    self.before,
-                    size_of(self.best, self.finding),
-                    self._budget.replays,
-                )
-            )
-            self._budget.replays += 1
+            now = size_of(self.best, self.finding)
+            self._told(Progress(step, self.before, now, self._tries.tries))
+            self._tries.tries += 1
             self._tried[digest] = self._replay(candidate)
         finding = self._tried[digest]
-        if finding is None:
-            return False
-        self.best, self.finding = candidate, finding
-        return True
+        if finding is not None:
+            self.finding = finding
+        return finding is not None
 
 
 def _large_removals(scenario: Scenario) -> Iterator[Scenario]:
@@ -286,7 +217,7 @@ def _removals(scenario: Scenario) -> Iterator[Scenario]:
         yield from _without(scenario, OPERATIONS, 1)
 
 
-def _without(scenario: Scenario, step: ListStep, count: int) -> Iterable[Scenario]:
+def _without(scenario: Scenario, step: ListStep[Scenario], count: int) -> Iterable[Scenario]:
     items = step.items(scenario)
     for start in range(0, len(items), count):
         yield step.keeping(scenario, items[:start] + items[start + count :])

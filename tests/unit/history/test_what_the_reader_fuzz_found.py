@@ -166,3 +166,16 @@ def test_what_a_flipped_bit_has_made_of_a_name_is_refused(text: str) -> None:
 )
 def test_names_of_edn_are_read(name: str) -> None:
     assert len(parse_all(name)) == 1
+
+
+@pytest.mark.parametrize(
+    "number", ["00", "007", "-07", "+01N", "01.5", "00e1", "01M", "01/2", "1/02"]
+)
+def test_numbers_of_edn_begin_with_no_needless_zero(number: str) -> None:
+    with pytest.raises(EdnError):
+        parse_all(number)
+
+
+@pytest.mark.parametrize("number", ["0", "-0", "0N", "0.5", "0e1", "10", "0M", "1/2"])
+def test_other_numbers_of_edn_are_read(number: str) -> None:
+    assert len(parse_all(number)) == 1

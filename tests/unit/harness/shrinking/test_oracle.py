@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from contracts.fault import Fault
 from harness.replay_verdicts import ReplayVerdict
-from harness.shrinking.oracle import Oracle, RunBudget, Try
+from harness.shrinking.oracle import Oracle, Try
 from nemesis.k_of_n import Asking
 from nemesis.plan_shrink import PlanShape, shrink_plan
+from nemesis.search import SearchBudget
 from tests.unit.harness.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
 
 SHAPE = PlanShape((Fault(0, "kill", "leader", 2_000_000, 1_000_000, 1),), 10_000, 3, 4, 40.0)
@@ -35,7 +36,7 @@ class Case:
         self.is_stopped = False
         self.runs = 0
         self.watcher = Silent()
-        self.budget = RunBudget(runs_max, 1000.0, lambda: self.now, lambda: self.is_stopped)
+        self.budget = SearchBudget(runs_max, 1000.0, lambda: self.now, lambda: self.is_stopped)
         self.oracle = Oracle(self.run, wanted, Asking(tries, at_least), self.budget, self.watcher)
 
     def run(self, _shape: PlanShape, _number: int) -> Try:
@@ -65,7 +66,7 @@ def test_tries_are_made_until_it_is_settled(
 ) -> None:
     case = Case(verdicts)
     assert case.oracle.fails(SHAPE, "faults") is fails
-    assert (case.runs, case.budget.runs) == (runs, runs)
+    assert (case.runs, case.budget.tries) == (runs, runs)
     (answer,) = case.watcher.answers
     assert (answer.tried, answer.fails) == (runs, fails)
     assert answer.otherwise == verdicts[:runs].count(OTHER)
@@ -148,11 +149,11 @@ def test_a_search_with_wavering_runs_ends_with_what_failed_often_enough(
         return Try(verdict=WANTED if fails else VALID)
 
     ticks = itertools.count()
-    budget = RunBudget(runs_max, 1e9, lambda: next(ticks))
+    budget = SearchBudget(runs_max, 1e9, lambda: next(ticks))
     oracle = Oracle(run, WANTED, Asking(*asking), budget, Silent())
     start = PlanShape(faults, 30_000, 5, 8, 80.0)
     shrunk = shrink_plan(start, oracle.fails, budget)
-    assert sum(map(len, seen.values())) == budget.runs <= runs_max
+    assert sum(map(len, seen.values())) == budget.tries <= runs_max
     tries, at_least = asking
     assert all(len(answers) <= tries for answers in seen.values())
     if shrunk.shape == start:

@@ -14,7 +14,8 @@ from contracts.scenario import (
 )
 from harness.simulation.shrink_oracle import Finding, Replay
 from harness.simulation.shrink_steps import Happened, Pair, calm
-from harness.simulation.shrinking import Progress, ReplayBudget, Shrinking, shrink
+from harness.simulation.shrinking import Progress, Shrinking, shrink
+from nemesis.search import SearchBudget
 
 Fails = Callable[[Scenario], bool]
 ALL_OPERATIONS = tuple((slot, n) for n in range(30) for slot in range(5))
@@ -78,8 +79,8 @@ def replay_of(fails: Fails, ran: list[Scenario] | None = None, *, is_early: bool
     return replay
 
 
-def budget(replays_max: int = 100_000) -> ReplayBudget:
-    return ReplayBudget(replays_max, 60.0, lambda: 0.0)
+def budget(replays_max: int = 100_000) -> SearchBudget:
+    return SearchBudget(replays_max, 60.0, lambda: 0.0, called="replays")
 
 
 def shrunk(
@@ -183,7 +184,7 @@ def test_no_scenario_is_run_twice() -> None:
     shrink(SCENARIO, finding, replay, spent, other_seeds=3)
     encoded = [msgspec.json.encode(scenario) for scenario in ran]
     assert len(set(encoded)) == len(encoded)
-    assert spent.replays == len(ran) - 1
+    assert spent.tries == len(ran) - 1
 
 
 def test_a_used_up_budget_leaves_the_best_so_far_and_says_so() -> None:
@@ -200,11 +201,11 @@ def test_a_used_up_budget_leaves_the_best_so_far_and_says_so() -> None:
 
 def test_time_and_interruption_end_the_search() -> None:
     times = iter([0.0, 1.0, 2.0, 61.0])
-    assert ReplayBudget(9, 60.0, lambda: next(times)).exhausted() is None
+    assert SearchBudget(9, 60.0, lambda: next(times)).exhausted() is None
     assert budget().exhausted() is None
     late = iter([0.0, 61.0])
-    assert ReplayBudget(9, 60.0, lambda: next(late)).exhausted() == "60 s are over"
-    assert ReplayBudget(9, 60.0, lambda: 0.0, lambda: True).exhausted() == "interrupted"
+    assert SearchBudget(9, 60.0, lambda: next(late)).exhausted() == "60 s are over"
+    assert SearchBudget(9, 60.0, lambda: 0.0, lambda: True).exhausted() == "interrupted"
 
 
 def test_a_failure_that_hides_in_its_seed_is_found_in_another() -> None:
