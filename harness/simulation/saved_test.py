@@ -21,7 +21,7 @@ from harness.plain_text import printable
 _WIDTH: Final = 100
 _NAME: Final = re.compile(r"test_[A-Za-z0-9_]+\.py")
 #: What a scenario has none of: it is needed to read the text back.
-_ALWAYS: Final = ("system", "seed")
+_ALWAYS: Final = ("schema", "system", "seed")
 
 
 def check_test_file(path: Path) -> None:
@@ -119,7 +119,11 @@ def as_text(scenario: Scenario) -> str:
     }
     if scenario.faults:
         changed["faults"] = [
-            {name: value for name, value in fault.items() if name != "options" or value}
+            {
+                name: value
+                for name, value in fault.items()
+                if value or name not in ("options", "when")
+            }
             for fault in whole["faults"]
         ]
     return _broken(changed, "")

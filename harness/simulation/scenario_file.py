@@ -75,11 +75,9 @@ def decode_scenario(content: bytes | str) -> Scenario:
     Raises:
         ValueError: it is none, one of another version, or of a world that cannot be.
     """
-    schema = msgspec.json.decode(content, type=_Schema).schema
-    decoded = msgspec.json.decode(content)
-    if schema < SCENARIO_SCHEMA:
-        decoded = upgraded_scenario(decoded)
-        schema = decoded["schema"]
+    msgspec.json.decode(content, type=_Schema)
+    decoded = upgraded_scenario(msgspec.json.decode(content))
+    schema = decoded.get("schema", SCENARIO_SCHEMA)
     if schema != SCENARIO_SCHEMA:
         message = f"it has schema {schema}, this version reads {SCENARIO_SCHEMA}"
         raise OtherSchemaError(message)

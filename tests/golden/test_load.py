@@ -1,8 +1,11 @@
 """The load does with every outcome, in every ending, what the golden files say."""
 
+from itertools import pairwise
+
 import pytest
 
 from harness.clients import reader_slots
+from history.records import Event
 from tests.golden.goldens import Goldens
 from tests.golden.load_engine import loaded
 from tests.golden.load_rendering import rendered_load, rendered_operation
@@ -25,6 +28,36 @@ _CHOICES: dict[str, tuple[dict[str, str], ...]] = {
 def test_the_load_does_what_its_golden_file_says(family: str, goldens: Goldens) -> None:
     lines = [line for story in LOAD_STORIES[family] for line in rendered_load(loaded(story))]
     goldens.compare(f"load/{family}.txt", lines)
+
+
+def issued(name: str) -> list[list[int]]:
+    """Moments at which each slot began an operation in a story, ms."""
+    (story,) = (one for one in LOAD_STORIES["courses"] if one.name == name)
+    moments: list[list[int]] = [[] for _ in range(_SLOTS)]
+    for time_us, entry in loaded(story).entries:
+        if isinstance(entry, Event) and entry.type == "invoke" and not entry.final:
+            moments[entry.process % _SLOTS].append(time_us // 1000)
+    return moments
+
+
+def test_a_slot_that_lost_time_catches_up_at_a_bounded_pace() -> None:
+    slots = issued("a slot catches up after a lost second and a half")
+    counts = [len(moments) for moments in slots]
+    assert max(counts) - min(counts) <= 1
+    late = slots[1]
+    lost_ms, *pauses_ms = sorted((b - a for a, b in pairwise(late)), reverse=True)
+    assert lost_ms >= 1_500
+    # The timetable has an operation each 200 ms for a slot, and who is late may be thrice as fast.
+    assert min(pauses_ms) >= 200 // 3
+    assert max(pauses_ms) <= 201
+
+
+def test_quick_refusals_do_not_spin() -> None:
+    pauses_ms = [
+        b - a for moments in issued("quick refusals do not spin") for a, b in pairwise(moments)
+    ]
+    assert len(pauses_ms) >= 10
+    assert min(pauses_ms) > 0
 
 
 def test_every_golden_file_of_the_load_is_that_of_a_family(goldens: Goldens) -> None:

@@ -108,6 +108,14 @@ def test_a_scenario_of_an_unknown_version_is_refused(schema: int) -> None:
         decode_scenario(json.dumps({"schema": schema, "system": "kraft", "seed": 1}))
 
 
+def test_a_saved_scenario_that_says_no_schema_is_of_the_version_whose_faults_it_has() -> None:
+    old = {"system": "kraft", "seed": 7, "faults": [moment(on="x")]}
+    assert decode_scenario(json.dumps(old)).faults[0].when == Awaited("x")
+    today = {**old, "faults": [msgspec.to_builtins(Fault(0, "kill", "leader", 5, 30, 7))]}
+    assert decode_scenario(json.dumps(today)).faults[0].at_us == 5
+    assert decode_scenario('{"system": "kraft", "seed": 7}').schema == SCENARIO_SCHEMA
+
+
 def test_each_scenario_of_an_earlier_version_has_a_way_to_this_one() -> None:
     led_from = {schema for record, schema in UPGRADES if record == "scenario"}
     assert led_from == set(range(1, SCENARIO_SCHEMA))

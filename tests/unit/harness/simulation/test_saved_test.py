@@ -30,7 +30,9 @@ def test_the_text_reads_back_as_the_same_world(scenario: Scenario) -> None:
 
 
 def test_what_is_as_by_default_is_left_out() -> None:
-    assert as_text(Scenario(system="kraft", seed=0)) == '{"system": "kraft", "seed": 0}'
+    assert (
+        as_text(Scenario(system="kraft", seed=0)) == '{"schema": 2, "system": "kraft", "seed": 0}'
+    )
     assert '"options"' not in as_text(SCENARIO)
 
 
