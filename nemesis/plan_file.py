@@ -41,7 +41,7 @@ _PLACE = re.compile(r" - at `\$?\.?([^`]*)`")
 
 
 class FileAwaited(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a fault waits for, as a plan file writes it."""
+    """The happening that a fault waits for, as a plan file writes it."""
 
     on: str
     node: str = ANYWHERE
@@ -99,7 +99,7 @@ def in_ms(time_us: Microseconds) -> float:
 
 
 def file_awaited(when: Awaited) -> FileAwaited:
-    """What a fault of a plan waits for, as a plan file writes it."""
+    """The happening that a fault of a plan waits for, as a plan file writes it."""
     timeout_us = _TIME_MS_MAX * US_PER_MS if when.timeout_us is None else when.timeout_us
     return FileAwaited(
         when.on, when.node, when.epoch, when.count, in_ms(when.delay_us), in_ms(timeout_us)

@@ -191,7 +191,7 @@ def scheduled(scenario: Scenario) -> tuple[Fault, ...]:
 
 
 def moment(fault: Fault) -> str:
-    """When a fault strikes, in a few words."""
+    """Tell the moment of a fault in a few words."""
     when = fault.when
     if when is None:
         return f"at {fault.at_us / _US_PER_MS:g} ms"

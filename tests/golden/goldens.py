@@ -45,7 +45,7 @@ class Goldens:
 
 
 def content_of(lines: Sequence[str]) -> bytes:
-    """What a golden file of these lines holds."""
+    """The content of a golden file with these lines."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 

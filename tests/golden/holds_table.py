@@ -108,7 +108,7 @@ def _in_turn(courses: Sequence[Course]) -> Iterator[tuple[int, Act]]:
 
 
 def _in_force(holds: Holding, courses: Sequence[Course]) -> Iterator[str]:
-    """Who is down, who else holds something, and what of each cannot be seen now."""
+    """Tell who is down, who else holds something, and what of each cannot be seen now."""
     words = [f"down {','.join(down)}"] if (down := _down(holds)) else []
     holding = [index for index in (0, 1) if index in holds.others(1 - index)]
     words += [] if holding == [0, 1] else [f"only {holding} hold"]
@@ -164,7 +164,7 @@ def _words(those: Sequence[Act]) -> str:
 
 
 def _values(act: Any) -> str:
-    """What tells acts of one sort apart: their shape, share, limit, warp."""
+    """The value by which acts of one sort differ: their shape, share, limit, warp."""
     those: Iterable[Any] = (
         getattr(act, field.name)
         for field in msgspec.structs.fields(act)

@@ -16,7 +16,7 @@ LOAD = Load(concurrency=5, rate=50.0, time_limit_s=0.5, operation_timeout_s=TIME
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """How the system answers one operation."""
+    """The system's answer to one operation."""
 
     type: Literal["ok", "fail", "info", "raises", "never"] = "ok"
     #: Never at a moment of the timetable, so that no two things happen at one moment.

@@ -42,7 +42,7 @@ _SHORT = (
 
 
 class _Seen(msgspec.Struct):
-    """What a story's lines may refer to."""
+    """Things to which a story's lines may refer."""
 
     planned: dict[int, Fault]
     actual: dict[int, ActualFault] = {}
@@ -100,7 +100,7 @@ def _joined(lines: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _invoked(entries: Sequence[tuple[int, Entry]]) -> tuple[str, int]:
-    """What follows a line of the schedule: most often that very fault, invoked and said."""
+    """The entries behind a line of the schedule: most often that very fault, invoked and said."""
     match entries[:3]:
         case [(_, ActualFault() as actual), (time_us, FaultEvent(phase="invoked") as event), _] if (
             _is_said(entries[1:])
@@ -139,7 +139,7 @@ def _repeated(entries: Sequence[tuple[int, Entry]]) -> tuple[str, int]:
 
 
 def _left(record: Record) -> str:
-    """What the run ends with, where that is not as it began."""
+    """The state at the end, where that is not as it began."""
     parts: list[str] = []
     if record.raised is not None:
         parts.append(f"raised {type(record.raised).__name__}: {record.raised}")

@@ -32,7 +32,7 @@ class Happening(msgspec.Struct, frozen=True):
     node: NodeName | None = None
 
     def sentence(self) -> str:
-        """What happens when."""
+        """A happening and its moment."""
         words = self.what if self.node is None else f"{self.what} of {self.node}"
         if self.act is None:
             return f"{words} at {self.at_ms}"

@@ -32,7 +32,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def told(name: str, lines: list[str]) -> str:
-    """What the comparison tells of these lines; they must differ."""
+    """The message of the comparison of these lines, which must differ."""
     with pytest.raises(AssertionError) as caught:
         Goldens(Path(__file__).parent).compare(name, lines)
     message = str(caught.value)

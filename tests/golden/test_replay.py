@@ -35,7 +35,7 @@ _LIMITS_MS: Final = (20_000, 45_000)
 
 
 def replay_lines(kind: str, folder: Path) -> Iterator[str]:
-    """What the replays of a kind's runs are to do, and whom they hit."""
+    """Lines of the replays of a kind's runs: their plans, and whom they hit."""
     for number, story in enumerate(runs_of(kind)):
         run = recorded(story, folder / f"{kind}-{number}")
         yield f"## {kind}, {story.name}: {story.sentence()}"
@@ -94,7 +94,7 @@ def test_all_options_of_a_replay_are_what_the_golden_file_says(
 
 
 def _damaged(run: RunFolder) -> dict[str, bytes]:
-    """What the schedule's file may hold after a bad end."""
+    """A schedule's file after a bad end."""
     whole = run.schedule.read_bytes()
     first, second, rest = whole.split(b"\n", 2)
     return {
