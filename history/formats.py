@@ -90,12 +90,14 @@ def beginning(path: Path) -> bytes:
 
 def _guess_text(path: Path, begin: bytes) -> Format:
     head = begin.decode("utf-8", errors="replace")
-    lines = [line.strip() for line in head.split("\n") if line.strip()]
+    # Commas are blanks in EDN.
+    lines = [line for line in (line.strip(" \t\r,") for line in head.split("\n")) if line]
     if re.match(r'\{\s*"', lines[0]):
         is_etcd = all(field in begin.split(b"\n", 1)[0] for field in _ETCD_FIELDS)
         return "etcd-robustness" if is_etcd else "jsonl"
-    if re.match(r"\[?\s*(#jepsen\.history\.Op\s*)?\{\s*:", lines[0]):
-        return "kv" if _is_kv(lines[0]) else "edn"
+    maps = [line for line in lines if not re.match(r"\[?[\s,]*(;|$)", line)]
+    if maps and re.match(r"\[?[\s,]*(#jepsen\.history\.Op\s*)?\{[\s,]*:", maps[0]):
+        return "kv" if _is_kv(maps[0]) else "edn"
     if any(LOG_LINE.search(line) for line in lines):
         return "jepsen-log"
     if lines[0].startswith("["):

@@ -9,7 +9,7 @@ Sources: jepsen.util's log lines of every age, jepsen.history.Op, anishathalye/p
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -25,13 +25,16 @@ from history.records import EventType
 #: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
 #: number, or a name where the message of the line begins, which ends with a tab if it has blanks.
 LOG_LINE = re.compile(
-    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\t]{1,100})\t+"
-    r"|(?:^|(?:\s-|:)\s+)(?P<name>[^\s]+)\s+"
+    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\t{\[(#\x22;][^\t]{0,99})\t+"
+    r"|(?:^|(?:\s-|:)\s+)(?P<name>[^\s{\[(#\x22;]\S*)\s+"
     r"|(?:^|\s)(?P<process>\d+)\s+)"
     r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
 )
 #: What the kv files of Porcupine's tests do; each names its key.
 KV_FUNCTIONS = frozenset({"get", "put", "append"})
+
+#: The first line of a history that is one vector: an operation or a remark behind the bracket.
+_OPENS_LIST: Final = re.compile(r"\[[\s,]*[{#;]")
 
 Reader = Callable[[Path, BrokenLines], Iterator[RawOperation]]
 
@@ -94,7 +97,9 @@ def _operations(
             broken.tear(len(line.content))
         elif operation is not None:
             yield operation
-        is_list |= (line.number == 1 and text.startswith(("[{", "[#"))) or text.rstrip(" ,") == "["
+        is_list |= (line.number == 1 and _OPENS_LIST.match(text) is not None) or (
+            text.rstrip(" ,") == "["
+        )
         is_over = text.endswith("]") if text else is_over
     if is_list and not is_over and broken.torn_bytes is None:
         # It was cut between two lines.

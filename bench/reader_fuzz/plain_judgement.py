@@ -18,17 +18,25 @@ Step = Callable[[Any, PlainOperation], tuple[bool, Any]]
 _PAIR = 2
 
 
-def is_linearizable(operations: Sequence[PlainOperation], model: str) -> bool:
-    """Whether each key's operations fit an order; at most a dozen of one key end in time."""
+def is_linearizable(
+    operations: Sequence[PlainOperation], model: str, *, by_process: bool = True
+) -> bool:
+    """Whether each key's operations fit an order; at most a dozen of one key end in time.
+
+    Args:
+        operations: of a history.
+        model: one of ``STEPS``.
+        by_process: whether operations of one process at equal times have the order of their lines.
+    """
     step, initial = STEPS[model]
     by_key: dict[Plain, list[PlainOperation]] = {}
     for operation in operations:
         if operation.type != "fail":
             by_key.setdefault(operation.key, []).append(operation)
-    return all(_has_order(part, step, initial) for part in by_key.values())
+    return all(_has_order(part, step, initial, by_process) for part in by_key.values())
 
 
-def _has_order(part: list[PlainOperation], step: Step, initial: Any) -> bool:
+def _has_order(part: list[PlainOperation], step: Step, initial: Any, by_process: bool) -> bool:
     tried: set[tuple[frozenset[int], Any]] = set()
 
     def fits(left: frozenset[int], state: Any) -> bool:
@@ -38,7 +46,7 @@ def _has_order(part: list[PlainOperation], step: Step, initial: Any) -> bool:
             return False
         tried.add((left, state))
         for place in left:
-            if any(_precedes(part, other, place) for other in left):
+            if any(_precedes(part, other, place, by_process) for other in left):
                 continue
             may_happen, after = step(state, part[place])
             if may_happen and fits(left - {place}, after):
@@ -48,12 +56,13 @@ def _has_order(part: list[PlainOperation], step: Step, initial: Any) -> bool:
     return fits(frozenset(range(len(part))), initial)
 
 
-def _precedes(part: list[PlainOperation], one: int, other: int) -> bool:
+def _precedes(part: list[PlainOperation], one: int, other: int, by_process: bool) -> bool:
     first, second = part[one], part[other]
     if first.end is None:
         return False
     # A process does one thing at a time, at equal times too.
-    return first.end < second.start or (one < other and first.process == second.process)
+    is_later = by_process and one < other and first.process == second.process
+    return first.end < second.start or is_later
 
 
 def _register(state: Any, operation: PlainOperation) -> tuple[bool, Any]:
@@ -62,6 +71,9 @@ def _register(state: Any, operation: PlainOperation) -> tuple[bool, Any]:
         return True, operation.argument
     if operation.f == "read":
         return not known or operation.result == state, state
+    if operation.f != "cas":
+        # Of what no register knows nothing may happen.
+        return False, state
     expected, new = items_of(operation.argument) or (None, None)
     told = items_of(operation.result) if known else None
     done = told is None or len(told) == _PAIR or told[_PAIR] == ("boolean", True)

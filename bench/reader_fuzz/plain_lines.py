@@ -142,7 +142,9 @@ class EdnLines(_File):
         """A map is closed."""
         try:
             text = line.decode("utf-8")
-            return text.strip() == "]" or len(read_edn(self._inside(text))) > 0
+            # Of a remark nothing is missing that means anything.
+            values = read_edn(self._inside(text))
+            return text.strip() == "]" or len(values) > 0 or ";" in text
         except ValueError:
             return False
 
@@ -282,6 +284,10 @@ def read_plainly(
         try:
             event = file.event(line, first=number == 0)
         except (PlainError, UnicodeDecodeError, ValueError) as error:
+            if file.in_vector and not any(map(bytes.strip, lines[number + 1 :])):
+                # The vector is never closed either: it was cut here.
+                torn = True
+                break
             if not skip_broken:
                 return refused(f"line {number + 1}: {error}", file.doubts)
             broken += 1

@@ -9,6 +9,7 @@ import pytest
 from history.column_reader import read_columns
 from history.edn import EdnError, parse_all
 from history.errors import HistoryError
+from history.formats import guess_format
 from history.importers import load
 from history.operations_table import pa, pq
 
@@ -179,3 +180,30 @@ def test_numbers_of_edn_begin_with_no_needless_zero(number: str) -> None:
 @pytest.mark.parametrize("number", ["0", "-0", "0N", "0.5", "0e1", "10", "0M", "1/2"])
 def test_other_numbers_of_edn_are_read(number: str) -> None:
     assert len(parse_all(number)) == 1
+
+
+EDN = (
+    b"{:type :invoke, :f :read, :process 0, :value nil}\n"
+    b"{:type :ok, :f :read, :process 0, :value nil}\n"
+)
+
+
+@pytest.mark.parametrize("begin", [b"[; a remark\n", b"[\n; a remark\n", b"[ ,"])
+def test_a_vector_of_edn_begins_behind_remarks_and_commas(tmp_path: Path, begin: bytes) -> None:
+    history = load(written(tmp_path, begin + EDN.rstrip() + b"]\n"), "edn")
+    assert (len(history.operations), history.torn_bytes) == (1, None)
+
+
+@pytest.mark.parametrize("begin", [b"", b"[\n", b",\n", b"; a remark\n", b"[; a remark\n", b",, "])
+def test_edn_is_recognised_behind_remarks_brackets_and_commas(tmp_path: Path, begin: bytes) -> None:
+    end = b"]\n" if b"[" in begin else b""
+    assert guess_format(written(tmp_path, begin + EDN + end)) == "edn"
+
+
+def test_a_broken_map_is_no_line_of_a_log(tmp_path: Path) -> None:
+    # Its brace was taken for the name of a process, and its field for a function.
+    broken = b"[\n{:type  :invoke :value  [1 2]] :process 0 :f  :cas\n" + EDN + b"]\n"
+    path = written(tmp_path, broken)
+    assert guess_format(path) == "edn"
+    with pytest.raises(HistoryError):
+        load(path)
