@@ -25,9 +25,8 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -37,6 +36,9 @@ from contracts.scenario import Scenario
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.simulate import simulate
 from systems.kraft.simulation.system import KraftSimulation
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 #: Hash and projection of a world.
 Digests = tuple[str, str]
@@ -146,11 +148,19 @@ def _print_seeds(options: argparse.Namespace) -> int:
 def _guarded(prefix: str, jobs: int) -> Iterator[tuple[str, Digests]]:
     """Run the worlds of the guard, and print each when it and those before it are over."""
     worlds = [(name, make()) for name, make in guard_worlds() if name.startswith(prefix)]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with _pool(jobs) as pool:
         scenarios = (scenario for _, scenario in worlds)
         for (name, _), digests in zip(worlds, pool.map(_digests, scenarios), strict=True):
             print(name, *digests, flush=True)
             yield name, digests
+
+
+def _pool(jobs: int) -> "Executor":
+    """Worker processes; imported here, since who compares interpreters imports little."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 def _digests(scenario: Scenario) -> Digests:

@@ -145,7 +145,7 @@ def test_the_guard_has_sweeps_plans_and_bugs_under_names_of_their_own() -> None:
 def test_the_guard_prints_what_it_later_compares(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trace_hashes, "ProcessPoolExecutor", InThisProcess)
+    monkeypatch.setattr(trace_hashes, "_pool", InThisProcess)
     assert main(["--guard", "--only", ONE]) == 0
     lines = capsys.readouterr().out
     baseline = tmp_path / "worlds.txt"
