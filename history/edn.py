@@ -146,6 +146,7 @@ class _Collection:
             prefix = self.prefixes.pop()
             if prefix == _DISCARD:
                 return
+            _refuse_no_name(prefix[1:])
             value = Tagged(prefix[1:], value)
         self.items.append(value)
 

@@ -25,7 +25,7 @@ from history.records import EventType
 #: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
 #: number, or a name where the message of the line begins, which ends with a tab if it has blanks.
 LOG_LINE = re.compile(
-    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\t{\[(#\x22;][^\t]{0,99})\t+"
+    r"(?:(?:\s-|:)\s+(?P<tabbed>[^\s{\[(#\x22;][^\t]{0,99})\t+"
     r"|(?:^|(?:\s-|:)\s+)(?P<name>[^\s{\[(#\x22;]\S*)\s+"
     r"|(?:^|\s)(?P<process>\d+)\s+)"
     r":(?P<type>invoke|ok|fail|info)\s+:(?P<f>[^\s]+)\s*(?P<rest>.*)$"
@@ -86,6 +86,9 @@ def _operations(
             text = line.content.decode("utf-8").strip()
             if read is not _log_operation and not is_list:
                 _refuse_end(line, text)
+            # Also where the first operation of the list is broken.
+            is_list |= line.number == 1 and _OPENS_LIST.match(text) is not None
+            is_list |= text.rstrip(" ,") == "["
             operation = read(line, text)
         except ValueError as error:
             if not line.whole and isinstance(error, EdnError | UnicodeDecodeError):
@@ -97,9 +100,6 @@ def _operations(
             broken.tear(len(line.content))
         elif operation is not None:
             yield operation
-        is_list |= (line.number == 1 and _OPENS_LIST.match(text) is not None) or (
-            text.rstrip(" ,") == "["
-        )
         is_over = text.endswith("]") if text else is_over
     if is_list and not is_over and broken.torn_bytes is None:
         # It was cut between two lines.

@@ -116,6 +116,8 @@ def _value(reading: _Text) -> Plain:
     while reading.look() and reading.look() not in _ENDS_ATOM:
         atom += reading.take()
     if first == "#" and atom not in _NAMED:
+        if not atom[1:2].isalpha():
+            raise PlainError("a tag that begins with no letter")
         return ("tagged", _name(atom[1:]), _value(reading))
     return _atom(atom)
 

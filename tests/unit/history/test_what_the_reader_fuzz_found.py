@@ -200,6 +200,25 @@ def test_edn_is_recognised_behind_remarks_brackets_and_commas(tmp_path: Path, be
     assert guess_format(written(tmp_path, begin + EDN + end)) == "edn"
 
 
+def test_a_list_whose_first_operation_is_left_out_is_one_all_the_same(tmp_path: Path) -> None:
+    content = b"[{:type :ike, :f :read, :process 1, :value nil}\n" + EDN.rstrip() + b"]\n"
+    history = load(written(tmp_path, content), "edn", skip_broken=True)
+    assert (len(history.operations), history.broken_count) == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["#jep\x17sen.Op {}", "#fo`o 1", "#foo@ 1"])
+def test_tags_are_names_too(text: str) -> None:
+    with pytest.raises(EdnError):
+        parse_all(text)
+
+
+def test_blanks_in_a_log_are_no_process(tmp_path: Path) -> None:
+    begin = b"2020-01-01 INFO jepsen.util: "
+    lines = [b" \t:invoke\t:read\tnil\n", b"7\t:invoke\t:read\tnil\n", b"7\t:ok\t:read\tnil\n"]
+    history = load(written(tmp_path, b"".join(begin + line for line in lines)), "jepsen-log")
+    assert [operation.process for operation in history.operations] == [7]
+
+
 def test_a_broken_map_is_no_line_of_a_log(tmp_path: Path) -> None:
     # Its brace was taken for the name of a process, and its field for a function.
     broken = b"[\n{:type  :invoke :value  [1 2]] :process 0 :f  :cas\n" + EDN + b"]\n"
