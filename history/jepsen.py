@@ -80,15 +80,16 @@ def _operations(
         read: the operation of one line, None for a line that is none.
         is_whole: whether a last line without line feed that could be read is all of its line.
     """
-    is_list = is_over = False
+    in_list = False
     for line in numbered_lines(file):
         try:
             text = line.content.decode("utf-8").strip()
-            if read is not _log_operation and not is_list:
+            if read is not _log_operation and not in_list:
                 _refuse_end(line, text)
             # Also where the first operation of the list is broken.
-            is_list |= line.number == 1 and _OPENS_LIST.match(text) is not None
-            is_list |= text.rstrip(" ,") == "["
+            in_list |= line.number == 1 and _OPENS_LIST.match(text) is not None
+            in_list |= text.rstrip(" ,") == "["
+            in_list &= not text.endswith(("}]", "} ]")) and text != "]"
             operation = read(line, text)
         except ValueError as error:
             if not line.whole and isinstance(error, EdnError | UnicodeDecodeError):
@@ -100,8 +101,7 @@ def _operations(
             broken.tear(len(line.content))
         elif operation is not None:
             yield operation
-        is_over = text.endswith("]") if text else is_over
-    if is_list and not is_over and broken.torn_bytes is None:
+    if in_list and broken.torn_bytes is None:
         # It was cut between two lines.
         broken.tear(0)
 

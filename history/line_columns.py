@@ -151,7 +151,7 @@ class _Events:
                 self.kinds.codes([line.f for line in lines]),
                 self.keys.codes([line.key for line in lines]),
                 self.values.codes([line.value for line in lines]),
-                self.nodes.codes([line.node for line in lines]),
+                self.nodes.codes([line.node or None for line in lines]),
                 self.errors.codes([line.error for line in lines]),
                 np.array([line.final for line in lines], dtype=bool),
             )

@@ -189,7 +189,7 @@ def _complete(invocation: Event, completion: Event) -> PairedOperation:
         "ok" if type_ == "ok" else "fail" if type_ == "fail" else "info",
         invocation.time,
         None if type_ == "info" else completion.time,
-        completion.node or invocation.node,
+        completion.node or invocation.node or None,
         completion.error,
         completion.position,
         invocation.final or completion.final,

@@ -134,7 +134,7 @@ def _completed(asked: PlainOperation, event: PlainEvent) -> PlainOperation:
         type=event.type,
         end=None if event.type == "info" else event.time,
         error=event.error,
-        node=event.node or asked.node,
+        node=event.node or asked.node or None,
         position=event.position,
         final=asked.final or event.final,
     )

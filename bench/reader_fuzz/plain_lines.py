@@ -158,6 +158,8 @@ class EdnLines(_File):
         text = line.decode("utf-8")
         if first and text.strip().startswith("["):
             self.in_vector = True
+        if self.in_vector and not first and text.strip() == "[":
+            raise PlainError("a list in the list")
         if self.in_vector:
             inner = self._inside(text)
             self.in_vector = not (inner != text.strip() and text.strip().endswith("]"))

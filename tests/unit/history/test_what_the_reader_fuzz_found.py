@@ -206,6 +206,12 @@ def test_a_list_whose_first_operation_is_left_out_is_one_all_the_same(tmp_path: 
     assert (len(history.operations), history.broken_count) == (1, 1)
 
 
+@pytest.mark.parametrize("end", [b"]\n]\n", b"]\n" + EDN + b"]\n"])
+def test_a_list_ends_once(tmp_path: Path, end: bytes) -> None:
+    with pytest.raises(HistoryError, match="never began"):
+        load(written(tmp_path, b"[\n" + EDN + end), "edn")
+
+
 @pytest.mark.parametrize("text", ["#jep\x17sen.Op {}", "#fo`o 1", "#foo@ 1"])
 def test_tags_are_names_too(text: str) -> None:
     with pytest.raises(EdnError):
@@ -226,3 +232,12 @@ def test_a_broken_map_is_no_line_of_a_log(tmp_path: Path) -> None:
     assert guess_format(path) == "edn"
     with pytest.raises(HistoryError):
         load(path)
+
+
+def test_a_node_without_a_name_is_none(tmp_path: Path) -> None:
+    invoke = INVOKE.replace(b'"value"', b'"node":"n1","value"')
+    path = written(tmp_path, invoke + OK.replace(b'"value"', b'"node":"","value"'))
+    columns = read_columns(path, "jsonl")
+    assert columns is not None
+    assert [one.node for one in load(path, "jsonl").operations] == ["n1"]
+    assert [one.node for one in columns.operations()] == ["n1"]
