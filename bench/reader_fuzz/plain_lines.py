@@ -222,6 +222,8 @@ class LogLines(_File):
         found = _LOG_LINE.search(line.decode("utf-8", errors="replace"))
         if found is None or found["type"] not in ("invoke", "ok"):
             return False
+        if not _begins_a_message(found):
+            return False
         try:
             return bool(read_edn(found["rest"])) and line.rstrip().endswith(
                 (b"]", b"}", b")", b'"')
@@ -347,6 +349,8 @@ def _is_digits(name: str) -> bool:
 
 
 def _process(value: Plain) -> Plain:
+    if value is not None and value[0] in ("double", "decimal") and _time(value) == int(value[1]):
+        return ("whole", int(value[1]))
     if value is None or value[0] not in ("text", "number", "whole", "keyword", "symbol"):
         raise PlainError("no process")
     if value[0] == "number" and value[1] % 1 != 0:
