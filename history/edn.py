@@ -24,7 +24,7 @@ _BLANKS: Final = "".join(
     )
     for code in range(first, last + 1)
 )  # fmt: skip
-_BLANK: Final = f"{re.escape(_BLANKS)}"
+_BLANK: Final = re.escape(_BLANKS)
 _TOKEN = re.compile(
     rf"""[{_BLANK}]*+(?:;[^\n]*+[{_BLANK}]*+)*+        # blanks, commas, comments; all of them
     (?: (?P<open>\#\{{ | [\[({{])

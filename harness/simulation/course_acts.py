@@ -8,14 +8,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from contracts.errors import CapabilityError
+from contracts.fault import US_PER_MS
 from contracts.simulation import Timer
 from harness.simulation.fault_blow import Blow, Struck
 from harness.simulation.fault_reach import Reach
 from nemesis import acts
 from nemesis.acts import Act, Held, at, places
 from nemesis.fault_kind import FaultKind
-
-_US_PER_MS: Final = 1_000
 
 #: Kinds of plans that no simulated world can carry out, and why.
 NOT_SIMULATED: Final = {
@@ -37,7 +36,7 @@ def strike_course(kind: FaultKind) -> Callable[[Blow], Struck]:
     def strike(blow: Blow) -> Struck:
         reach, world = blow.reach, blow.reach.world
         course = kind.course_of(
-            blow.actual, blow.duration_us // _US_PER_MS, tuple(reach.cluster.nodes)
+            blow.actual, blow.duration_us // US_PER_MS, tuple(reach.cluster.nodes)
         )
         doing = _Doing(reach)
         pending: list[Timer] = []
@@ -45,7 +44,7 @@ def strike_course(kind: FaultKind) -> Callable[[Blow], Struck]:
             if not step.after_ms:
                 doing.all_of(step.acts)
                 continue
-            delay_us = step.after_ms * _US_PER_MS
+            delay_us = step.after_ms * US_PER_MS
             pending.append(world.after(delay_us, lambda step=step: doing.all_of(step.acts)))
         links = blow.links
 
@@ -147,7 +146,7 @@ def _start(reach: Reach, act: Any, by: Act) -> None:
 
 def _warp(reach: Reach, act: Any, sign: int = 1) -> None:
     for node in act.nodes:
-        reach.cluster.jump_clock(node, sign * act.warp.offset_ms * _US_PER_MS)
+        reach.cluster.jump_clock(node, sign * act.warp.offset_ms * US_PER_MS)
 
 
 _HOLDING: Final[dict[type[Act], Callable[[Reach, Any], str | None]]] = {

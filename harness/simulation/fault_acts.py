@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import ActualFault, Fault, Link
+from contracts.fault import US_PER_MS, ActualFault, Fault, Link
 from contracts.simulation import Timer
 from harness.simulation.course_acts import states_of, strike_course
 from harness.simulation.disk_acts import DISK_ACTS
@@ -39,7 +39,6 @@ _CLOG_US: Final = 1_000
 _CLOG_DOUBLINGS: Final = 9
 _JUMP_US: Final = 1_000
 _JUMP_DOUBLINGS: Final = 20
-_US_PER_MS: Final = 1_000
 #: Of a disk on which nothing comes to an end: the longest job takes minutes.
 _STALLED_FACTOR: Final = 100_000
 #: A slow link delays by 8 ms up to a second.
@@ -270,7 +269,7 @@ _PLAN_ACTS: Final[dict[str, Act]] = {
                 "clock-strobe",
             )
         ),
-        _as("delay", "clog", lambda told: {"delay_us": told.delay_ms * _US_PER_MS}),
+        _as("delay", "clog", lambda told: {"delay_us": told.delay_ms * US_PER_MS}),
         _as("full-disk", "disk-full", lambda _: {"spare_bytes": 0}),
         _as("disk-stall", "slow-disk", lambda _: {"factor": _STALLED_FACTOR}),
         _as("disk-error", "fsync-fails", lambda _: {"count": 1}),

@@ -14,8 +14,6 @@ from workloads.draws import Draws
 #: How an act stands to what Raft promises (design, section 9). ``forgets``: a voter loses what it
 #: had flushed, which the cluster must be able to bear; ``lies``: it loses it and nobody can tell.
 Rule = Literal["keeps", "forgets", "lies"]
-#: The node at which the awaited happening was.
-THERE = "there"
 #: Of the two uses of a fault's integer: which nodes it hits, and how.
 _WHERE, _HOW = 1, 2
 

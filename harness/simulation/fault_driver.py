@@ -19,21 +19,20 @@ from contracts.names import NodeName
 from contracts.simulation import Timer
 from harness.simulation.early_heals import EarlyHeals
 from harness.simulation.fault_acts import act_of
-from harness.simulation.fault_blow import THERE, Act, Blow, Struck, how, in_ms
+from harness.simulation.fault_blow import Act, Blow, Struck, how, in_ms
 from harness.simulation.fault_reach import Reach
 from harness.simulation.load import VirtualHistory
 from harness.simulation.log_ends import ends_of
 from harness.simulation.triggers import Triggers
 from history.timeline_records import TimelineFault
 from nemesis.awaiting import sentence
-from nemesis.targets import LAGGARD, ClusterView, canonical, check_target
+from nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
 from runtimes.simulated.world import SimulatedWorld
 
 #: How long a fault waits for its target to exist, and how often it looks.
 TARGET_PATIENCE_US: Final = 5_000_000
 _LOOK_AGAIN_US: Final = 20_000
 _NS_PER_US: Final = 1_000
-_US_PER_MS: Final = 1_000
 
 
 class _InForce(msgspec.Struct):

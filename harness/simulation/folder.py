@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from contracts.errors import HarnessError
-from contracts.fault import Fault
+from contracts.fault import US_PER_MS, Fault
 from contracts.names import NodeName, RunId
 from contracts.scenario import Scenario
 from contracts.system import System
@@ -37,7 +37,6 @@ from history.timeline_records import TimelineViolation
 from nemesis.awaiting import sentence
 from workloads.workload import functions_of
 
-_US_PER_MS = 1_000
 _US_PER_S = 1_000_000
 #: Steps that every folder has, whatever the run tells of its course.
 _LAST_STEPS = ("stopped", "collected", "torn-down")
@@ -194,8 +193,8 @@ def moment(fault: Fault) -> str:
     """Tell the moment of a fault in a few words."""
     when = fault.when
     if when is None:
-        return f"at {fault.at_us / _US_PER_MS:g} ms"
-    later = "" if when.delay_us == 0 else f", {when.delay_us / _US_PER_MS:g} ms later"
+        return f"at {fault.at_us / US_PER_MS:g} ms"
+    later = "" if when.delay_us == 0 else f", {when.delay_us / US_PER_MS:g} ms later"
     return f"after {sentence(when)}{later}"
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import Awaited, Fault, FaultEvent
+from contracts.fault import US_PER_MS, Awaited, Fault, FaultEvent
 from contracts.scenario import LoadOptions, RecoveryOptions, Scenario
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
@@ -36,7 +36,6 @@ from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 from runtimes.simulated.streams import Streams
 
 _NS_PER_US: Final = 1_000
-_US_PER_MS: Final = 1_000
 _US_PER_S: Final = 1_000_000
 #: Happenings that mark a change of the cluster; between them nothing distinguishes a moment.
 TURNING_POINTS: Final = ("leads", "changes-role", "truncates", "starts")
@@ -178,7 +177,7 @@ def _load_ms(likeness: Likeness) -> int:
     """How long the clients work: as in the run, but not long after its last fault."""
     limit_ms = round(likeness.plan.time_limit_s * 1000)
     ends_us = [struck.at_us + struck.duration_us for struck in likeness.faults]
-    return min(limit_ms, (max(ends_us) + _TAIL_US) // _US_PER_MS) if ends_us else limit_ms
+    return min(limit_ms, (max(ends_us) + _TAIL_US) // US_PER_MS) if ends_us else limit_ms
 
 
 def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
@@ -187,8 +186,8 @@ def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
     What the end of the load cuts off in the world, a plan must not have.
     """
     given = {struck.scheduled.index: struck.scheduled.options for struck in likeness.faults}
-    limit_ms = scenario.load_us // _US_PER_MS
-    limit_us = limit_ms * _US_PER_MS
+    limit_ms = scenario.load_us // US_PER_MS
+    limit_us = limit_ms * US_PER_MS
     return PlanShape(
         faults=tuple(
             msgspec.structs.replace(
@@ -230,7 +229,7 @@ def _world(likeness: Likeness, shape: PlanShape, seed: int, faults: tuple[Fault,
         ),
         faults=faults,
         beyond_promise=any(one.scheduled.options.get(BEYOND_PROMISE) for one in likeness.faults),
-        load_us=shape.time_limit_ms * _US_PER_MS,
+        load_us=shape.time_limit_ms * US_PER_MS,
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
         unwatched=True,
     )

@@ -14,7 +14,7 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import CapabilityError
-from contracts.fault import Fault
+from contracts.fault import US_PER_MS, Fault
 from contracts.scenario import (
     LoadOptions,
     RecoveryOptions,
@@ -41,7 +41,6 @@ from nemesis.plan import refuse_what_cannot_be_had
 from runtimes.registry import capabilities
 
 _US_PER_S = 1_000_000
-_US_PER_MS = 1_000
 #: How long nodes get to agree after the last heal, as in containers.
 PATIENCE_US = 60_000_000
 #: Operations above which a run is refused: all of its history is held in memory.
@@ -97,7 +96,7 @@ def options_of(fault: Fault) -> dict[str, Any]:
     options = fault.options
     if fault.kind == "clock-jump":
         told = read_options(fault.kind, ClockJumpOptions, options)
-        return {**options, "delta_us": told.offset_ms * _US_PER_MS}
+        return {**options, "delta_us": told.offset_ms * US_PER_MS}
     if fault.kind == "flap":
         return {**options, "count": read_options(fault.kind, FlapOptions, options).count}
     return options

@@ -22,9 +22,8 @@ import msgspec
 from contracts.fault import Awaited, Fault
 from harness.simulation.early_heals import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US
 from harness.simulation.fault_acts import act_names, act_of
-from harness.simulation.fault_blow import THERE
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
-from nemesis.targets import LEADER, random_target
+from nemesis.targets import LEADER, THERE, random_target
 from runtimes.simulated.streams import Streams
 
 _DRAW_LIMIT: Final = 1 << 31
