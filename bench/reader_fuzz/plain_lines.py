@@ -289,7 +289,8 @@ def read_plainly(
             event = file.event(line, first=number == 0)
         except (PlainError, UnicodeDecodeError, ValueError) as error:
             if file.in_vector and not any(map(bytes.strip, lines[number + 1 :])):
-                # The vector is never closed either: it was cut here.
+                # The vector is never closed either: it was cut here. A damaged bracket looks alike.
+                file.doubt("a torn line", when=line.rstrip().endswith(b"]"))
                 torn = True
                 break
             if not skip_broken:

@@ -241,3 +241,8 @@ def test_a_node_without_a_name_is_none(tmp_path: Path) -> None:
     assert columns is not None
     assert [one.node for one in load(path, "jsonl").operations] == ["n1"]
     assert [one.node for one in columns.operations()] == ["n1"]
+
+
+def test_a_damaged_bracket_at_the_end_has_its_line_named(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match="line 4"):
+        load(written(tmp_path, b"[\n" + EDN + b"\x10]\n"), "edn")
