@@ -25,7 +25,8 @@ from bench.null_client import NullClients
 from bench.runner_samples import Course, Sampler
 from contracts.errors import HarnessError
 from contracts.names import NodeName
-from harness.clients import Load, reader_slots
+from harness.clients import Load
+from harness.load.routes import reader_slots
 from harness.load_phase import LoadPhase
 from harness.phases import Phase, phases_path
 from harness.progress import Progress

@@ -1,9 +1,7 @@
 """Reads of everything that was touched, after the last heal, from every node.
 
-One reader follows the leader and tries a few times, because a final read that is missing proves
-nothing; when even that settles nothing, the cluster does not serve and the rest is left. One reader
-is pinned to each node and asks once: what a follower refuses is no loss, what it answers must be
-right.
+One reader follows the leader, one is pinned to each node; ``harness.load.reading`` says when one
+asks again, and when it gives up.
 """
 
 import asyncio
@@ -12,13 +10,10 @@ from collections.abc import Callable, Sequence
 from contracts.names import NodeName
 from contracts.operations import Client, Operation
 from contracts.system import Route
-from harness.clients import Performer, Seat
-from harness.processes import Processes
-
-#: Tries of the reader that follows the leader, for each key.
-_TRIES = 5
-#: Keys in a row that a reader did not settle, after which it stops: by kind of route.
-_UNSETTLED_MAX = {"leader": 1, "pinned": 3}
+from harness.clients import SlotClient
+from harness.load.reading import Reading
+from harness.load.seat import Books
+from harness.stop import Stop
 
 
 class FinalReads:
@@ -29,15 +24,12 @@ class FinalReads:
         *,
         nodes: Sequence[NodeName],
         open_client: Callable[[Route], Client],
-        performer: Performer,
-        processes: Processes,
+        books: Books,
+        stop: Stop,
         observers: Sequence[NodeName] = (),
     ) -> None:
-        self._nodes = nodes
-        self._observers = observers
-        self._open_client = open_client
-        self._performer = performer
-        self._processes = processes
+        self._nodes, self._observers = nodes, observers
+        self._open_client, self._books, self._stop = open_client, books, stop
 
     async def run(self, operations: Sequence[Operation], observed: Sequence[Operation] = ()) -> int:
         """Perform them all; returns how many the leader-following reader could not settle.
@@ -56,26 +48,13 @@ class FinalReads:
         return unsettled[0]
 
     async def _read_all(self, place: int, route: Route, operations: Sequence[Operation]) -> int:
-        tries = _TRIES if route.kind == "leader" else 1
-        seat = Seat(
-            *(place, route),
-            open_client=self._open_client,
-            performer=self._performer,
-            processes=self._processes,
+        client = SlotClient(
+            *(place, route), open_client=self._open_client, books=self._books, stop=self._stop
         )
-        settled_count = unsettled_in_a_row = 0
+        reading = Reading(route.kind, operations)
         try:
-            for operation in operations:
-                settled = False
-                for _ in range(tries):
-                    completion = await seat.perform(operation, final=True)
-                    settled = completion.type == "ok"
-                    if settled:
-                        break
-                settled_count += settled
-                unsettled_in_a_row = 0 if settled else unsettled_in_a_row + 1
-                if unsettled_in_a_row >= _UNSETTLED_MAX[route.kind]:
-                    break
+            while (operation := reading.next) is not None:
+                reading.took(await client.perform(operation, final=True))
         finally:
-            await seat.close()
-        return len(operations) - settled_count
+            await client.close()
+        return reading.unsettled_count

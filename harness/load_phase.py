@@ -13,11 +13,12 @@ from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.operations import Client
 from contracts.system import Route
-from harness.clients import Clients, Load, Performer
+from harness.clients import US_PER_S, Clients, Load
 from harness.defects import defect, failure
 from harness.final_reads import FinalReads
 from harness.load.crew import Crew
 from harness.load.messages import ClientOpener
+from harness.load.seat import Books
 from harness.load.shares import workers_for
 from harness.processes import Processes
 from harness.progress import Progress
@@ -66,9 +67,9 @@ class LoadPhase:
         self._progress = progress
         self._stop = stop
         self._processes = Processes(load.concurrency)
-        self._performer = Performer(
-            *(history, progress.traffic, load.operation_timeout_s, stop),
-            functions=workload.functions,
+        self._books = Books(
+            *(history, progress.traffic, self._processes, workload.functions),
+            timeout_us=round(load.operation_timeout_s * US_PER_S),
         )
         self._crew: Crew | None = None
 
@@ -82,8 +83,8 @@ class LoadPhase:
             nodes=self._nodes,
             observers=self._observers,
             open_client=self._open_client,
-            performer=self._performer,
-            processes=self._processes,
+            books=self._books,
+            stop=self._stop,
         )
         crew, workload = self._crew, self._workload
         operations = workload.final_reads() if crew is None else crew.final_reads()
@@ -136,8 +137,8 @@ class LoadPhase:
             workload=self._workload,
             load=self._load,
             open_client=self._open_client,
-            performer=self._performer,
-            processes=self._processes,
+            books=self._books,
+            stop=self._stop,
         )
 
     def _make_crew(self) -> Crew | None:

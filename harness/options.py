@@ -17,7 +17,8 @@ from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.simulation import SimulatedSystem
 from contracts.system import System, SystemOptions
-from harness.clients import Load, reader_slots
+from harness.clients import Load
+from harness.load.routes import reader_slots
 from harness.plan_choice import failover_ms, plan_faults
 from history.plan import sub_seeds
 from nemesis.nearest import or_nearest

@@ -10,7 +10,7 @@ import threading
 
 import msgspec
 
-from contracts.operations import Outcome
+from history.records import Event
 
 _NEVER = -1
 
@@ -53,11 +53,12 @@ class Traffic:
         self._acknowledged_by_node: dict[str, int] = {}
         self._acknowledged = _NEVER
 
-    def completed(self, outcome: Outcome, node: str | None, invoked: int) -> None:
-        """An operation that was invoked at ``invoked`` (ns since the run's start) has ended."""
+    def completed(self, event: Event, invoked: int) -> None:
+        """An operation that was invoked at ``invoked`` (ns since the run's start) ended so."""
+        node = event.node
         with self._lock:
-            self._outcomes[outcome] += 1
-            if outcome != "ok":
+            self._outcomes[event.type] += 1
+            if event.type != "ok":
                 return
             self._acknowledged = max(self._acknowledged, invoked)
             if node is not None:

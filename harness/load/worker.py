@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from contracts.errors import HarnessError
 from contracts.operations import Completion, Operation
-from harness.clients import Clients, Performer
+from harness.clients import US_PER_S, Clients
 from harness.defects import failure
 from harness.frames import read_body, take_over_pipes, write_frame
 from harness.load.event_buffer import EventBuffer
@@ -30,6 +30,7 @@ from harness.load.messages import (
     Shipment,
     Unsettled,
 )
+from harness.load.seat import Books
 from harness.processes import Processes
 from harness.run_clock import RunClock
 from harness.stop import Stop
@@ -87,12 +88,11 @@ class Worker:
             workload=self._workload,
             load=assignment.load,
             open_client=assignment.open_client,
-            performer=Performer(
-                *(self._events, self._traffic),
-                *(assignment.load.operation_timeout_s, self._stop),
-                functions=assignment.workload.functions,
+            books=Books(
+                *(self._events, self._traffic, self._processes, assignment.workload.functions),
+                timeout_us=round(assignment.load.operation_timeout_s * US_PER_S),
             ),
-            processes=self._processes,
+            stop=self._stop,
             slots=assignment.slots,
             observers=assignment.observers,
         )

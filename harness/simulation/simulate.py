@@ -20,16 +20,17 @@ from contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
 from contracts.simulation import SimulatedSystem
 from contracts.state_event import StateEvent
 from contracts.system import Route
-from harness.clients import reader_slots
+from harness.load.routes import reader_slots
+from harness.load.seat import Books
 from harness.phases import Phase, PhaseName
 from harness.processes import Processes
 from harness.simulation.early_heals import UNTIL
 from harness.simulation.fault_driver import FaultDriver
 from harness.simulation.load import (
     SimulatedLoad,
+    VirtualClient,
     VirtualFinalReads,
     VirtualHistory,
-    VirtualSeat,
 )
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.recovery import LIVENESS, Recovery
@@ -120,14 +121,16 @@ class _Course:
             readers=reader_slots(nodes, options.clients, observers),
             options=options.workload_options,
         )
-        self._processes = Processes(options.clients)
+        history, functions = self._history, self._workload.functions
+        self._books = Books(
+            *(history, history, Processes(options.clients), functions), options.timeout_us
+        )
         self._load = SimulatedLoad(
             world=world,
             cluster=world.cluster,
             workload=self._workload,
             options=options,
-            history=self._history,
-            processes=self._processes,
+            books=self._books,
         )
         self._faults = FaultDriver(world, self._history)
         self._recovery = Recovery(
@@ -177,18 +180,10 @@ class _Course:
     def _read_finally(self) -> None:
         """Read everything that was touched."""
         world = self._world
-        seat = VirtualSeat(
-            world=world,
-            cluster=world.cluster,
-            history=self._history,
-            processes=self._processes,
-            slot=0,
-            route=Route("leader", self._recovery.healed[0]),
-            timeout_us=self._scenario.load.timeout_us,
-            functions=self._workload.functions,
-        )
-        reads = VirtualFinalReads(seat, self._workload.final_reads(), world)
-        reads.begin()
+        route = Route("leader", self._recovery.healed[0])
+        client = VirtualClient(0, route, world.cluster, self._books)
+        reads = VirtualFinalReads(client, self._workload.final_reads(), world)
+        reads.ask()
         while not reads.is_over:
             self._run_until(world.now + _LOOK_US)
         self._reached("final-reads-ended")

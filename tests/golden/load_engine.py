@@ -14,8 +14,10 @@ import msgspec
 from contracts.errors import HarnessError
 from contracts.operations import Completion, Operation
 from contracts.system import Route
-from harness.clients import Clients, Performer, reader_slots
+from harness.clients import US_PER_S, Clients
 from harness.final_reads import FinalReads
+from harness.load.routes import reader_slots
+from harness.load.seat import Books
 from harness.processes import Processes
 from harness.stop import Stop
 from harness.traffic import Counts, Traffic
@@ -220,17 +222,16 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     )
     told = _ToldWorkload(inner, tape)
     system = _System(story, tape, told)
-    performer = Performer(
-        *(tape, traffic, story.load.operation_timeout_s, stop), functions=inner.functions
-    )
     processes = Processes(slots)
+    timeout_us = round(story.load.operation_timeout_s * US_PER_S)
+    books = Books(tape, traffic, processes, inner.functions, timeout_us)
     clients = Clients(
         nodes=VOTERS,
         workload=told,
         load=story.load,
         open_client=system.open_client,
-        performer=performer,
-        processes=processes,
+        books=books,
+        stop=stop,
         slots=story.slots,
         observers=story.observers,
     )
@@ -248,8 +249,8 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
             nodes=VOTERS,
             observers=story.observers,
             open_client=system.open_client,
-            performer=performer,
-            processes=processes,
+            books=books,
+            stop=stop,
         )
         unsettled = await reads.run(*_final_operations(inner))
         tape.tell(Ended(f"{unsettled} final reads of the leader are not settled"))

@@ -13,12 +13,12 @@ import msgspec
 from contracts.errors import HarnessError
 from contracts.fault import ActualFault, FaultEvent
 from contracts.names import NodeName
-from contracts.operations import Outcome
 from contracts.state_event import StateEvent
 from contracts.system import LeaderView
 from harness.down_nodes import DownNodes
 from harness.phases import Phase
 from harness.traffic import Traffic
+from history.records import Event
 from tests.golden.baton import US_PER_MS, Baton, BatonStop, BatonWatch
 from tests.golden.story import LOAD_START_MS, Happening, Story
 from tests.unit.harness.armed_world import NODES, ArmedWorld
@@ -93,8 +93,9 @@ class _SwitchedTraffic(Traffic):
 
     is_served = True
 
-    def completed(self, outcome: Outcome, node: str | None, invoked: int) -> None:
-        super().completed(outcome if self.is_served else "info", node, invoked)
+    def completed(self, event: Event, invoked: int) -> None:
+        unanswered = msgspec.structs.replace(event, type="info")
+        super().completed(event if self.is_served else unanswered, invoked)
 
 
 class TimedWorld(ArmedWorld):

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from harness.clients import reader_slots
+from harness.load.routes import reader_slots
 from history.records import Event
 from tests.golden.goldens import Goldens
 from tests.golden.load_engine import loaded

@@ -13,6 +13,7 @@ import pytest
 
 from contracts.fault import ActualFault, Fault
 from harness.holds import Holds
+from harness.load.reading import Patience
 from harness.nemesis_driver import NemesisDriver
 from harness.processes import Processes
 from nemesis.acts import Act
@@ -98,11 +99,11 @@ def use_a_retired_process_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def catch_up_slower(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.clients.CATCH_UP_FACTOR", 2)
+    patch.setattr("harness.load.timetable.CATCH_UP_FACTOR", 2)
 
 
 def take_slow_failures_for_quick_ones(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.clients.TIMED_OUT_SHARE", Fraction(19, 20))
+    patch.setattr("harness.load.seat.TIMED_OUT_SHARE", Fraction(19, 20))
 
 
 def wait_longer_for_clients(patch: pytest.MonkeyPatch) -> None:
@@ -110,7 +111,8 @@ def wait_longer_for_clients(patch: pytest.MonkeyPatch) -> None:
 
 
 def try_less_often(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.final_reads._TRIES", 4)
+    fewer = {"leader": Patience(4, 1), "pinned": Patience(1, 3)}
+    patch.setattr("harness.load.reading.PATIENCE", fewer)
 
 
 @pytest.mark.parametrize(

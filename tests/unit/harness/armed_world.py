@@ -29,6 +29,7 @@ from contracts.system import LeaderView
 from harness.state_watch import StateWatch
 from harness.stop import Stop
 from harness.traffic import Traffic
+from tests.unit.harness.ended_operations import ended
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
 _STEP_NS = 60_000_000
@@ -80,7 +81,7 @@ class ArmedWorld:
                 self._tell(self.leader, "role", role="leader")
         leader = self.leader
         if leader is not None:
-            self.traffic.completed("ok", leader, self.now)
+            self.traffic.completed(ended("ok", leader), self.now)
             self._ends[leader] += 1
             for node in NODES:
                 if node == leader or self._pass(leader, node):

@@ -31,6 +31,7 @@ from harness.traffic import Traffic
 from history.run_folder import RunFolder
 from history.writer import LineWriter
 from tests.synthetic_runs import write_run
+from tests.unit.harness.ended_operations import ended
 from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum
 from tests.unit.harness.fake_runtime import FakeRuntime
 from tests.unit.harness.run_fake import FakeRun
@@ -200,7 +201,7 @@ class _Onlooker:
 
     def await_all(self, expectations: Sequence[Any], *rest: Any, **more: Any) -> Evidence:
         for invoked in range(3):
-            self.traffic.completed("ok", "n1", invoked)
+            self.traffic.completed(ended("ok", "n1"), invoked)
         return Evidence(True, "seen")
 
     def await_acknowledgement(self, *rest: Any) -> Evidence:

@@ -15,8 +15,9 @@ from contracts.names import NodeName, RunId
 from contracts.operations import Completion, Operation
 from contracts.runtime import Address, NodeSpec, Placement
 from contracts.system import CLIENT_PORT, Route, SystemOptions
-from harness.clients import Clients, Load, Performer
+from harness.clients import Clients, Load
 from harness.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
+from harness.load.seat import Books
 from harness.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
 from harness.processes import Processes
 from harness.run_clock import RunClock
@@ -24,6 +25,7 @@ from harness.stop import Stop
 from harness.traffic import Counts, Traffic
 from history.functions import USUAL
 from systems.registry import names, system
+from tests.unit.harness.ended_operations import ended
 from tests.unit.harness.load_clients import Behaviour
 from tests.unit.harness.load_rig import LOAD, NODES
 from workloads.keys import KeyRotation
@@ -109,10 +111,10 @@ def test_every_system_opens_its_clients_in_another_process(name: str, tmp_path: 
 
 def test_shares_of_traffic_add_up_and_are_taken_once() -> None:
     total, part = Traffic(), Traffic()
-    part.completed("ok", "n1", 20)
-    part.completed("ok", "n2", 10)
-    part.completed("info", "n1", 30)
-    total.completed("ok", "n2", 15)
+    part.completed(ended("ok", "n1"), 20)
+    part.completed(ended("ok", "n2"), 10)
+    part.completed(ended("info", "n1"), 30)
+    total.completed(ended("ok", "n2"), 15)
     total.add(part.take())
     total.add(part.take())
     assert total.counts() == Counts(3, 0, 1, {"n1": 1, "n2": 2})
@@ -184,8 +186,8 @@ def timetable(load: Load) -> list[tuple[float, Operation]]:
             ),
             load=load,
             open_client=lambda route: Noting(),
-            performer=Performer(Unrecorded(), Traffic(), 1.0, Stop(), functions=USUAL),
-            processes=Processes(load.concurrency),
+            books=Books(Unrecorded(), Traffic(), Processes(load.concurrency), USUAL, 1_000_000),
+            stop=Stop(),
         )
         start = asyncio.get_running_loop().time()
         await clients.run(asyncio.Event(), start)
@@ -217,8 +219,8 @@ def test_a_load_ends_at_once_while_its_slots_sleep() -> None:
             workload=workload("set", seed=1, slots=4, readers=frozenset(), options={}),
             load=load,
             open_client=Behaviour(),
-            performer=Performer(Unrecorded(), Traffic(), 1.0, Stop(), functions=USUAL),
-            processes=Processes(4),
+            books=Books(Unrecorded(), Traffic(), Processes(4), USUAL, 1_000_000),
+            stop=Stop(),
         )
         running = asyncio.ensure_future(clients.run(stopped))
         await asyncio.sleep(0)

@@ -14,9 +14,9 @@ from contracts.errors import HarnessError, UsageError
 from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
-from harness.clients import reader_slots, routes
 from harness.down_nodes import DownNodes
 from harness.live import LiveDisplay
+from harness.load.routes import reader_slots, routes
 from harness.phases import Phase, phases_path, read_phases
 from harness.processes import Processes
 from harness.progress import Progress
@@ -28,6 +28,7 @@ from harness.traffic import Traffic
 from harness.waiting import Waiting
 from history.run_folder import RunFolder
 from history.writer import LineWriter
+from tests.unit.harness.ended_operations import ended
 
 N1 = NodeName("n1")
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
@@ -136,10 +137,10 @@ def test_the_first_failure_is_kept() -> None:
 
 def test_traffic_knows_since_when_it_flows() -> None:
     traffic = Traffic()
-    traffic.completed("fail", "n1", 50)
+    traffic.completed(ended("fail", "n1"), 50)
     assert not traffic.acknowledged_since(10)
-    traffic.completed("ok", "n1", 20)
-    traffic.completed("ok", "n2", 15)
+    traffic.completed(ended("ok", "n1"), 20)
+    traffic.completed(ended("ok", "n2"), 15)
     assert traffic.acknowledged_since(19)
     assert not traffic.acknowledged_since(20)
     assert not traffic.acknowledged_since(15, "n2")
@@ -239,7 +240,7 @@ def test_without_a_terminal_each_event_is_a_plain_line(progress: Progress) -> No
 
 
 def test_on_a_terminal_a_panel_shows_leader_fault_and_figures(progress: Progress) -> None:
-    progress.traffic.completed("ok", "n2", 1)
+    progress.traffic.completed(ended("ok", "n2"), 1)
     text = show(progress, terminal=True)
     assert "n2, epoch 4" in text
     assert "kill:leader on n1" in text

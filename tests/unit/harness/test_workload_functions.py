@@ -11,7 +11,8 @@ from contracts.names import NodeName
 from contracts.operations import Completion, Operation
 from contracts.system import Route
 from harness import judge
-from harness.clients import Performer, Seat
+from harness.clients import SlotClient
+from harness.load.seat import Books
 from harness.processes import Processes
 from harness.results import Results
 from harness.stop import Stop
@@ -158,25 +159,24 @@ def test_without_an_answer_only_what_reads_certainly_did_nothing(
     functions: Functions, operation: Operation, outcome: str
 ) -> None:
     recorded = Recorded()
-    performer = Performer(recorded, Traffic(), 1.0, Stop(), functions=functions)
+    books = Books(recorded, Traffic(), Processes(1), functions, 1_000_000)
     closed = Unanswered.closed_count
 
-    async def perform() -> Completion:
-        seat = Seat(
+    async def perform() -> list[Completion]:
+        client = SlotClient(
             *(0, Route("pinned", NodeName("n1"))),
             open_client=lambda _: Unanswered(),
-            performer=performer,
-            processes=Processes(1),
+            books=books,
+            stop=Stop(),
         )
-        process = seat.process
-        completion = await seat.perform(operation)
-        # A late answer must never meet a later operation, whatever the history says of it.
-        assert seat.process != process
-        return completion
+        return [await client.perform(operation) for _ in range(2)]
 
-    assert asyncio.run(perform()).type == outcome
+    first, _ = asyncio.run(perform())
+    assert first.type == outcome
+    # A late answer must never meet a later operation, whatever the history says of it.
+    assert recorded.events[0].process != recorded.events[2].process
     assert recorded.events[-1].type == outcome
-    assert Unanswered.closed_count == closed + 1
+    assert Unanswered.closed_count == closed + 2
 
 
 @pytest.mark.parametrize(

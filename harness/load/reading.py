@@ -1,0 +1,67 @@
+"""The final reads of one reader: which is next, and when it gives up. Sans-I/O.
+
+The reader that follows the leader tries a few times, because a final read that is missing proves
+nothing; when even that settles nothing, the cluster does not serve and the rest is left. A reader
+that is pinned to a node asks once: what a follower refuses is no loss, what it answers must be
+right.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from contracts.operations import Completion, Operation
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a reader goes on."""
+
+    #: Of each operation.
+    tries: int
+    #: Operations in a row that it did not settle, after which it stops.
+    unsettled_max: int
+
+
+PATIENCE: Final[dict[str, Patience]] = {"leader": Patience(5, 1), "pinned": Patience(1, 3)}
+
+
+class Reading:
+    """One reader's way through the final reads.
+
+    Args:
+        kind: of the reader's route.
+        operations: to be read, in order.
+    """
+
+    def __init__(self, kind: str, operations: Sequence[Operation]) -> None:
+        self._patience = PATIENCE[kind]
+        self._operations = operations
+        self._place = 0
+        self._unsettled_in_a_row = 0
+        #: Of the next operation, so far.
+        self.tries = 0
+        self.settled_count = 0
+
+    @property
+    def next(self) -> Operation | None:
+        """The operation that is to be asked for; None: the reader is done."""
+        is_given_up = self._unsettled_in_a_row == self._patience.unsettled_max
+        is_over = is_given_up or self._place == len(self._operations)
+        return None if is_over else self._operations[self._place]
+
+    @property
+    def unsettled_count(self) -> int:
+        """How many were not settled, those that were never asked included."""
+        return len(self._operations) - self.settled_count
+
+    def took(self, completion: Completion) -> None:
+        """The next operation was asked for once."""
+        is_settled = completion.type == "ok"
+        self.tries += 1
+        if not is_settled and self.tries < self._patience.tries:
+            return
+        self._place += 1
+        self.tries = 0
+        self.settled_count += is_settled
+        self._unsettled_in_a_row = 0 if is_settled else self._unsettled_in_a_row + 1
