@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contracts.names import NodeName
 from contracts.operations import Client, Operation
 from contracts.system import Route
-from harness.clients import SlotClient
+from harness.clients import US_PER_S, SlotClient
 from harness.load.reading import Reading
 from harness.load.seat import Books
 from harness.stop import Stop
@@ -54,6 +54,8 @@ class FinalReads:
         reading = Reading(route.kind, operations)
         try:
             while (operation := reading.next) is not None:
+                if reading.pause_us:
+                    await asyncio.sleep(reading.pause_us / US_PER_S)  # back-off
                 reading.took(await client.perform(operation, final=True))
         finally:
             await client.close()

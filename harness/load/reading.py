@@ -13,6 +13,8 @@ import msgspec
 
 from contracts.operations import Completion, Operation
 
+_RETRY_PAUSE_US: Final = 50_000
+
 
 class Patience(msgspec.Struct, frozen=True):
     """How long a reader goes on."""
@@ -40,7 +42,7 @@ class Reading:
         self._place = 0
         self._unsettled_in_a_row = 0
         #: Of the next operation, so far.
-        self.tries = 0
+        self._tries = 0
         self.settled_count = 0
 
     @property
@@ -55,13 +57,18 @@ class Reading:
         """How many were not settled, those that were never asked included."""
         return len(self._operations) - self.settled_count
 
+    @property
+    def pause_us(self) -> int:
+        """How long to wait before the next is asked for: a quick refusal is not asked at once."""
+        return self._tries * _RETRY_PAUSE_US
+
     def took(self, completion: Completion) -> None:
         """The next operation was asked for once."""
         is_settled = completion.type == "ok"
-        self.tries += 1
-        if not is_settled and self.tries < self._patience.tries:
+        self._tries += 1
+        if not is_settled and self._tries < self._patience.tries:
             return
         self._place += 1
-        self.tries = 0
+        self._tries = 0
         self.settled_count += is_settled
         self._unsettled_in_a_row = 0 if is_settled else self._unsettled_in_a_row + 1

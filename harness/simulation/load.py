@@ -25,8 +25,6 @@ from workloads.workload import Workload
 
 #: The highest rate in a world: where refusals take no time, more would let no time pass.
 _RATE_MAX: Final = 1_000_000.0
-#: A quick refusal of a final read is not asked again at once.
-_RETRY_PAUSE_US: Final = 50_000
 _NS_PER_US: Final = 1_000
 
 
@@ -227,9 +225,8 @@ class VirtualFinalReads:
 
     def _took(self, completion: Completion) -> None:
         self._reading.took(completion)
-        # Never within the answer itself, so that refusals at once do not nest.
-        pause_us = 1 + self._reading.tries * _RETRY_PAUSE_US
         if self.is_over:
             self.ask()
         else:
-            self._world.after(pause_us, self.ask)
+            # Never within the answer itself, so that refusals at once do not nest.
+            self._world.after(1 + self._reading.pause_us, self.ask)

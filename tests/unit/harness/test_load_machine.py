@@ -140,3 +140,12 @@ def test_a_reader_goes_on_as_long_as_it_may(
     kind: str, outcomes: str, asked: str, unsettled: int
 ) -> None:
     assert read(kind, outcomes) == (asked, unsettled)
+
+
+def test_a_reader_waits_longer_after_each_try_that_settled_nothing() -> None:
+    reading = Reading("leader", [Operation("read", key, None) for key in "ab"])
+    pauses: list[int] = []
+    for outcome in ("fail", "fail", "ok", "fail"):
+        pauses.append(reading.pause_us)
+        reading.took(Completion(outcome))
+    assert [*pauses, reading.pause_us] == [0, 50_000, 100_000, 0, 50_000]
