@@ -136,3 +136,8 @@ async def connect(host: str, port: int, timeout_s: float) -> tuple[ClientConnect
             connection.close()
         problem = f"no greeting within {timeout_s:.3f} s" if not str(error) else str(error)
         raise NotSentError(f"{host}:{port}: {problem}") from error
+    except asyncio.CancelledError:
+        # Nobody else knows of it.
+        if connection is not None:
+            connection.close()
+        raise

@@ -57,11 +57,14 @@ class KraftClient:
         self._connected_to: NodeName | None = None
         self._name = secrets.token_hex(6)
         self._sent_count = 0
+        #: Closed since the operation under way began: nothing more is sent for it.
+        self._is_closed = False
 
     async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
         """Perform one operation; see ``contracts.operations.Client``."""
         if operation.f not in REQUEST_KINDS:
             return certainly_not("unknown-operation", None)
+        self._is_closed = False
         deadline = asyncio.get_running_loop().time() + timeout_s
         if self._pinned:
             completion, _ = await self._attempt(operation, self._aim.target, deadline)
@@ -69,7 +72,11 @@ class KraftClient:
         return await self._follow(operation, deadline)
 
     async def close(self) -> None:
-        """Drop the connection at once."""
+        """Drop the connection at once; an operation under way ends without another attempt."""
+        self._is_closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -81,9 +88,9 @@ class KraftClient:
         self._aim.begin()
         while True:
             completion, hint = await self._attempt(operation, self._aim.target, deadline)
-            if not may_go_on(operation, completion):
+            if self._is_closed or not may_go_on(operation, completion):
                 return completion
-            await self.close()
+            self._disconnect()
             pause_s = ROUND_PAUSE_S if self._aim.aim_elsewhere(hint, loop.time()) else 0.0
             if loop.time() + max(pause_s, ROUND_PAUSE_S) >= deadline:
                 # Too late for an answer: sent now, all that could be known would be lost.
@@ -105,15 +112,15 @@ class KraftClient:
         except NotSentError:
             if loop.time() - began >= CONNECT_TIMEOUT_S:
                 self._aim.avoid(node, loop.time())
-            await self.close()
+            self._disconnect()
             return certainly_not(NOT_SENT, node), None
         except LostError:
-            await self.close()
+            self._disconnect()
             error = TIMED_OUT if loop.time() >= deadline else LOST
             return unanswered(operation, error, node), None
         completion = answered(operation, answer, node)
         if completion.type == "info":
-            await self.close()
+            self._disconnect()
         return completion, self._hint(answer)
 
     def _hint(self, answer: ClientAnswer) -> NodeName | None:
@@ -139,13 +146,18 @@ class KraftClient:
         connection = self._connection
         if connection is not None and self._connected_to == node and connection.is_open:
             return connection
-        await self.close()
+        self._disconnect()
+        if self._is_closed:
+            raise NotSentError("the client was closed")
         remaining_s = deadline - asyncio.get_running_loop().time()
         if remaining_s <= 0:
             raise NotSentError("no time left")
         address = self._endpoint(node)
         limit_s = remaining_s if self._pinned else min(remaining_s, CONNECT_TIMEOUT_S)
         connection, _ = await connect(address.host, address.port, limit_s)
+        if self._is_closed:
+            connection.close()
+            raise NotSentError("the client was closed")
         self._connection = connection
         self._connected_to = node
         return connection
