@@ -6,7 +6,7 @@ nothing was appended. Must never send one operation twice once it may have been 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -15,13 +15,8 @@ from contracts.operations import Completion, Operation
 from contracts.simulation import Connection, Timer, World
 from contracts.system import Route
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from systems.kraft.aim import (
-    AVOIDANCE_S,
-    CONNECT_TIMEOUT_S,
-    NODE_HEADSTART_S,
-    ROUND_PAUSE_S,
-    Aim,
-)
+from systems.kraft.aim import CONNECT_TIMEOUT_US, ROUND_PAUSE_US, Aim
+from systems.kraft.client_machine import NODE_HEADSTART_US
 from systems.kraft.outcomes import (
     LOST,
     NO_LEADER,
@@ -35,12 +30,6 @@ from systems.kraft.outcomes import (
 )
 from systems.kraft.simulation.messages import Greeting, Knock
 from systems.kraft.state_machines import node_name
-
-_US: Final = 1_000_000
-_CONNECT_US: Final = round(CONNECT_TIMEOUT_S * _US)
-_AVOIDANCE_US: Final = round(AVOIDANCE_S * _US)
-_PAUSE_US: Final = round(ROUND_PAUSE_S * _US)
-_HEADSTART_US: Final = round(NODE_HEADSTART_S * _US)
 
 Done = Callable[[Completion], None]
 
@@ -77,7 +66,7 @@ class SimulatedKraftClient:
         self._place = place
         self._name = name
         self._is_pinned = route.kind == "pinned"
-        self._aim = Aim(nodes, route.node, _AVOIDANCE_US)
+        self._aim = Aim(nodes, route.node)
         self._connection: Connection | None = None
         self._end: _End | None = None
         self._connected_to: NodeName | None = None
@@ -121,7 +110,7 @@ class SimulatedKraftClient:
         else:
             patience_us = task.deadline - now
             if not self._is_pinned:
-                patience_us = min(patience_us, _CONNECT_US)
+                patience_us = min(patience_us, CONNECT_TIMEOUT_US)
             task.timer = self._world.after(patience_us, self._not_greeted)
 
     def _send(self) -> None:
@@ -132,7 +121,7 @@ class SimulatedKraftClient:
             task.timer.cancel()
         remaining_us = task.deadline - self._world.now
         self._sent_count += 1
-        node_timeout_us = max(remaining_us - _HEADSTART_US, remaining_us // 2)
+        node_timeout_us = max(remaining_us - NODE_HEADSTART_US, remaining_us // 2)
         operation = task.operation
         task.is_sent = True
         task.timer = self._world.after(remaining_us, self._timed_out)
@@ -188,7 +177,7 @@ class SimulatedKraftClient:
         task, node = self._task, self._connected_to
         assert task is not None
         assert node is not None
-        if self._world.now - task.began >= _CONNECT_US:
+        if self._world.now - task.began >= CONNECT_TIMEOUT_US:
             self._aim.avoid(node, self._world.now)
         self._disconnect()
         self._concluded(certainly_not(NOT_SENT, node), None)
@@ -214,8 +203,8 @@ class SimulatedKraftClient:
             task.done(completion)
             return
         self._disconnect()
-        pause_us = _PAUSE_US if self._aim.aim_elsewhere(hint, self._world.now) else 0
-        if self._world.now + max(pause_us, _PAUSE_US) >= task.deadline:
+        pause_us = ROUND_PAUSE_US if self._aim.aim_elsewhere(hint, self._world.now) else 0
+        if self._world.now + max(pause_us, ROUND_PAUSE_US) >= task.deadline:
             self._task = None
             task.done(certainly_not(NO_LEADER, completion.node))
             return

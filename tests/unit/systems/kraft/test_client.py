@@ -16,8 +16,10 @@ from nodes.transport.client_protocol import (
     Hello,
     Reply,
 )
-from systems.kraft.client import CONNECT_TIMEOUT_S, KraftClient
+from systems.kraft.aim import CONNECT_TIMEOUT_US
+from systems.kraft.client import KraftClient
 
+CONNECT_TIMEOUT_S = CONNECT_TIMEOUT_US / 1_000_000
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 WRITE = Operation("write", "k", 1)
 READ = Operation("read", "k", None)
