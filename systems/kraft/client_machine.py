@@ -215,8 +215,6 @@ class ClientMachine:
         return self._conclude(answered(self._operation, answer, self._aim.target), hint, now)
 
     def _not_sent(self, now: int) -> Sequence[Effect]:
-        if self._awaiting not in ("greeting", "answer"):
-            return ()
         return (*self._disconnect(), *self._conclude(self._unsent(), None, now))
 
     def _lost(self, now: int) -> Sequence[Effect]:
@@ -224,7 +222,7 @@ class ClientMachine:
         if self._awaiting == "greeting":
             return self._conclude(self._unsent(), None, now)
         if self._awaiting == "answer":
-            return self._unanswered(TIMED_OUT if now >= self._deadline else LOST, now)
+            return self._unanswered(LOST, now)
         return ()
 
     def _time_passed(self, now: int) -> Sequence[Effect]:
@@ -232,8 +230,6 @@ class ClientMachine:
             return self._attempt(now)
         if self._awaiting == "answer":
             return (*self._disconnect(), *self._unanswered(TIMED_OUT, now))
-        if self._awaiting != "greeting":
-            return ()
         if self._patience_us >= CONNECT_TIMEOUT_US:
             self._aim.avoid(self._aim.target, now)
         return self._not_sent(now)

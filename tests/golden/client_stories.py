@@ -182,6 +182,12 @@ _REUSE: Final = (
         calls=(Call(), Call()),
     ),
     _story(
+        "the leader moves back between two",
+        (_follows(2), _LEADS),
+        _replies(Reply(), Reply("not-leader", leader=1)),
+        calls=(Call(), Call()),
+    ),
+    _story(
         "the second is not answered",
         (_replies(Reply(), Reply("never")), _LEADS),
         calls=(Call(), Call(timeout_ms=110.55), Call()),
