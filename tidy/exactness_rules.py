@@ -23,7 +23,7 @@ _SIMULATED = re.compile(
     r"|nodes/transport/(back_off|client_protocol|kafka_codec)\.py"
     r"|runtimes/simulated/\w+\.py"
     r"|systems/kraft/simulation/\w+\.py"
-    r"|systems/kraft/(aim|committed_log|outcomes|planned_bugs)\.py"
+    r"|systems/kraft/(aim|client_machine|committed_log|outcomes|planted_bugs)\.py"
     r"|harness/simulation/(course_acts|disk_acts|early_heals|fault_acts|fault_blow|fault_driver"
     r"|fault_reach|load|log_ends|outcome|recovery|simulate|swarm|swarm_faults|triggers)\.py"
     r"|harness/processes\.py"

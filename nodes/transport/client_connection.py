@@ -23,8 +23,16 @@ class NotSentError(Exception):
     """No byte of the request left this process: it certainly did not happen."""
 
 
+class NotGreetedError(NotSentError):
+    """No node greeted in time."""
+
+
 class LostError(Exception):
     """The request was sent and no answer will come: it may have happened."""
+
+
+class NotAnsweredError(LostError):
+    """No answer came in time."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -48,7 +56,8 @@ class ClientConnection(asyncio.Protocol):
 
         Raises:
             NotSentError: the connection was closed before, or the request cannot be encoded.
-            LostError: it broke, or no answer came in time. The caller should close it.
+            NotAnsweredError: no answer came in time. The caller should close it.
+            LostError: it broke.
         """
         if self._transport is None or self._transport.is_closing():
             raise NotSentError(self._lost_reason or "the connection is closed")
@@ -56,15 +65,16 @@ class ClientConnection(asyncio.Protocol):
             frame = encode_frame(request)
         except ProtocolError as error:
             raise NotSentError(str(error)) from error
-        future: asyncio.Future[ClientAnswer] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ClientAnswer] = loop.create_future()
         self._waiting[request.id] = future
         self._transport.write(frame)
+        # Cheaper than asyncio.timeout, and there is one for each operation.
+        timer = loop.call_later(timeout_s, _give_up, future, timeout_s)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await future
-        except TimeoutError:
-            raise LostError(f"no answer within {timeout_s:.3f} s") from None
+            return await future
         finally:
+            timer.cancel()
             self._waiting.pop(request.id, None)
 
     def close(self) -> None:
@@ -118,11 +128,17 @@ class ClientConnection(asyncio.Protocol):
         self._waiting.clear()
 
 
+def _give_up(waiting: "asyncio.Future[ClientAnswer]", timeout_s: float) -> None:
+    if not waiting.done():
+        waiting.set_exception(NotAnsweredError(f"no answer within {timeout_s:.3f} s"))
+
+
 async def connect(host: str, port: int, timeout_s: float) -> tuple[ClientConnection, Hello]:
     """Connect to a node and wait until it has greeted.
 
     Raises:
-        NotSentError: nobody listens, or no node greeted in time.
+        NotGreetedError: no node greeted in time.
+        NotSentError: nobody listens, or it broke.
     """
     connection: ClientConnection | None = None
     try:
@@ -131,8 +147,14 @@ async def connect(host: str, port: int, timeout_s: float) -> tuple[ClientConnect
                 ClientConnection, host, port
             )
             return connection, await connection.greeting()
-    except (OSError, TimeoutError, LostError) as error:
+    except (OSError, LostError) as error:
         if connection is not None:
             connection.close()
-        problem = f"no greeting within {timeout_s:.3f} s" if not str(error) else str(error)
-        raise NotSentError(f"{host}:{port}: {problem}") from error
+        if isinstance(error, TimeoutError):
+            raise NotGreetedError(f"{host}:{port}: no greeting within {timeout_s:.3f} s") from error
+        raise NotSentError(f"{host}:{port}: {error}") from error
+    except asyncio.CancelledError:
+        # Nobody else knows of it.
+        if connection is not None:
+            connection.close()
+        raise

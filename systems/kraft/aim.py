@@ -11,24 +11,21 @@ from contracts.names import NodeName
 
 #: Longest wait for one node's greeting while others could be asked instead; a frozen node's kernel
 #: takes connections.
-CONNECT_TIMEOUT_S: Final = 0.2
+CONNECT_TIMEOUT_US: Final = 200_000
 #: A node that took so long and did not greet is not asked for a while, whoever names it the leader.
-AVOIDANCE_S: Final = 0.5
+AVOIDANCE_US: Final = 500_000
 #: Pause after every node was asked in vain; an election takes some hundred milliseconds.
-ROUND_PAUSE_S: Final = 0.02
-#: The node gives up this much earlier than the client, so that its answer still arrives.
-NODE_HEADSTART_S: Final = 0.1
+ROUND_PAUSE_US: Final = 20_000
 
 
 class Aim:
     """One client's choice of nodes, over all of its operations."""
 
-    def __init__(self, nodes: Sequence[NodeName], first: NodeName, avoidance: float) -> None:
-        """``nodes`` in the order in which they are tried; one is left out for ``avoidance``."""
+    def __init__(self, nodes: Sequence[NodeName], first: NodeName) -> None:
+        """``nodes`` in the order in which they are tried, beginning with the ``first``."""
         self._nodes = tuple(nodes)
-        self._avoidance = avoidance
         #: Until when a node is not asked while there are others.
-        self._avoided: dict[NodeName, float] = {}
+        self._avoided: dict[NodeName, int] = {}
         #: Asked in the present round.
         self._asked: list[NodeName] = []
         #: Whom to ask.
@@ -42,16 +39,16 @@ class Aim:
         """A new operation: its first round."""
         self._asked.clear()
 
-    def avoid(self, node: NodeName, now: float) -> None:
+    def avoid(self, node: NodeName, now: int) -> None:
         """A node did not greet in time: the others name a frozen leader until they have another."""
-        self._avoided[node] = now + self._avoidance
+        self._avoided[node] = now + AVOIDANCE_US
 
-    def aim_elsewhere(self, hint: NodeName | None, now: float) -> bool:
+    def aim_elsewhere(self, hint: NodeName | None, now: int) -> bool:
         """Choose another target; whether the round was over, so that a pause is due.
 
         Args:
             hint: the leader that the node just asked names, None if it names none.
-            now: on the clock of ``avoid``.
+            now: microseconds, on the clock of ``avoid``.
         """
         self._asked.append(self.target)
         choice = [node for node in self._nodes if self._avoided.get(node, 0) <= now]

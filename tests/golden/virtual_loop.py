@@ -8,21 +8,24 @@ from typing import Any
 class _NoSockets:
     """Stands in for a loop's selector: waiting for events is letting time pass."""
 
-    def __init__(self) -> None:
+    def __init__(self, late_s: float) -> None:
         self.now_s = 0.0
+        self._late_s = late_s
 
     def select(self, timeout_s: float | None) -> Sequence[Any]:
         assert timeout_s is not None, "everybody waits for what never comes"
-        self.now_s += max(0.0, timeout_s)
+        if timeout_s > 0:
+            self.now_s += timeout_s + self._late_s
         return ()
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
     """Has timers and tasks, and neither sockets nor processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, late_s: float = 0.0) -> None:
+        """``late_s``: how late timers ring, as those of a machine always do."""
         super().__init__()
-        self._selector = _NoSockets()
+        self._selector = _NoSockets(late_s)
 
     def time(self) -> float:
         """Seconds since the loop was made."""

@@ -1,4 +1,4 @@
-"""The client against fake nodes: whom it asks, and what it makes of what they say."""
+"""The client against fake nodes on loopback; its rules are the machine's."""
 
 import asyncio
 import socket
@@ -16,8 +16,10 @@ from nodes.transport.client_protocol import (
     Hello,
     Reply,
 )
-from systems.kraft.client import CONNECT_TIMEOUT_S, KraftClient
+from systems.kraft.aim import CONNECT_TIMEOUT_US
+from systems.kraft.client import KraftClient
 
+CONNECT_TIMEOUT_S = CONNECT_TIMEOUT_US / 1_000_000
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 WRITE = Operation("write", "k", 1)
 READ = Operation("read", "k", None)
@@ -117,14 +119,6 @@ def outcome(completion: Completion) -> tuple[str, str | None]:
     return completion.type, completion.error
 
 
-def test_a_pinned_client_asks_its_node_only() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert outcome(await client.invoke(WRITE, 5)) == ("fail", "not-leader")
-        assert nodes.asked == [N1]
-
-    run({N1: follows(2), N2: leads, N3: follows(2)}, Route("pinned", N1), body)
-
-
 def test_a_following_client_takes_the_hint() -> None:
     async def body(client: KraftClient, nodes: FakeNodes) -> None:
         completion = await client.invoke(WRITE, 5)
@@ -159,13 +153,6 @@ def test_a_change_that_is_not_answered_in_time_is_unknown() -> None:
     run({N1: is_silent, N2: leads, N3: leads}, Route("leader", N1), body)
 
 
-def test_a_read_that_is_not_answered_in_time_fails() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert outcome(await client.invoke(READ, 0.2)) == ("fail", "timed-out")
-
-    run({N1: is_silent, N2: leads, N3: leads}, Route("pinned", N1), body)
-
-
 def test_a_late_answer_never_meets_a_later_operation() -> None:
     replies: list[tuple[int, Reply]] = []
 
@@ -191,17 +178,6 @@ def test_a_dead_node_was_certainly_not_asked() -> None:
     run({N1: None, N2: leads, N3: leads}, Route("pinned", N1), body)
 
 
-def test_without_a_leader_a_following_client_gives_up_in_time() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        loop = asyncio.get_running_loop()
-        start = loop.time()
-        assert outcome(await client.invoke(WRITE, 0.3)) == ("fail", "no-leader")
-        assert loop.time() - start < 2.0
-        assert set(nodes.asked) == {N1, N2, N3}
-
-    run({N1: follows(None), N2: follows(None), N3: follows(None)}, Route("leader", N1), body)
-
-
 def test_each_attempt_has_its_own_operation_id() -> None:
     async def body(client: KraftClient, nodes: FakeNodes) -> None:
         await client.invoke(WRITE, 5)
@@ -212,14 +188,6 @@ def test_each_attempt_has_its_own_operation_id() -> None:
     run({N1: follows(2), N2: leads, N3: leads}, Route("leader", N1), body)
 
 
-def test_an_operation_that_the_node_lacks_certainly_did_not_happen() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        completion = await client.invoke(Operation("enqueue", "q", 1), 1)
-        assert outcome(completion) == ("fail", "unknown-operation")
-
-    run({N1: leads, N2: leads, N3: leads}, Route("leader", N1), body)
-
-
 def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again() -> None:
     async def body(client: KraftClient, nodes: FakeNodes) -> None:
         assert outcome(await client.invoke(WRITE, 2 * CONNECT_TIMEOUT_S)) == ("fail", "no-leader")
@@ -227,21 +195,3 @@ def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again() 
         assert nodes.visited.count(N2) > 1
 
     run({N1: is_frozen, N2: follows(1), N3: follows(1)}, Route("leader", N1), body)
-
-
-def test_an_operation_that_ended_at_a_frozen_node_is_followed_by_one_elsewhere() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert (await client.invoke(WRITE, CONNECT_TIMEOUT_S / 2)).type == "fail"
-        assert (await client.invoke(WRITE, 5)).node == N2
-        assert nodes.visited == [N1, N2]
-
-    run({N1: is_frozen, N2: leads, N3: follows(1)}, Route("leader", N1), body)
-
-
-def test_a_node_that_was_frozen_is_asked_when_there_is_no_other() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert (await client.invoke(WRITE, 4 * CONNECT_TIMEOUT_S)).type == "fail"
-        assert set(nodes.visited) == {N1, N2, N3}
-        assert nodes.visited.count(N1) > 1
-
-    run({N1: is_frozen, N2: is_frozen, N3: is_frozen}, Route("leader", N1), body)
