@@ -100,7 +100,8 @@ def test_after_info_a_slot_goes_on_as_a_process_that_nobody_was(tmp_path: Path) 
 def test_unknown_outcomes_in_one_process_make_the_others_give_the_key_up(tmp_path: Path) -> None:
     # Slots 0 and 1 are one process' and 2 and 3 the other's; only the first has any info.
     behaviour = InfoInOneProcess(Ledger(str(tmp_path / "first")))
-    events = Rig(tmp_path, behaviour, operations_per_slot=40, rate=400.0).run()
+    # Long enough for the other process to begin, and to hear of it, on a machine with no time.
+    events = Rig(tmp_path, behaviour, operations_per_slot=800, rate=400.0).run()
     infos = {event.process % 4 for event in events if event.type == "info"}
     assert infos
     assert infos <= {0, 1} or infos <= {2, 3}

@@ -1,6 +1,7 @@
 """Whole runs against the quorum in memory."""
 
 from collections import defaultdict
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ SCHEDULE = (
 def broken(tmp_path_factory: pytest.TempPathFactory) -> FakeRun:
     """One run with a fault of each kind, for all tests that only look at what it left."""
     folder = tmp_path_factory.mktemp("runs")
-    run = FakeRun(folder, schedule=SCHEDULE, time_limit_s=2.5, seed=7)
+    run = FakeRun(folder, schedule=SCHEDULE, time_limit_s=8.0, seed=7)
     run.clients_before = FakeClient.opened
     run.run()
     run.clients_opened = FakeClient.opened - run.clients_before
@@ -165,6 +166,11 @@ def test_final_reads_come_last_from_everyone_and_cover_every_key(tmp_path: Path)
     assert added <= seen
 
 
+def changes(lines: list[MetricLine]) -> list[str]:
+    """What a node was, one after the other: a slow machine takes more samples of each."""
+    return [status for status, _ in groupby(line.status for line in lines)]
+
+
 def test_metrics_have_a_line_for_each_node_and_second_and_killed_nodes_are_excused(
     tmp_path: Path,
 ) -> None:
@@ -173,8 +179,9 @@ def test_metrics_have_a_line_for_each_node_and_second_and_killed_nodes_are_excus
     run.run()
     lines = run.lines(run.outcome.folder.metrics, MetricLine)
     by_node = {node: [line for line in lines if line.node == node] for node in ("n1", "n2", "n3")}
-    assert {len(found) for found in by_node.values()} == {3}
-    assert [line.status for line in by_node["n3"]] == ["running", "exited", "running"]
+    (count,) = {len(found) for found in by_node.values()}
+    assert count >= 3
+    assert changes(by_node["n3"]) == ["running", "exited", "running"]
     assert all(line.memory_bytes for line in by_node["n1"])
     assert "node-exited" not in {phase.phase for phase in read_phases(run.outcome.folder.root)}
 
@@ -187,10 +194,13 @@ def test_metrics_hold_the_systems_own_figures_and_null_while_a_node_is_paused(
     run.run()
     path = run.outcome.folder.metrics
     paused = [line for line in run.lines(path, MetricLine) if line.node == "n3"]
-    assert [line.status for line in paused] == ["running", "paused", "running"]
-    assert [line.system is None for line in paused] == [False, True, False]
-    assert paused[1].memory_bytes
-    assert paused[2].system["log_end_offset"] > paused[0].system["log_end_offset"]
+    assert changes(paused) == ["running", "paused", "running"]
+    assert all((line.system is None) == (line.status == "paused") for line in paused)
+    assert all(line.memory_bytes for line in paused)
+    first, last = paused[0].system, paused[-1].system
+    assert first is not None
+    assert last is not None
+    assert last["log_end_offset"] > first["log_end_offset"]
     assert b'"system":null' in path.read_bytes()
 
 

@@ -37,7 +37,7 @@ class Nightly:
     def write(self, **fields: Any) -> None:
         """Write the nightly file and its policy."""
         self.policy.write_text('schema = 1\nrequire = ["violations == 0", "runs_valid >= 2"]\n')
-        given = {"suite": "suite.toml", "policy": "gate.toml", "time_budget": "10m", **fields}
+        given = {"suite": "suite.toml", "policy": "gate.toml", "time_budget": "10h", **fields}
         lines = ["schema = 1", *(f"{name} = {value!r}" for name, value in given.items())]
         self.file.write_text("\n".join(lines) + "\n")
 

@@ -124,7 +124,7 @@ def test_a_violation_counts_where_the_gate_did_not_answer(nightly: Nightly) -> N
 
 
 def test_a_step_ends_when_its_time_is_up(nightly: Nightly) -> None:
-    nightly.write(analysis_budget="2s")
+    nightly.write(analysis_budget="8s")
     nightly.takes("gate", 60)
     assert nightly.run() == 2
     assert "gate: it was stopped after" in nightly.output
