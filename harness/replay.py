@@ -34,7 +34,7 @@ def replay_options(
         UsageError: there is no run, or its plan or schedule cannot be read.
     """
     folder = find_run(run)
-    plan = _read_plan(folder)
+    plan = read_plan(folder)
     try:
         lines = folder.schedule.read_bytes().splitlines() if folder.schedule.exists() else []
         schedule, actual = decode_schedule(lines)
@@ -89,7 +89,7 @@ def is_exact(
     Raises:
         UsageError: the plan cannot be read, or an option does not fit what is to be done.
     """
-    plan = _read_plan(folder)
+    plan = read_plan(folder)
     is_simulated = plan.runtime == SIMULATED
     if is_simulated and runtime in (None, SIMULATED):
         if pinned or runs_folder is not None:
@@ -114,7 +114,12 @@ def is_exact(
     return False
 
 
-def _read_plan(folder: RunFolder) -> Plan:
+def read_plan(folder: RunFolder) -> Plan:
+    """The plan of a run that is to be run again.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         return decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -35,6 +35,7 @@ from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from harness.store import create_run
 from harness.waiting import Waiting
+from history.plan import Plan
 from history.run_folder import RunFolder
 from nemesis.fault_options import BEYOND_PROMISE, ClockJumpOptions, FlapOptions, read_options
 from nemesis.plan import refuse_what_cannot_be_had
@@ -65,12 +66,39 @@ def scenario_of(test: PlannedTest) -> Scenario:
             rate=options.rate,
             timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
         ),
-        faults=tuple(map(simulated_fault, test.schedule)),
+        faults=tuple(test.schedule),
         beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in test.schedule),
         load_us=round(options.time_limit_s * _US_PER_S),
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
     )
-    return as_chosen(scenario, test.system_options.state_machine, len(test.observers))
+    world = simulated(scenario)
+    return as_chosen(world, test.system_options.state_machine, len(test.observers))
+
+
+def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
+    """A recorded plan with these faults, as the record that searches and worlds share.
+
+    Its faults have the options of the plan; ``simulated`` makes a world of it.
+    """
+    record = Scenario(
+        system=plan.system,
+        seed=plan.seed,
+        nodes=len(plan.nodes),
+        bugs=plan.bugs,
+        settings=dict(plan.settings),
+        load=LoadOptions(
+            workload=plan.workload,
+            workload_options={name: str(value) for name, value in plan.workload_options.items()},
+            clients=plan.concurrency,
+            rate=plan.rate,
+            timeout_us=max(1, round(plan.operation_timeout_s * _US_PER_S)),
+        ),
+        faults=tuple(faults),
+        beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in faults),
+        load_us=round(plan.time_limit_s * 1000) * US_PER_MS,
+        recovery=RecoveryOptions(patience_us=PATIENCE_US),
+    )
+    return as_chosen(record, plan.state_machine, len(plan.observers))
 
 
 def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> Scenario:
@@ -86,12 +114,15 @@ def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> 
     return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
 
 
-def simulated_fault(fault: Fault) -> Fault:
-    """A fault of a plan, with its options as a simulated world reads them."""
-    return msgspec.structs.replace(fault, options=options_of(fault))
+def simulated(record: Scenario) -> Scenario:
+    """The record of a plan, its faults with their options as a simulated world reads them."""
+    faults = tuple(
+        msgspec.structs.replace(fault, options=_options_of(fault)) for fault in record.faults
+    )
+    return msgspec.structs.replace(record, faults=faults)
 
 
-def options_of(fault: Fault) -> dict[str, Any]:
+def _options_of(fault: Fault) -> dict[str, Any]:
     """A fault's options as the simulation reads them, where it has a kind of the same name."""
     options = fault.options
     if fault.kind == "clock-jump":

@@ -1,4 +1,4 @@
-"""What can be taken away from a scenario, or made simpler in it, and in which order.
+"""Steps that need an exact oracle: single operations, moments, weather and settings. Pure.
 
 A step only makes candidates; whether one still fails is found by running it. Lists (faults,
 operations) are for delta debugging; a single value offers its simpler neighbours, the boldest
@@ -107,7 +107,7 @@ BUGS: Final = ListStep[Scenario](
 )
 
 
-def fault_steps(scenario: Scenario) -> Iterator[ValueStep[Scenario]]:
+def _fault_steps(scenario: Scenario) -> Iterator[ValueStep[Scenario]]:
     """When each fault strikes and how long it lasts, one field at a time."""
     for fault in scenario.faults:
         if fault.when is None:
@@ -191,7 +191,8 @@ def _fewer_clients(scenario: Scenario) -> Iterator[Scenario]:
             )
 
 
-def _fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
+def fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
+    """With fewer voters, of which one may still fail, the fewest first."""
     for nodes in range(_VOTERS_MIN, scenario.nodes):
         yield _replace(scenario, nodes=nodes, drift_ppm=scenario.drift_ppm[:nodes])
 
@@ -199,13 +200,6 @@ def _fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
 def _fewer_observers(scenario: Scenario) -> Iterator[Scenario]:
     for observers in range(scenario.observers):
         yield _replace(scenario, observers=observers)
-
-
-SHAPE_STEPS: Final = (
-    ValueStep[Scenario]("clients", _fewer_clients),
-    ValueStep[Scenario]("nodes", _fewer_nodes),
-    ValueStep[Scenario]("observers", _fewer_observers),
-)
 
 
 def calm(scenario: Scenario) -> Scenario:
@@ -232,7 +226,7 @@ def calm(scenario: Scenario) -> Scenario:
 def _bold(scenario: Scenario) -> Iterator[Scenario]:
     """Everything at once: what is left is often enough, and all that follows costs less then."""
     idle = scenario if scenario.load.kept is None else with_kept(scenario, ())
-    small = next(iter(_fewer_nodes(scenario)), scenario)
+    small = next(iter(fewer_nodes(scenario)), scenario)
     for candidate in (
         calm(_replace(idle, nodes=small.nodes, observers=0, faults=())),
         calm(idle),
@@ -277,21 +271,31 @@ def _shorter_load(scenario: Scenario) -> Iterator[Scenario]:
 _DEFAULT_SEGMENT_BYTES: Final = Scenario(system="", seed=0).segment_bytes
 
 BOLD: Final = ValueStep[Scenario]("everything at once", _bold)
-WEATHER_STEPS: Final = (
-    *(
-        _field_as_in_calm(field)
-        for field in (
-            "network",
-            "disk",
-            "drift_ppm",
-            "through_codec",
-            "segment_bytes",
-            "recovery",
-            "settings",
-            "beyond_promise",
-            "load",
-        )
-    ),
+_SIZE_STEPS: Final = (
+    ValueStep[Scenario]("clients", _fewer_clients),
+    ValueStep[Scenario]("nodes", fewer_nodes),
+    ValueStep[Scenario]("observers", _fewer_observers),
+)
+_WEATHER_STEPS: Final = tuple(
+    _field_as_in_calm(field)
+    for field in (
+        "network",
+        "disk",
+        "drift_ppm",
+        "through_codec",
+        "segment_bytes",
+        "recovery",
+        "settings",
+        "beyond_promise",
+        "load",
+    )
 )
 #: For failures that come after everything healed: what comes before may be short.
 LENGTH_STEP: Final = ValueStep[Scenario]("length of the load", _shorter_load)
+
+
+def exact_steps(scenario: Scenario) -> Iterator[ValueStep[Scenario]]:
+    """Values that may be simpler, in the order in which they are tried."""
+    yield from _fault_steps(scenario)
+    yield from _SIZE_STEPS
+    yield from _WEATHER_STEPS
