@@ -20,7 +20,7 @@ from contracts.system import System
 from harness import judge as judging
 from harness.interrupts import Farewell, Interrupts, Reaction
 from harness.options import PreparedTest, TestOptions, prepare
-from harness.replay_verdicts import verdict_of
+from harness.replaying.verdicts import verdict_of
 from harness.runner import run_test
 from harness.shrinking.run_oracle import Try
 from harness.shrinking.search_folder import SearchFolder

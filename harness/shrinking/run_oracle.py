@@ -15,7 +15,7 @@ import msgspec
 
 from contracts.errors import HarnessError
 from contracts.scenario import Scenario
-from harness.replay_verdicts import ReplayVerdict
+from harness.replaying.verdicts import ReplayVerdict
 from nemesis.k_of_n import Asking
 from nemesis.search import SearchBudget
 

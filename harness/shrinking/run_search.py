@@ -20,7 +20,7 @@ from contracts.errors import HarnessError, UsageError
 from contracts.scenario import Scenario
 from harness.console_lines import say
 from harness.options import PreparedTest, TestOptions
-from harness.replay import read_plan, replay_options
+from harness.replaying.recorded import read_plan, replay_options
 from harness.results import counted
 from harness.results import read as read_results
 from harness.shrinking.display import SearchDisplay

@@ -9,7 +9,7 @@ from typing import Any
 from contracts.scenario import Scenario
 from harness.interrupts import Interrupts
 from harness.options import TestOptions
-from harness.replay_verdicts import ReplayVerdict
+from harness.replaying.verdicts import ReplayVerdict
 from harness.shrinking.run_oracle import Answer, Try
 from harness.shrinking.search_folder import SearchFolder
 from harness.stop import Stop

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contracts.fault import Fault
 from contracts.scenario import LoadOptions, Scenario
-from harness.replay_verdicts import ReplayVerdict
+from harness.replaying.verdicts import ReplayVerdict
 from harness.shrinking.run_oracle import RunOracle, Try
 from nemesis.k_of_n import Asking
 from nemesis.search import SearchBudget

@@ -11,7 +11,7 @@ from contracts.names import NodeName
 from contracts.scenario import Scenario
 from harness import cli
 from harness.evidence_loader import load_run
-from harness.replay_verdicts import recorded_verdict
+from harness.replaying.verdicts import recorded_verdict
 from harness.simulation.like_command import LikeOrder, order_of, try_like
 from harness.simulation.likeness import (
     Likeness,
