@@ -7,7 +7,7 @@ folder appears when the run is over: nothing in a simulation may touch a disk. S
 sections 2 and 9.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from contracts.scenario import (
 )
 from contracts.simulation import SimulatedSystem
 from harness.console_lines import say
-from harness.options import PlannedTest, check_simulated
+from harness.options import PlannedTest, TestOptions, check_simulated
 from harness.plan_record import plan_of
 from harness.progress import fault_sentence, phase_sentence, stamped_line
 from harness.run_clock import NANOSECONDS
@@ -52,27 +52,9 @@ STORY_OPERATIONS_MAX = 50_000
 
 def scenario_of(test: PlannedTest) -> Scenario:
     """The world in which a plan runs; every fault strikes at the time that the plan says."""
-    options = test.options
-    scenario = Scenario(
-        system=test.system.name,
-        seed=options.seed,
-        nodes=options.nodes,
-        bugs=options.bugs,
-        settings=dict(test.system_options.settings),
-        load=LoadOptions(
-            workload=test.workload.name,
-            workload_options=dict(options.workload_options),
-            clients=options.concurrency,
-            rate=options.rate,
-            timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
-        ),
-        faults=tuple(test.schedule),
-        beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in test.schedule),
-        load_us=round(options.time_limit_s * _US_PER_S),
-        recovery=RecoveryOptions(patience_us=PATIENCE_US),
-    )
-    world = simulated(scenario)
-    return as_chosen(world, test.system_options.state_machine, len(test.observers))
+    options, chosen = test.options, test.system_options
+    record = _record_of(options, options.nodes, test.workload.name, chosen.settings, test.schedule)
+    return simulated(as_chosen(record, chosen.state_machine, len(test.observers)))
 
 
 def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
@@ -80,25 +62,35 @@ def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
 
     Its faults have the options of the plan; ``simulated`` makes a world of it.
     """
-    record = Scenario(
-        system=plan.system,
-        seed=plan.seed,
-        nodes=len(plan.nodes),
-        bugs=plan.bugs,
-        settings=dict(plan.settings),
+    record = _record_of(plan, len(plan.nodes), plan.workload, plan.settings, faults)
+    return as_chosen(record, plan.state_machine, len(plan.observers))
+
+
+def _record_of(
+    options: TestOptions | Plan,
+    nodes: int,
+    workload: str,
+    settings: Mapping[str, str],
+    faults: Sequence[Fault],
+) -> Scenario:
+    return Scenario(
+        system=options.system,
+        seed=options.seed,
+        nodes=nodes,
+        bugs=options.bugs,
+        settings=dict(settings),
         load=LoadOptions(
-            workload=plan.workload,
-            workload_options={name: str(value) for name, value in plan.workload_options.items()},
-            clients=plan.concurrency,
-            rate=plan.rate,
-            timeout_us=max(1, round(plan.operation_timeout_s * _US_PER_S)),
+            workload=workload,
+            workload_options={name: str(value) for name, value in options.workload_options.items()},
+            clients=options.concurrency,
+            rate=options.rate,
+            timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
         ),
         faults=tuple(faults),
         beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in faults),
-        load_us=round(plan.time_limit_s * 1000) * US_PER_MS,
+        load_us=round(options.time_limit_s * _US_PER_S),
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
     )
-    return as_chosen(record, plan.state_machine, len(plan.observers))
 
 
 def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> Scenario:
