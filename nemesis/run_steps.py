@@ -115,11 +115,11 @@ def _if_other(plan: Scenario, faults: Sequence[Fault]) -> Iterator[Scenario]:
         yield _lasting(plan, faults, plan.load_us - gone_us)
 
 
-FAULTS_WITH_THEIR_LOAD: Final = ListStep[Scenario]("faults", lambda plan: plan.faults, with_faults)
+FAULTS_WITH_THEIR_LOAD: Final = ListStep("faults", lambda plan: plan.faults, with_faults)
 RUN_STEPS: Final = (
-    ValueStep[Scenario]("calm", _pulled_together),
-    ValueStep[Scenario]("nodes", _fewer_nodes),
-    ValueStep[Scenario]("clients", _fewer_clients),
-    ValueStep[Scenario]("durations", _shorter_faults),
-    ValueStep[Scenario]("calm", _pulled_together),
+    ValueStep("calm", _pulled_together),
+    ValueStep("nodes", _fewer_nodes),
+    ValueStep("clients", _fewer_clients),
+    ValueStep("durations", _shorter_faults),
+    ValueStep("calm", _pulled_together),
 )

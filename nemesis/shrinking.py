@@ -12,7 +12,7 @@ issue 5, item 8; issue 6, item 6; issue 19, item 3.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -26,13 +26,12 @@ from nemesis.exact_steps import (
     LENGTH_STEP,
     OPERATIONS,
     OPERATIONS_BY_CLIENT,
-    Happened,
     ended,
     exact_steps,
     trimmed,
 )
 from nemesis.run_steps import FAULTS_WITH_THEIR_LOAD, RUN_STEPS
-from nemesis.search import ListStep, Search
+from nemesis.search import Happened, ListStep, Oracle, Search
 
 #: Other seeds with which a removal is tried that fails in the scenario's own.
 OTHER_SEEDS: Final = 8
@@ -40,24 +39,6 @@ OTHER_SEEDS: Final = 8
 _SINGLES_MAX: Final = 40
 #: Operations up to which delta debugging is cheaper than large removals with other seeds.
 _FEW_OPERATIONS: Final = 10
-
-
-class Oracle(Protocol):
-    """Says whether a smaller plan still fails; asks whatever it asks at most once."""
-
-    @property
-    def happened(self) -> Happened | None:
-        """What the plan that failed last shows of itself; None: another run of it may differ."""
-        ...
-
-    def fails(self, candidate: Scenario, step: str, /) -> bool:
-        """Whether it fails as wanted; False too where the budget ended before that was known.
-
-        Args:
-            candidate: the smaller plan.
-            step: what was made smaller.
-        """
-        ...
 
 
 class Smallest(msgspec.Struct, frozen=True):
@@ -81,7 +62,7 @@ def shrink(
         other_seeds: seeds with which a removal is tried that fails in the scenario's own.
     """
     if oracle.happened is None:
-        return _by_runs(Search(start, oracle.fails, budget))
+        return _by_runs(Search(start, oracle, budget))
     search = _ExactSearch(start, oracle, budget, other_seeds)
     is_minimal = search.descend()
     while search.leap(_removals):
@@ -90,7 +71,7 @@ def shrink(
     return Smallest(search.best, is_minimal)
 
 
-def _by_runs(search: Search[Scenario]) -> Smallest:
+def _by_runs(search: Search) -> Smallest:
     """The faults, then all else; again only where another fault goes after that."""
     simplified: tuple[Fault, ...] | None = None
     while True:
@@ -104,16 +85,16 @@ def _by_runs(search: Search[Scenario]) -> Smallest:
         simplified = search.best.faults
 
 
-class _ExactSearch(Search[Scenario]):
+class _ExactSearch(Search):
     """The best scenario so far, made smaller by what its failing run showed of it."""
 
     def __init__(self, start: Scenario, oracle: Oracle, budget: Budget, other_seeds: int) -> None:
-        super().__init__(start, oracle.fails, budget)
-        self._shows, self._other_seeds = oracle, other_seeds
+        super().__init__(start, oracle, budget)
+        self._other_seeds = other_seeds
 
     @property
     def _happened(self) -> Happened:
-        happened = self._shows.happened
+        happened = self._oracle.happened
         assert happened is not None, "an exact oracle says what it saw"
         return happened
 
@@ -183,7 +164,7 @@ def _removals(scenario: Scenario) -> Iterator[Scenario]:
         yield from _without(scenario, OPERATIONS, 1)
 
 
-def _without(scenario: Scenario, step: ListStep[Scenario], count: int) -> Iterable[Scenario]:
+def _without(scenario: Scenario, step: ListStep, count: int) -> Iterable[Scenario]:
     items = step.items(scenario)
     for start in range(0, len(items), count):
         yield step.keeping(scenario, items[:start] + items[start + count :])

@@ -19,8 +19,7 @@ from harness.simulation.judging import judged, sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import run, simulated_system
-from nemesis.exact_steps import Happened, Pair
-from nemesis.search import SearchBudget
+from nemesis.search import Happened, Pair, SearchBudget
 from runtimes.simulated.world import SimulatedWorld
 
 
@@ -75,7 +74,7 @@ Replay = Callable[[Scenario], Finding | None]
 
 
 class ExactOracle:
-    """Asks about scenarios, each once; implements ``nemesis.shrinking.Oracle``.
+    """Asks about scenarios, each once; implements ``nemesis.search.Oracle``.
 
     Args:
         replay: runs a candidate.

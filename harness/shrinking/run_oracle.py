@@ -69,7 +69,7 @@ class Watcher(Protocol):
 
 
 class RunOracle:
-    """Asks about plans, each once; implements ``nemesis.shrinking.Oracle``.
+    """Asks about plans, each once; implements ``nemesis.search.Oracle``.
 
     Args:
         run_plan: makes one run of a plan; ``number`` counts the plans from 1.

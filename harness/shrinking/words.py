@@ -16,9 +16,9 @@ from history.pairing import pair
 from history.records import PairedOperation
 from history.run_folder import RunFolder
 from nemesis.awaiting import sentence
-from nemesis.exact_steps import Happened, calm
+from nemesis.exact_steps import calm
 from nemesis.k_of_n import Asking
-from nemesis.search import INTERRUPTED
+from nemesis.search import INTERRUPTED, Happened
 
 #: Operations that are told one by one.
 _OPERATIONS_TOLD_MAX: Final = 20

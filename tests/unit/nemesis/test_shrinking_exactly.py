@@ -12,8 +12,8 @@ from contracts.scenario import (
     NetworkOptions,
     Scenario,
 )
-from nemesis.exact_steps import Happened, Pair, calm
-from nemesis.search import SearchBudget
+from nemesis.exact_steps import calm
+from nemesis.search import Happened, Pair, SearchBudget
 from nemesis.shrinking import Smallest, shrink
 
 Fails = Callable[[Scenario], bool]
