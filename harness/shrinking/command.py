@@ -40,16 +40,12 @@ class Shrinking(Protocol):
 
     def search(
         self, budget: SearchBudget, console: Console, interrupts: LoudInterrupts, /
-    ) -> Result | None:
-        """Search; None where the budget ended before anything was known to fail.
+    ) -> Result | str:
+        """Search; where the budget ended before anything was known to fail, what that means.
 
         Raises:
             HarnessError: the run does not fail again, or nothing can be run.
         """
-        ...
-
-    def untold(self) -> str:
-        """Why there is nothing to be shown, as a clause."""
         ...
 
     def keep(self, console: Console, cut_short: str | None, /) -> Kept:
@@ -115,8 +111,8 @@ def shrink(
         )
         result = shrinking.search(budget, console, interrupts)
         cut_short, seconds = budget.exhausted(), budget.elapsed_s
-        if result is None:
-            say(console, f"{cut_short}: {shrinking.untold()}")
+        if isinstance(result, str):
+            say(console, f"{cut_short}: {result}")
             return EXIT_UNKNOWN
         kept = shrinking.keep(console, cut_short)
     say(console, headline(result, cut_short, seconds))

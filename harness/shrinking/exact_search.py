@@ -74,9 +74,7 @@ class ExactSearch:
         found = ", ".join(self._record.failed_by or ())
         self.wanted = f"{'any failure' if options.any_failure or not found else found} wanted"
 
-    def search(
-        self, budget: SearchBudget, console: Console, _interrupts: Interrupts
-    ) -> Result | None:
+    def search(self, budget: SearchBudget, console: Console, _interrupts: Interrupts) -> Result:
         """Replay the run, then ever smaller ones.
 
         Raises:
@@ -102,10 +100,6 @@ class ExactSearch:
             is_minimal=smallest.is_minimal,
             asked=counted(budget.tries, "replay"),
         )
-
-    def untold(self) -> str:
-        """Never: a run that failed is the smallest so far."""
-        return "nothing became smaller."
 
     def keep(self, console: Console, cut_short: str | None) -> Kept:
         """Make the folder of the small run, judge it, and save it as a test where that is wanted.

@@ -91,11 +91,10 @@ class RunSearch:
         what = "any violation" if options.any_failure else ", ".join(self._verdict.violated)
         asking = self._asking
         self.wanted = f"{what} wanted; {asking.at_least} of {asking.tries} tries must fail"
-        self._untold = "nothing was run, and nothing became smaller."
 
     def search(
         self, budget: SearchBudget, console: Console, interrupts: LoudInterrupts
-    ) -> Result | None:
+    ) -> Result | str:
         """Look for the failure in simulation, then run ever smaller plans.
 
         Raises:
@@ -106,7 +105,7 @@ class RunSearch:
             self._ready(self._test).runtime.teardown()
         guess = self._rehearsed(budget, console)
         if budget.exhausted() is not None:
-            return None
+            return "nothing was run, and nothing became smaller."
         with ExitStack() as context:
             folder = self._search_folder = SearchFolder(
                 self._runs_folder, self._folder.root.name, keeps_tries=self._options.keep_tries
@@ -122,12 +121,10 @@ class RunSearch:
             is_minimal = self._shrink(oracle, budget, guess, console)
         self._best = best = oracle.best
         if best is None:
-            ran, ledger = counted(budget.tries, "run"), folder.root / LEDGER
-            self._untold = (
-                f"no plan was settled, so nothing became smaller ({ran}); every try stands in "
-                f"{ledger}."
+            return (
+                f"no plan was settled, so nothing became smaller ({counted(budget.tries, 'run')}); "
+                f"every try stands in {folder.root / LEDGER}."
             )
-            return None
         return Result(
             before=size_of(self.start),
             after=size_of(best.plan),
@@ -138,10 +135,6 @@ class RunSearch:
                 f"{counted(best.tried, 'try', 'tries')}"
             ),
         )
-
-    def untold(self) -> str:
-        """Why there is nothing to be shown, as a clause."""
-        return self._untold
 
     def keep(self, _console: Console, _cut_short: str | None) -> Kept:
         """Point to the last run of the smallest plan; its files stand there already."""

@@ -101,8 +101,11 @@ def test_what_a_smaller_plan_lacks_stays() -> None:
         is_whole = (plan.nodes, plan.load.clients) == (5, 10)
         return is_whole and needs(2)(plan) and plan.faults[0].at_us >= 23_000_000
 
-    shrunk = shrink(start, Oracle(fails), Unlimited())
+    oracle = Oracle(fails)
+    shrunk = shrink(start, oracle, Unlimited())
     assert [one.index for one in shrunk.plan.faults] == [2]
+    # Each question costs runs: where no other fault goes, nothing else is asked about again.
+    assert oracle.steps[-1] == "faults"
     assert (shrunk.plan.nodes, shrunk.plan.load.clients) == (5, 10)
     assert shrunk.plan.faults[0].at_us == 23_000_000
     # The load ends as long after the last fault as it did before.
