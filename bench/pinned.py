@@ -25,7 +25,7 @@ from bench.planted_containers import SUITE, Wanted, carried, series_of
 from contracts.errors import UsageError
 from contracts.fault import Fault, FaultEvent
 from harness.phases import read_phases
-from harness.replay_verdicts import ReplayVerdict, recorded_verdict
+from harness.replaying.verdicts import ReplayVerdict, recorded_verdict
 from harness.suite.reading import read_suite
 from history.run_folder import RunFolder
 from nemesis.schedule_lines import decode_schedule

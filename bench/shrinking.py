@@ -16,11 +16,12 @@ from multiprocessing import get_context
 
 import msgspec
 
+from harness.shrinking.exact_oracle import ExactOracle, failure_of, finding_of, replay_for
+from harness.shrinking.words import Size, size_of
 from harness.simulation.judging import judged
-from harness.simulation.shrink_oracle import failure_of, finding_of, replay_for
-from harness.simulation.shrinking import Size, shrink
 from harness.simulation.trial import Trial, draw, run
 from nemesis.search import SearchBudget
+from nemesis.shrinking import shrink
 from systems.kraft.planted_bugs import REGISTRY
 from systems.registry import DEFAULT_SYSTEM, system
 
@@ -62,15 +63,18 @@ def shrunk_of(order: Order) -> list[Shrunk]:
             continue
         began_s = time.monotonic()
         budget = SearchBudget(_REPLAYS_MAX, order.seconds_max, time.monotonic)
-        done = shrink(scenario, finding_of(first), replay_for(failure), budget)
+        finding = finding_of(first)
+        oracle = ExactOracle(replay_for(failure), budget)
+        oracle.saw(scenario, finding)
+        done = shrink(scenario, oracle, budget)
         found.append(
             Shrunk(
                 bug=order.bug,
                 seed=seed,
                 failed_by=failure.invariant or ", ".join(failure.checkers),
-                before=done.before,
-                after=done.after,
-                replays=done.replays,
+                before=size_of(scenario, finding.happened),
+                after=size_of(done.plan, oracle.happened),
+                replays=budget.tries,
                 seconds=round(time.monotonic() - began_s, 1),
                 is_minimal=done.is_minimal,
             )
@@ -169,9 +173,9 @@ def _summarised(shrunk: Sequence[Shrunk], missed: Sequence[str]) -> int:
         "faults_before_median": median(lambda one: one.before.faults),
         "faults_after_median": median(lambda one: one.after.faults),
         "faults_after_max": max(one.after.faults for one in shrunk),
-        "operations_before_median": median(lambda one: one.before.operations),
-        "operations_after_median": median(lambda one: one.after.operations),
-        "operations_after_max": max(one.after.operations for one in shrunk),
+        "operations_before_median": median(lambda one: one.before.operations or 0),
+        "operations_after_median": median(lambda one: one.after.operations or 0),
+        "operations_after_max": max(one.after.operations or 0 for one in shrunk),
         "replays_median": median(lambda one: one.replays),
         "seconds_median": median(lambda one: one.seconds),
     }

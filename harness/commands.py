@@ -1,4 +1,4 @@
-"""What the commands ``test``, ``check``, ``analyze`` and ``replay`` do.
+"""What the commands ``test``, ``check`` and ``analyze`` do.
 
 Running and judging are apart: a run leaves a folder, judging reads it, and a folder left by a dead
 run is judged in the same way.
@@ -11,26 +11,17 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.text import Text
 
 from checker.verdict import Verdict
 from contracts.errors import HarnessError, UsageError
 from harness import judge as judging
 from harness.cleaning import salvage
 from harness.options import TestOptions, plan_test, prepare
-from harness.replay import is_exact, replay_options
-from harness.replay_verdicts import (
-    INTERRUPTED,
-    ReplayVerdict,
-    recorded_verdict,
-    replay_lines,
-    verdict_of,
-)
-from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results
+from harness.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
+from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
 from harness.runner import RunOutcome, run_test
 from harness.session import Session, judging_session
 from harness.simulation.record import SIMULATED
-from harness.simulation.replay_options import ReplayOptions
 from harness.standard_streams import write_bytes
 from harness.store import find_run
 from harness.summary import show
@@ -219,7 +210,7 @@ def analyze(runs: Sequence[Path], console: Console) -> int:
         codes.append(results.exit_code)
         if results.interrupted:
             break
-    return _worst(codes)
+    return worst(codes)
 
 
 def _analyze(folder: RunFolder, console: Console) -> Results:
@@ -238,63 +229,6 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
         )
     show(results, console)
     return results
-
-
-def replay(
-    run: Path | None,
-    console: Console,
-    *,
-    pinned: bool,
-    times: int,
-    runtime: str | None,
-    runs_folder: Path | None,
-    analyze: bool | None,
-    exact: ReplayOptions,
-    scenario: Path | None = None,
-) -> int:
-    """Run a recorded plan again, and say how often it failed with the same verdict.
-
-    A simulated run is replayed exactly unless another runtime is asked for; so is a ``scenario``
-    that belongs to no run.
-
-    Returns the worst exit code: a violation, then a failed harness, then unknown, then valid.
-    """
-    if scenario is not None:
-        if run is not None or pinned or runtime is not None or runs_folder is not None:
-            raise UsageError(
-                "--scenario names a world that belongs to no run, and is run as it is",
-                "Leave out the run, --pinned, --runtime and --runs-folder",
-            )
-        from harness.simulation.replaying import replay_file
-
-        return replay_file(scenario, console, exact)
-    if run is None:
-        raise UsageError(
-            "the RUN is missing", "Name a run folder, such as runs/latest, or a --scenario FILE"
-        )
-    folder = find_run(run)
-    if is_exact(folder, runtime, pinned=pinned, runs_folder=runs_folder, options=exact):
-        from harness.simulation.replaying import replay_scenario
-
-        return replay_scenario(folder, console, exact)
-    options = replay_options(run, pinned=pinned, runs_folder=runs_folder, runtime=runtime)
-    recorded = recorded_verdict(folder)
-    codes: list[int] = []
-    verdicts: list[ReplayVerdict] = []
-    for _ in range(times):
-        judged = run_once(options, console, analyze=analyze)
-        codes.append(judged.exit_code)
-        verdicts.append(judged.came_to)
-        if judged.interrupted:
-            break
-    for line in replay_lines(recorded, verdicts, times):
-        console.print(Text(line), soft_wrap=True)
-    return _worst(codes)
-
-
-def _worst(codes: Iterable[int]) -> int:
-    """A violation, then a failed harness, then unknown, then valid."""
-    return min(codes, key=(1, 3, 2, 0).index)
 
 
 def _require(name: str, names: Iterable[str], what: str) -> None:

@@ -6,7 +6,7 @@ none may change its meaning without a new schema number. This module judges noth
 lose or soften a verdict. Source: design, sections 5 (verdicts) and 6 (exit codes).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,8 @@ EXIT_VALID = 0
 EXIT_INVALID = 1
 EXIT_UNKNOWN = 2
 EXIT_HARNESS_FAILED = 3
-
+#: A violation first, then a failed harness, then unknown, then valid.
+_WORST_FIRST = (EXIT_INVALID, EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID)
 
 #: Name of the checker that judges the nodes' own conduct.
 NODE_CHECKER = "node-health"
@@ -271,3 +272,8 @@ def read(path: Path) -> Results:
         msgspec.DecodeError: it is not one.
     """
     return msgspec.json.decode(path.read_bytes(), type=Results)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several runs: that of the worst of them."""
+    return min(codes, key=_WORST_FIRST.index)

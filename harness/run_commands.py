@@ -245,22 +245,22 @@ def replay_command(
     until_step
         End a simulated run after this step.
     """
-    from harness.commands import replay
-    from harness.simulation.replay_options import ReplayOptions
+    from harness.replaying.command import replay
+    from harness.replaying.options import ReplayOptions
 
-    if times < 1:
-        raise UsageError(f"--times cannot be {times}", "Choose a number of at least 1")
-    return replay(
-        run,
-        output(),
+    options = ReplayOptions(
+        run=run,
+        scenario=scenario,
         pinned=pinned,
         times=times,
         runtime=runtime,
         runs_folder=runs_folder,
         analyze=analyze,
-        scenario=scenario,
-        exact=ReplayOptions(times=times, trace=trace, from_step=from_step, until_step=until_step),
+        trace=trace,
+        from_step=from_step,
+        until_step=until_step,
     )
+    return replay(options, output())
 
 
 def _pairs(option: str, values: list[str] | None) -> dict[str, str]:

@@ -133,9 +133,10 @@ def shrink_command(
     save_test
         Write the small simulated run as a test to this file, test_*.py.
     """
-    from harness.shrinking.request import ShrinkRequest, shrink
+    from harness.shrinking.command import shrink
+    from harness.shrinking.options import ShrinkOptions
 
-    request = ShrinkRequest(
+    options = ShrinkOptions(
         run=run,
         any_failure=any_failure,
         replays=replays,
@@ -149,4 +150,4 @@ def shrink_command(
         runs_folder=runs_folder,
         save_test=save_test,
     )
-    return shrink(request, output())
+    return shrink(options, output())

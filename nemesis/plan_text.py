@@ -1,13 +1,19 @@
-"""Writes plan files: a schedule as TOML that ``nemesis.plan_file`` reads back. Pure."""
+"""Plan files, written: a schedule as TOML that ``nemesis.plan_file`` reads back. Pure."""
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from contracts.fault import Fault
-from nemesis.plan_file import file_awaited, in_ms
+from contracts.errors import UsageError
+from contracts.fault import US_PER_MS, Fault
+from contracts.names import NodeName
+from contracts.scenario import Scenario
+from nemesis.plan_file import FileFault, file_awaited, from_file_faults, in_ms
+
+#: Fields that a file leaves out where they say nothing.
+_IF_ANY: Final = ("options", "when")
 
 
 def plan_toml(faults: Sequence[Fault], comment: Sequence[str] = ()) -> str:
@@ -25,19 +31,34 @@ def plan_toml(faults: Sequence[Fault], comment: Sequence[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fits(plan: Scenario) -> bool:
+    """Whether a plan file can have these faults, in a cluster of so many nodes and such a load."""
+    nodes = tuple(NodeName(f"n{number}") for number in range(1, plan.nodes + 1))
+    overlap = max(1, len(plan.faults))
+    try:
+        from_file_faults(
+            tuple(map(_file_fault, plan.faults)), nodes, plan.load_us // US_PER_MS, overlap=overlap
+        )
+    except UsageError:
+        return False
+    return True
+
+
+def _file_fault(fault: Fault) -> FileFault:
+    return FileFault(
+        kind=fault.kind,
+        target=fault.target,
+        at_ms=in_ms(fault.at_us),
+        duration_ms=in_ms(fault.duration_us),
+        draw=fault.draw,
+        options=fault.options,
+        when=None if fault.when is None else file_awaited(fault.when),
+    )
+
+
 def _fields(fault: Fault) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "kind": fault.kind,
-        "target": fault.target,
-        "at_ms": in_ms(fault.at_us),
-        "duration_ms": in_ms(fault.duration_us),
-        "draw": fault.draw,
-    }
-    if fault.options:
-        fields["options"] = fault.options
-    if fault.when is not None:
-        fields["when"] = msgspec.to_builtins(file_awaited(fault.when))
-    return fields
+    fields = msgspec.to_builtins(_file_fault(fault))
+    return {name: value for name, value in fields.items() if value or name not in _IF_ANY}
 
 
 def _overlap(faults: Sequence[Fault]) -> int:

@@ -1,56 +1,82 @@
-"""The search for a smaller record of which something stays true: its steps, its best, its budget.
+"""The search for a smaller plan that still fails: its steps, its best, its budget.
 
-One search for both shrinkers, over plans and over simulated worlds; whether it is still true of a
-candidate is asked of an oracle, which runs it, exactly or k times of n. A step only makes
-candidates: a list offers its parts to delta debugging, a value its simpler neighbours. Pure; must
-never hand back a record of which the oracle was not asked, but for the one that it was given.
-Source: issue 19, item 3.
+Whether a candidate still fails is asked of an oracle, which runs it, exactly or k times of n. A
+step only makes candidates: a list offers its parts to delta debugging, a value its simpler
+neighbours. Pure; must never hand back a plan of which the oracle was not asked, but for the one
+that it was given. Source: issue 19, item 3.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from contracts.budget import Budget
+from contracts.scenario import Scenario
 from nemesis.shrink import ddmin, simplest
-
-_Record = TypeVar("_Record")
 
 #: Why a search ended that somebody wanted to end.
 INTERRUPTED: Final = "interrupted"
+#: A worker slot and the number of one of its operations.
+Pair = tuple[int, int]
 
 
-class ListStep(msgspec.Struct, Generic[_Record], frozen=True):
-    """A list in a record of which parts may go."""
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """What a failing run shows of its scenario, for whoever wants to make it smaller."""
+
+    #: Faults that struck before it failed, by their index.
+    struck: frozenset[int]
+    #: Operations that clients began while faults could strike, in the order of their begin.
+    performed: tuple[Pair, ...]
+    #: When it failed, where that was before everything healed.
+    failed_us: int | None = None
+
+
+class Oracle(Protocol):
+    """Says whether a smaller plan still fails; asks whatever it asks at most once."""
+
+    @property
+    def happened(self) -> Happened | None:
+        """What the plan that failed last shows of itself; None: another run of it may differ."""
+        ...
+
+    def fails(self, candidate: Scenario, step: str, /) -> bool:
+        """Whether it fails as wanted; False too where the budget ended before that was known.
+
+        Args:
+            candidate: the smaller plan.
+            step: what was made smaller.
+        """
+        ...
+
+
+class ListStep(msgspec.Struct, frozen=True):
+    """A list in a plan of which parts may go."""
 
     name: str
-    items: Callable[[_Record], tuple[Any, ...]]
-    #: The record with these items alone.
-    keeping: Callable[[_Record, tuple[Any, ...]], _Record]
+    items: Callable[[Scenario], tuple[Any, ...]]
+    #: The plan with these items alone.
+    keeping: Callable[[Scenario, tuple[Any, ...]], Scenario]
 
 
-class ValueStep(msgspec.Struct, Generic[_Record], frozen=True):
-    """Something in a record that may be simpler."""
+class ValueStep(msgspec.Struct, frozen=True):
+    """Something in a plan that may be simpler."""
 
     name: str
-    #: Records that are simpler in this, the boldest first; comes to an end on its own candidates.
-    simpler: Callable[[_Record], Iterable[_Record]]
+    #: Plans that are simpler in this, the boldest first; comes to an end on its own candidates.
+    simpler: Callable[[Scenario], Iterable[Scenario]]
 
 
-class Search(Generic[_Record]):
-    """The smallest record so far.
+class Search:
+    """The smallest plan so far.
 
     Args:
-        start: of which it is true.
-        oracle: whether it is still true of a candidate of the step with this name; False too where
-            nobody knows because the budget ended.
+        start: fails.
+        oracle: asked about candidates.
         budget: polled before each question.
     """
 
-    def __init__(
-        self, start: _Record, oracle: Callable[[_Record, str], bool], budget: Budget
-    ) -> None:
+    def __init__(self, start: Scenario, oracle: Oracle, budget: Budget) -> None:
         self.best = start
         self._oracle = oracle
         self._budget = budget
@@ -60,14 +86,14 @@ class Search(Generic[_Record]):
         """Whether the budget has ended."""
         return self._budget.exhausted() is not None
 
-    def takes(self, candidate: _Record, step: str) -> bool:
-        """Ask about a candidate; where it is still true of it, it is the best so far."""
-        if self.is_over or not self._oracle(candidate, step):
+    def takes(self, candidate: Scenario, step: str) -> bool:
+        """Ask about a candidate; where it still fails, it is the best so far."""
+        if self.is_over or not self._oracle.fails(candidate, step):
             return False
         self.best = candidate
         return True
 
-    def list(self, step: ListStep[_Record]) -> bool:
+    def list(self, step: ListStep) -> bool:
         """Leave out what can go of a list; whether nothing of it can go alone."""
         start = self.best
 
@@ -81,11 +107,9 @@ class Search(Generic[_Record]):
 
         return ddmin(step.items(start), first_failing, self._budget).is_minimal
 
-    def value(self, step: ValueStep[_Record]) -> None:
+    def value(self, step: ValueStep) -> None:
         """Make a value as simple as it can be."""
-        simplest(
-            self.best, step.simpler, lambda record: self.takes(record, step.name), self._budget
-        )
+        simplest(self.best, step.simpler, lambda plan: self.takes(plan, step.name), self._budget)
 
 
 class SearchBudget:

@@ -15,18 +15,19 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import HarnessError
+from contracts.scenario import Scenario
 from contracts.system import System
 from harness import judge as judging
 from harness.interrupts import Farewell, Interrupts, Reaction
 from harness.options import PreparedTest, TestOptions, prepare
-from harness.replay_verdicts import verdict_of
+from harness.replaying.verdicts import verdict_of
 from harness.runner import run_test
-from harness.shrinking.oracle import Try
+from harness.shrinking.run_oracle import Try
 from harness.shrinking.search_folder import SearchFolder
 from harness.stop import Stop
 from nemesis.plan import NONE
-from nemesis.plan_shrink import PlanShape
 
+_US_PER_S: Final = 1_000_000
 _FIRST: Final = (
     "interrupted: this try is ended in order, and the smallest plan so far is kept; once more to "
     "hurry"
@@ -77,22 +78,22 @@ class PlanRuns:
         self._ready = ready or ready_test
         self._console = Console(file=folder.log, width=120, soft_wrap=True)
 
-    def options_of(self, shape: PlanShape, number: int) -> TestOptions:
+    def options_of(self, plan: Scenario, number: int) -> TestOptions:
         """The options that run a plan.
 
         Raises:
             HarnessError: its file cannot be written.
         """
-        nemesis = str(self._folder.plan_file(shape, number)) if shape.faults else NONE
-        return with_shape(self._options, shape, nemesis=nemesis, runs_folder=self._folder.root)
+        nemesis = str(self._folder.plan_file(plan, number)) if plan.faults else NONE
+        return with_plan(self._options, plan, nemesis=nemesis, runs_folder=self._folder.root)
 
-    def run(self, shape: PlanShape, number: int) -> Try:
+    def run(self, plan: Scenario, number: int) -> Try:
         """Make one run of a plan; what the harness cannot carry out is told as the try's problem.
 
         Raises:
             HarnessError: the plan's file cannot be written.
         """
-        options = self.options_of(shape, number)
+        options = self.options_of(plan, number)
         began = time.monotonic()
         try:
             test = self._ready(options)
@@ -115,20 +116,20 @@ class PlanRuns:
         return Try(verdict=verdict, folder=root, seconds=seconds)
 
 
-def with_shape(
-    options: TestOptions, shape: PlanShape, *, nemesis: str, runs_folder: Path
+def with_plan(
+    options: TestOptions, plan: Scenario, *, nemesis: str, runs_folder: Path
 ) -> TestOptions:
-    """The options of the searched run, made as small as the shape."""
+    """The options of the searched run, made as small as the plan is."""
     return msgspec.structs.replace(
         options,
         nemesis=nemesis,
         schedule=None,
         pinned=False,
         replay_of=None,
-        nodes=shape.nodes,
-        time_limit_s=shape.time_limit_ms / 1000,
-        concurrency=shape.clients,
-        rate=shape.rate,
+        nodes=plan.nodes,
+        time_limit_s=plan.load_us / _US_PER_S,
+        concurrency=plan.load.clients,
+        rate=plan.load.rate,
         runs_folder=runs_folder,
     )
 

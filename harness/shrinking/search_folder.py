@@ -14,18 +14,19 @@ from typing import TextIO
 import msgspec
 
 from contracts.errors import HarnessError
+from contracts.fault import US_PER_MS
+from contracts.scenario import Scenario
 from harness.atomic_file import write_atomically
 from harness.new_folder import new_folder
-from harness.shrinking.oracle import Answer, Try
+from harness.shrinking.run_oracle import Answer, Try
+from harness.shrinking.words import size_of
 from history.run_folder import RunFolder
 from history.writer import LineWriter
-from nemesis.plan_shrink import PlanShape
 from nemesis.plan_text import plan_toml
 
 FOLDER = "shrinking"
 PLAN = "plan.toml"
 LEDGER = "tries.jsonl"
-#: Folders tried for searches of one run.
 
 
 class TryLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ class SearchFolder:
         self._ledger.close()
         self.log.close()
 
-    def plan_file(self, shape: PlanShape, number: int) -> Path:
+    def plan_file(self, plan: Scenario, number: int) -> Path:
         """The file of a plan that has faults, written if it is not there.
 
         Raises:
@@ -94,20 +95,20 @@ class SearchFolder:
         """
         path = self._plans / f"{number:03}.toml"
         if not path.exists():
-            self._write(path, plan_toml(shape.faults, [shape.words()]))
+            self._write(path, plan_toml(plan.faults, [size_of(plan).words()]))
         return path
 
     def took(self, answer: Answer, made: Try, *, is_same: bool) -> None:
         """Note a try."""
-        shape = answer.shape
+        plan = answer.plan
         self._ledger.append(
             TryLine(
                 plan=answer.number,
                 step=answer.step,
-                faults=tuple(fault.index for fault in shape.faults),
-                time_limit_ms=shape.time_limit_ms,
-                nodes=shape.nodes,
-                clients=shape.clients,
+                faults=tuple(fault.index for fault in plan.faults),
+                time_limit_ms=plan.load_us // US_PER_MS,
+                nodes=plan.nodes,
+                clients=plan.load.clients,
                 verdict=None if made.verdict is None else made.verdict.words(),
                 same=is_same,
                 seconds=round(made.seconds, 1),
@@ -130,8 +131,8 @@ class SearchFolder:
         if not answer.fails:
             self._forget(answer.folders)
             return
-        if answer.shape.faults:
-            self._write(self.plan, plan_toml(answer.shape.faults, comment))
+        if answer.plan.faults:
+            self._write(self.plan, plan_toml(answer.plan.faults, comment))
         else:
             self.plan.unlink(missing_ok=True)
         if self._best is not None:

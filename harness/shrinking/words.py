@@ -1,64 +1,244 @@
-"""What a search on a real runtime came to, in words. Pure."""
+"""A search and what it left, in words: sizes, progress, headline, faults and operations. Pure."""
 
-import shlex
-from pathlib import Path
+from collections.abc import Callable
+from typing import Final
 
-from contracts.fault import Fault
+import msgspec
+
+from contracts.fault import US_PER_MS, Fault, FaultEvent, Microseconds
+from contracts.scenario import Scenario
 from harness.plain_text import printable
 from harness.results import counted
-from harness.shrinking.oracle import Answer
+from harness.shrinking.run_oracle import Answer, Try
+from harness.simulation.judging import sentence_of
+from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from history.pairing import pair
+from history.records import PairedOperation
+from history.run_folder import RunFolder
 from nemesis.awaiting import sentence
-from nemesis.plan_file import in_ms
-from nemesis.plan_shrink import PlanShape
-from nemesis.search import INTERRUPTED, SearchBudget
+from nemesis.exact_steps import calm
+from nemesis.k_of_n import Asking
+from nemesis.search import INTERRUPTED, Happened
+
+#: Operations that are told one by one.
+_OPERATIONS_TOLD_MAX: Final = 20
+_NS_PER_MS: Final = 1_000_000
+_US_PER_S: Final = 1_000_000
+#: Parts of a scenario that are worth a word where they are not as by default.
+_WEATHER: Final = (
+    "network", "disk", "drift_ppm", "through_codec", "segment_bytes", "recovery", "settings",
+)  # fmt: skip
 
 
-def headline(
-    before: PlanShape, best: Answer, budget: SearchBudget, plans: int, *, is_minimal: bool
-) -> str:
-    """What became smaller, how often it failed, and whether anything may still go."""
-    after = best.shape
-    how = "none of them can go alone" if is_minimal else "some may still go"
-    if (reason := budget.exhausted()) is not None:
-        how += f"; cut short: {reason}"
-    return (
-        f"faults {len(before.faults)} -> {len(after.faults)}, seconds "
-        f"{before.time_limit_ms / 1000:g} -> {after.time_limit_ms / 1000:g}, nodes {before.nodes} "
-        f"-> {after.nodes}, clients {before.clients} -> {after.clients}; {how}; failed with the "
-        f"same verdict in {best.failed} of {counted(best.tried, 'try', 'tries')} "
-        f"({counted(plans, 'plan')}, {counted(budget.tries, 'run')}, {budget.elapsed_s:,.0f} s)."
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """How large a plan is."""
+
+    faults: int
+    #: That clients began while faults could strike; None: another run has others.
+    operations: int | None = None
+    load_us: Microseconds
+    nodes: int
+    clients: int
+
+    def words(self) -> str:
+        """``2 faults, 14 s, 3 nodes, 10 clients``."""
+        return (
+            f"{counted(self.faults, 'fault')}, {self.load_us / _US_PER_S:g} s, {self.nodes} nodes, "
+            f"{self.clients} clients"
+        )
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search came to."""
+
+    before: Size
+    after: Size
+    is_minimal: bool
+    #: ``7 plans, 14 runs``.
+    asked: str
+    #: How often the smallest failed, where that is a question.
+    evidence: str | None = None
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The small run that is left, and what is told of it."""
+
+    run: RunFolder
+    #: Whole lines.
+    story: list[str]
+    #: Further things that are left, by what they are.
+    more: dict[str, str] = {}
+    #: How often it is to be replayed.
+    times: int = 1
+    #: Left to be done when all was told: it may be refused.
+    last: Callable[[], None] | None = None
+
+
+def name_of(folder: RunFolder) -> str:
+    """``test/run``, without a path of this machine."""
+    return f"{folder.root.parent.name}/{folder.root.name}"
+
+
+def size_of(plan: Scenario, happened: Happened | None = None) -> Size:
+    """How large a plan is, and how large it was seen to be."""
+    return Size(
+        faults=len(plan.faults),
+        operations=None if happened is None else len(happened.performed),
+        load_us=plan.load_us,
+        nodes=plan.nodes,
+        clients=plan.load.clients,
     )
 
 
-def fault_lines(shape: PlanShape) -> list[str]:
-    """Each fault that is left, in one line."""
-    return [printable(f"  {_fault(fault)}") for fault in shape.faults] or ["  no fault is needed"]
+def change(before: Size, after: Size) -> str:
+    """``faults 11 -> 2, operations 214 -> 6``."""
+    told = f"faults {before.faults} -> {after.faults}"
+    if before.operations is None:
+        return told
+    return f"{told}, operations {before.operations} -> {after.operations}"
 
 
-def to_be_continued(budget: SearchBudget, folder: Path) -> str | None:
-    """How to go on with a search that ended early; None if it did not."""
-    reason = budget.exhausted()
-    if reason is None:
+def headline(result: Result, cut_short: str | None, seconds: float) -> str:
+    """What became smaller, how often it failed, and whether anything may still go.
+
+    Args:
+        result: of the search.
+        cut_short: why it ended early; None if it did not.
+        seconds: that it took.
+    """
+    before, after = result.before, result.after
+    how = "none of them can go alone" if result.is_minimal else "some may still go"
+    if cut_short is not None:
+        how += f"; cut short: {cut_short}"
+    evidence = "" if result.evidence is None else f"; {result.evidence}"
+    return (
+        f"{change(before, after)}, seconds {before.load_us / _US_PER_S:g} -> "
+        f"{after.load_us / _US_PER_S:g}, nodes {before.nodes} -> {after.nodes}, clients "
+        f"{before.clients} -> {after.clients}; {how}{evidence} ({result.asked}, "
+        f"{seconds:,.1f} s)."
+    )
+
+
+def to_be_continued(cut_short: str | None, folder: str) -> str | None:
+    """How to go on with a search that ended early; None if it did not.
+
+    Args:
+        cut_short: why it did.
+        folder: of the small run, as it is to be named.
+    """
+    if cut_short is None:
         return None
-    how = "interrupted" if reason == INTERRUPTED else f"ended early, for {reason}"
-    return f"{how}; `splitbrain shrink {shlex.quote(str(folder))}` goes on from here"
+    how = "interrupted" if cut_short == INTERRUPTED else f"cut short, for {cut_short}"
+    return f"{how}; `splitbrain shrink {folder}` goes on from here"
+
+
+def asking_words(answer: Answer, asking: Asking) -> str:
+    """The plan that is being run, and how often it has failed so far."""
+    made = f"{answer.failed} of {answer.tried} failed so" if answer.tried else "no try yet"
+    return f"{_plan_words(answer)}; {made}, {asking.at_least} of {asking.tries} wanted"
+
+
+def try_words(answer: Answer, made: Try, *, is_same: bool) -> str | None:
+    """Tell of a try that the harness could not carry out, or that failed otherwise."""
+    if made.problem is not None:
+        return f"plan {answer.number}: a try could not be carried out: {made.problem}"
+    if made.verdict is not None and made.verdict.is_invalid and not is_same:
+        return f"plan {answer.number}: a try failed otherwise: {made.verdict.words()}"
+    return None
+
+
+def answer_words(answer: Answer) -> str:
+    """What became of a plan."""
+    verdict = {True: "fails", False: "does not fail", None: "not settled"}[answer.fails]
+    return f"{_plan_words(answer)} {verdict}, {answer.failed} of {answer.tried}"
+
+
+def _plan_words(answer: Answer) -> str:
+    return f"plan {answer.number}: {size_of(answer.plan).words()} ({answer.step})"
+
+
+def fault_lines(plan: Scenario) -> list[str]:
+    """Each fault that is left, in one line."""
+    return [printable(_fault_line(fault)) for fault in plan.faults] or ["  no fault is needed"]
 
 
 def comment_lines(run: str, verdict: str, answer: Answer) -> list[str]:
     """What stands above the plan in its file."""
-    shape = answer.shape
+    plan = answer.plan
     size = (
-        f"--nodes {shape.nodes} --time-limit {shape.time_limit_ms / 1000:g} --concurrency "
-        f"{shape.clients} --rate {shape.rate:g}"
+        f"--nodes {plan.nodes} --time-limit {plan.load_us / _US_PER_S:g} --concurrency "
+        f"{plan.load.clients} --rate {plan.load.rate:g}"
     )
     found = f"{verdict}, in {answer.failed} of {answer.tried} tries"
     return [f"What is left of {run}: {found}", f"with {size}."]
 
 
-def _fault(fault: Fault) -> str:
-    when = f"at {in_ms(fault.at_us):,} ms"
-    if fault.when is not None:
-        later = f", {in_ms(fault.when.delay_us):,} ms later" if fault.when.delay_us else ""
-        when = f"when {sentence(fault.when)} has happened after {in_ms(fault.at_us):,} ms{later}"
+def story(judged: JudgedOutcome, operations: int) -> list[str]:
+    """Each fault with its moment, each operation, what is unusual, and what broke.
+
+    Args:
+        judged: of the small run.
+        operations: how many of the clients' operations came before the heal.
+    """
+    outcome = judged.outcome
+    scenario = outcome.scenario
+    lines = [_fault_line(fault) + _struck(fault, outcome) for fault in scenario.faults]
+    begun = [one for one in pair(outcome.events) if not one.final][:operations]
+    lines += [_operation_line(one, scenario) for one in begun[:_OPERATIONS_TOLD_MAX]]
+    if len(begun) > _OPERATIONS_TOLD_MAX:
+        lines.append(f"  and {counted(len(begun) - _OPERATIONS_TOLD_MAX, 'more operation')}")
+    unusual = unusual_parts(scenario)
+    if unusual:
+        lines.append(f"  not as by default: {', '.join(unusual)}")
+    if scenario.bugs:
+        lines.append(f"  planted: {', '.join(scenario.bugs)}")
+    lines.append(f"{', '.join(judged.failed_by)}: {sentence_of(judged) or 'no sentence'}")
+    return [printable(line) for line in lines]
+
+
+def unusual_parts(scenario: Scenario) -> list[str]:
+    """What of the weather and the settings is not as by default."""
+    plain = calm(scenario)
+    return [
+        name.replace("_", " ")
+        for name in _WEATHER
+        if getattr(scenario, name) != getattr(plain, name)
+    ]
+
+
+def _fault_line(fault: Fault) -> str:
+    lasting = f" for {fault.duration_us / US_PER_MS:g} ms" if fault.duration_us else ""
     options = f" {fault.options}" if fault.options else ""
-    return f"{fault.kind} of {fault.target}, {when} for {in_ms(fault.duration_us):,} ms{options}"
+    what = f"{fault.kind} of {fault.target}{options}"
+    return f"  fault {fault.index}: {what}, {_moment(fault)}{lasting}"
+
+
+def _moment(fault: Fault) -> str:
+    when = fault.when
+    if when is None:
+        return f"at {fault.at_us / US_PER_MS:g} ms"
+    earliest = "" if fault.at_us == 0 else f", from {fault.at_us / US_PER_MS:g} ms on"
+    later = "" if when.delay_us == 0 else f", {when.delay_us / US_PER_MS:g} ms later"
+    return f"after {sentence(when)}{earliest}{later}"
+
+
+def _struck(fault: Fault, outcome: SimulationOutcome) -> str:
+    events = (event for event in outcome.faults if event.index == fault.index and event.nodes)
+    event: FaultEvent | None = next(events, None)
+    if event is None:
+        return "; it did not strike"
+    return f"; struck {', '.join(event.nodes)} at {event.time / _NS_PER_MS:,.1f} ms"
+
+
+def _operation_line(operation: PairedOperation, scenario: Scenario) -> str:
+    slot = operation.process % scenario.load.clients
+    key = "" if operation.key is None else f" {operation.key}"
+    argument = "" if operation.argument is None else f" {operation.argument}"
+    asked = (
+        f"  client {slot}: {operation.f}{key}{argument} at {operation.start / _NS_PER_MS:,.1f} ms"
+    )
+    if operation.type == "ok":
+        result = "ok" if operation.result in (None, operation.argument) else f"{operation.result}"
+        return f"{asked} -> {result}"
+    error = f" ({operation.error})" if operation.error else ""
+    return f"{asked} -> {operation.type}{error}"

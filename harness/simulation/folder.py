@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from contracts.errors import HarnessError
-from contracts.fault import US_PER_MS, Fault
+from contracts.fault import Fault
 from contracts.names import NodeName, RunId
 from contracts.scenario import Scenario
 from contracts.system import System
@@ -34,7 +34,6 @@ from harness.tool_version import tool_commit, tool_version
 from history.plan import Plan, sub_seeds
 from history.run_folder import RunFolder
 from history.timeline_records import TimelineViolation
-from nemesis.awaiting import sentence
 from workloads.workload import functions_of
 
 _US_PER_S = 1_000_000
@@ -187,15 +186,6 @@ def write_run(
 def scheduled(scenario: Scenario) -> tuple[Fault, ...]:
     """The scenario's faults as lines of a schedule, in the order of their index."""
     return tuple(sorted(scenario.faults, key=lambda fault: fault.index))
-
-
-def moment(fault: Fault) -> str:
-    """Tell the moment of a fault in a few words."""
-    when = fault.when
-    if when is None:
-        return f"at {fault.at_us / US_PER_MS:g} ms"
-    later = "" if when.delay_us == 0 else f", {when.delay_us / US_PER_MS:g} ms later"
-    return f"after {sentence(when)}{later}"
 
 
 def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:

@@ -19,7 +19,7 @@ from contracts.errors import HarnessError, UsageError
 from harness.console_lines import say
 from harness.evidence_loader import load_run
 from harness.options import check_bugs, check_simulated
-from harness.replay_verdicts import ReplayVerdict, recorded_verdict
+from harness.replaying.verdicts import ReplayVerdict, recorded_verdict
 from harness.results import counted
 from harness.shrinking.search_folder import runs_folder_of
 from harness.simulation.folder import keep_sweep_run

@@ -15,28 +15,20 @@ import msgspec
 
 from contracts.errors import UsageError
 from contracts.fault import US_PER_MS, Awaited, Fault, FaultEvent
-from contracts.scenario import LoadOptions, RecoveryOptions, Scenario
+from contracts.scenario import Scenario
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import is_simulated
-from harness.simulation.planned import (
-    PATIENCE_US,
-    as_chosen,
-    options_of,
-    simulated_fault,
-)
+from harness.simulation.planned import record_of_plan, simulated
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from history.plan import Plan
 from nemesis.awaiting import Tale
-from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind
-from nemesis.plan_shrink import PlanShape
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 from runtimes.simulated.streams import Streams
 
 _NS_PER_US: Final = 1_000
-_US_PER_S: Final = 1_000_000
 #: Happenings that mark a change of the cluster; between them nothing distinguishes a moment.
 TURNING_POINTS: Final = ("leads", "changes-role", "truncates", "starts")
 #: A turning point further back has nothing to do with the fault.
@@ -137,9 +129,11 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
     )
 
 
-def like_scenario(likeness: Likeness, seed: int) -> Scenario:
-    """The world of a seed; a function of the arguments alone."""
-    plan = likeness.plan
+def plan_near(likeness: Likeness, seed: int) -> Scenario:
+    """The same plan, with the moments of the record as a seed shifts them, to be run in its world.
+
+    A function of the arguments alone. Its faults have the options of the plan.
+    """
     streams = Streams(seed, _STREAM)
     is_pinned = streams.chance("pin", 0.5)
     shift_us = streams.pick("shift", _SHIFTS_US)
@@ -149,91 +143,35 @@ def like_scenario(likeness: Likeness, seed: int) -> Scenario:
         shifted_us = streams.between("shift", -shift_us, shift_us)
         percent = streams.between("lasting", *_LASTING_PERCENT) if shift_us else 100
         draw = streams.between("draws", 0, _DRAW_MAX)
-        fault = struck.scheduled
         faults.append(
             msgspec.structs.replace(
                 _at_its_moment(struck, shifted_us, is_pinned=is_pinned),
                 target=struck.target,
                 duration_us=max(1, struck.duration_us * percent // 100),
-                draw=draw if is_redrawn else fault.draw,
-                options=options_of(fault),
+                draw=draw if is_redrawn else struck.scheduled.draw,
             )
         )
-    return _world(
-        likeness,
-        PlanShape(
-            faults=(),
-            time_limit_ms=_load_ms(likeness),
-            nodes=len(plan.nodes),
-            clients=plan.concurrency,
-            rate=plan.rate,
-        ),
-        seed,
-        tuple(faults),
+    plan = record_of_plan(likeness.plan, faults)
+    ends_us = [struck.at_us + struck.duration_us + _TAIL_US for struck in likeness.faults]
+    load_us = min(plan.load_us, max(ends_us, default=plan.load_us)) // US_PER_MS * US_PER_MS
+    return msgspec.structs.replace(plan, seed=seed, load_us=load_us, unwatched=True)
+
+
+def like_scenario(likeness: Likeness, seed: int) -> Scenario:
+    """The world of a seed."""
+    return simulated(plan_near(likeness, seed))
+
+
+def within_load(plan: Scenario) -> Scenario:
+    """Without what the end of the load cuts off: a world may have that, a plan file must not."""
+    faults = tuple(
+        msgspec.structs.replace(
+            fault, duration_us=min(fault.duration_us, plan.load_us - fault.at_us)
+        )
+        for fault in plan.faults
+        if fault.at_us < plan.load_us
     )
-
-
-def _load_ms(likeness: Likeness) -> int:
-    """How long the clients work: as in the run, but not long after its last fault."""
-    limit_ms = round(likeness.plan.time_limit_s * 1000)
-    ends_us = [struck.at_us + struck.duration_us for struck in likeness.faults]
-    return min(limit_ms, (max(ends_us) + _TAIL_US) // US_PER_MS) if ends_us else limit_ms
-
-
-def shape_of(likeness: Likeness, scenario: Scenario) -> PlanShape:
-    """A world near a run as a plan that may become smaller: the same faults at the same moments.
-
-    What the end of the load cuts off in the world, a plan must not have.
-    """
-    given = {struck.scheduled.index: struck.scheduled.options for struck in likeness.faults}
-    limit_ms = scenario.load_us // US_PER_MS
-    limit_us = limit_ms * US_PER_MS
-    return PlanShape(
-        faults=tuple(
-            msgspec.structs.replace(
-                fault,
-                duration_us=min(fault.duration_us, limit_us - fault.at_us),
-                options=given[fault.index],
-            )
-            for fault in scenario.faults
-            if fault.at_us < limit_us
-        ),
-        time_limit_ms=limit_ms,
-        nodes=scenario.nodes,
-        clients=scenario.load.clients,
-        rate=scenario.load.rate,
-    )
-
-
-def scenario_of_shape(likeness: Likeness, shape: PlanShape, seed: int) -> Scenario:
-    """The world of a plan that is near the run, or smaller."""
-    faults = tuple(map(simulated_fault, shape.faults))
-    return _world(likeness, shape, seed, faults)
-
-
-def _world(likeness: Likeness, shape: PlanShape, seed: int, faults: tuple[Fault, ...]) -> Scenario:
-    """A quiet world of the run's plan, as large as the shape, with these faults."""
-    plan = likeness.plan
-    scenario = Scenario(
-        system=plan.system,
-        seed=seed,
-        nodes=shape.nodes,
-        bugs=plan.bugs,
-        settings=dict(plan.settings),
-        load=LoadOptions(
-            workload=plan.workload,
-            workload_options={name: str(value) for name, value in plan.workload_options.items()},
-            clients=shape.clients,
-            rate=shape.rate,
-            timeout_us=max(1, round(plan.operation_timeout_s * _US_PER_S)),
-        ),
-        faults=faults,
-        beyond_promise=any(one.scheduled.options.get(BEYOND_PROMISE) for one in likeness.faults),
-        load_us=shape.time_limit_ms * US_PER_MS,
-        recovery=RecoveryOptions(patience_us=PATIENCE_US),
-        unwatched=True,
-    )
-    return as_chosen(scenario, plan.state_machine, len(plan.observers))
+    return msgspec.structs.replace(plan, faults=faults)
 
 
 def _at_its_moment(struck: StruckFault, shifted_us: int, *, is_pinned: bool) -> Fault:

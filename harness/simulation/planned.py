@@ -7,7 +7,7 @@ folder appears when the run is over: nothing in a simulation may touch a disk. S
 sections 2 and 9.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from contracts.scenario import (
 )
 from contracts.simulation import SimulatedSystem
 from harness.console_lines import say
-from harness.options import PlannedTest, check_simulated
+from harness.options import PlannedTest, TestOptions, check_simulated
 from harness.plan_record import plan_of
 from harness.progress import fault_sentence, phase_sentence, stamped_line
 from harness.run_clock import NANOSECONDS
@@ -35,6 +35,7 @@ from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from harness.store import create_run
 from harness.waiting import Waiting
+from history.plan import Plan
 from history.run_folder import RunFolder
 from nemesis.fault_options import BEYOND_PROMISE, ClockJumpOptions, FlapOptions, read_options
 from nemesis.plan import refuse_what_cannot_be_had
@@ -51,26 +52,45 @@ STORY_OPERATIONS_MAX = 50_000
 
 def scenario_of(test: PlannedTest) -> Scenario:
     """The world in which a plan runs; every fault strikes at the time that the plan says."""
-    options = test.options
-    scenario = Scenario(
-        system=test.system.name,
+    options, chosen = test.options, test.system_options
+    record = _record_of(options, options.nodes, test.workload.name, chosen.settings, test.schedule)
+    return simulated(as_chosen(record, chosen.state_machine, len(test.observers)))
+
+
+def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
+    """A recorded plan with these faults, as the record that searches and worlds share.
+
+    Its faults have the options of the plan; ``simulated`` makes a world of it.
+    """
+    record = _record_of(plan, len(plan.nodes), plan.workload, plan.settings, faults)
+    return as_chosen(record, plan.state_machine, len(plan.observers))
+
+
+def _record_of(
+    options: TestOptions | Plan,
+    nodes: int,
+    workload: str,
+    settings: Mapping[str, str],
+    faults: Sequence[Fault],
+) -> Scenario:
+    return Scenario(
+        system=options.system,
         seed=options.seed,
-        nodes=options.nodes,
+        nodes=nodes,
         bugs=options.bugs,
-        settings=dict(test.system_options.settings),
+        settings=dict(settings),
         load=LoadOptions(
-            workload=test.workload.name,
-            workload_options=dict(options.workload_options),
+            workload=workload,
+            workload_options={name: str(value) for name, value in options.workload_options.items()},
             clients=options.concurrency,
             rate=options.rate,
             timeout_us=max(1, round(options.operation_timeout_s * _US_PER_S)),
         ),
-        faults=tuple(map(simulated_fault, test.schedule)),
-        beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in test.schedule),
+        faults=tuple(faults),
+        beyond_promise=any(fault.options.get(BEYOND_PROMISE) for fault in faults),
         load_us=round(options.time_limit_s * _US_PER_S),
         recovery=RecoveryOptions(patience_us=PATIENCE_US),
     )
-    return as_chosen(scenario, test.system_options.state_machine, len(test.observers))
 
 
 def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> Scenario:
@@ -86,12 +106,15 @@ def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> 
     return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
 
 
-def simulated_fault(fault: Fault) -> Fault:
-    """A fault of a plan, with its options as a simulated world reads them."""
-    return msgspec.structs.replace(fault, options=options_of(fault))
+def simulated(record: Scenario) -> Scenario:
+    """The record of a plan, its faults with their options as a simulated world reads them."""
+    faults = tuple(
+        msgspec.structs.replace(fault, options=_options_of(fault)) for fault in record.faults
+    )
+    return msgspec.structs.replace(record, faults=faults)
 
 
-def options_of(fault: Fault) -> dict[str, Any]:
+def _options_of(fault: Fault) -> dict[str, Any]:
     """A fault's options as the simulation reads them, where it has a kind of the same name."""
     options = fault.options
     if fault.kind == "clock-jump":

@@ -5,7 +5,7 @@ from pathlib import Path
 from contracts.fault import ActualFault, Fault
 from contracts.names import NodeName
 from harness.options import TestOptions
-from harness.replay import replay_options
+from harness.replaying.recorded import replay_options
 from nemesis.kinds import fault_kind
 from nemesis.plan_file import from_file_faults
 from nemesis.scripted import SCRIPTED

@@ -159,7 +159,7 @@ def test_a_change_of_the_replay_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     def unpinned(schedule: tuple[Fault, ...], _actual: tuple[ActualFault, ...]) -> Any:
         return schedule
 
-    monkeypatch.setattr("harness.replay.pin", unpinned)
+    monkeypatch.setattr("harness.replaying.recorded.pin", unpinned)
     lines = [line for kind in ("black-hole", "bridge") for line in replay_lines(kind, tmp_path)]
     message = told("replay/kinds_b-c.txt", lines)
     assert "in the story 'black-hole, in order, leader: " in message

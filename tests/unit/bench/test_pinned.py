@@ -8,7 +8,7 @@ from bench.pinned import Compared, Rate, pinned_cells, rate, struck_by_time, tim
 from contracts.fault import Awaited, Fault, FaultEvent
 from contracts.names import NodeName
 from harness.phases import Phase, phases_path
-from harness.replay_verdicts import ReplayVerdict
+from harness.replaying.verdicts import ReplayVerdict
 from history.run_folder import RunFolder
 from nemesis.schedule_lines import decode_schedule
 

@@ -15,7 +15,7 @@ from harness import evidence_loader
 from harness.gate.selection import select
 from harness.manifest import MANIFEST_NAME, open_manifest, write_manifest
 from harness.manifest import damage as damage_of
-from harness.replay import replay_options
+from harness.replaying.recorded import replay_options
 from history.run_folder import RunFolder
 from tests.synthetic_runs import NODES, seal, write_run
 from tests.unit.harness.in_process import judge_in_process

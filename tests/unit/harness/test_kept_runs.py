@@ -7,7 +7,7 @@ import pytest
 
 from harness import cli
 from harness.evidence_loader import load_run
-from harness.replay import replay_options
+from harness.replaying.recorded import replay_options
 from harness.simulation.scenario_file import decode_scenario, encode_scenario, read_recorded
 from history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process

@@ -13,7 +13,7 @@ from checker.verdict import Verdict
 from contracts.names import NodeName
 from harness import cleaning, cli, commands, systems_list
 from harness.options import TestOptions
-from harness.replay_verdicts import ReplayVerdict
+from harness.replaying.verdicts import ReplayVerdict
 from harness.store import create_run
 from history.run_folder import RunFolder
 from tests.unit.harness.run_fake import FakeRun

@@ -13,7 +13,7 @@ from contracts.names import RunId
 from harness.defaults import defaults_of
 from harness.options import TestOptions, prepare
 from harness.plan_record import plan_of
-from harness.replay import replay_options
+from harness.replaying.recorded import replay_options
 from harness.run_commands import run_test_command
 from history.plan import Plan, reproduce_command
 from tests.unit.harness.run_fake import FakeRun, fault

@@ -6,28 +6,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from contracts.scenario import Scenario
 from harness.interrupts import Interrupts
 from harness.options import TestOptions
-from harness.replay_verdicts import ReplayVerdict
-from harness.shrinking.oracle import Answer, Try
+from harness.replaying.verdicts import ReplayVerdict
+from harness.shrinking.run_oracle import Answer, Try
 from harness.shrinking.search_folder import SearchFolder
 from harness.stop import Stop
 from history.run_folder import RunFolder
-from nemesis.plan_shrink import PlanShape
 
 WANTED = ReplayVerdict("INVALID", ("linearizability:cas-register",))
 OTHER = ReplayVerdict("INVALID", ("lost-commits",))
 VALID = ReplayVerdict("VALID")
 
 #: What a run of a plan comes to; the number counts all runs, from 0.
-Script = Callable[[PlanShape, int], ReplayVerdict | str | None]
+Script = Callable[[Scenario, int], ReplayVerdict | str | None]
 
 
 def needs(*indexes: int) -> Script:
     """Fails as wanted where these faults are there."""
-    return lambda shape, _: (
-        WANTED if {*indexes} <= {fault.index for fault in shape.faults} else VALID
-    )
+    return lambda plan, _: WANTED if {*indexes} <= {fault.index for fault in plan.faults} else VALID
 
 
 def ready(_options: TestOptions) -> Any:
@@ -40,7 +38,7 @@ class ScriptedRuns:
 
     script: Script
     results: bytes
-    asked: list[PlanShape]
+    asked: list[Scenario]
     during: Callable[[int], None]
 
     def __init__(
@@ -54,14 +52,14 @@ class ScriptedRuns:
         self._folder, self._stop = folder, stop
         self._numbers = itertools.count()
 
-    def run(self, shape: PlanShape, number: int) -> Try:
+    def run(self, plan: Scenario, number: int) -> Try:
         """As the script says: a verdict, the problem of the harness, or an interruption."""
-        if shape.faults:
-            self._folder.plan_file(shape, number)
+        if plan.faults:
+            self._folder.plan_file(plan, number)
         run_number = next(self._numbers)
-        self.asked.append(shape)
+        self.asked.append(plan)
         self.during(run_number)
-        came_to = type(self).script(shape, run_number)
+        came_to = type(self).script(plan, run_number)
         root = self._folder.root / "kraft-register" / f"run-{run_number}"
         root.mkdir(parents=True)
         RunFolder(root).results.write_bytes(self.results)

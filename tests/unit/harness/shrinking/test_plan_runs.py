@@ -69,7 +69,7 @@ def test_a_run_is_shrunk_by_running_smaller_plans_of_it(
     told = capsys.readouterr().out
     assert code == 0, told
     assert "faults 2 -> 1, " in told
-    assert "  partition of leader, at 600 ms for 900 ms" in told
+    assert "  fault 1: partition of leader, at 600 ms for 900 ms" in told
     left = RunFolder((runs / "latest").resolve())
     assert left.root.parent.parent == runs / "shrinking" / failed.name
     assert f"--nemesis {runs}/shrinking/{failed.name}/plan.toml" in told

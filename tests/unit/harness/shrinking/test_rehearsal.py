@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from harness.shrinking.exact_oracle import performed_by
 from harness.shrinking.rehearsal import rehearsed
 from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import read_scenario
-from harness.simulation.shrink_oracle import performed_by
 from harness.simulation.trial import run
 from harness.stop import Stop
 from history.plan import decode_plan, encode_plan
@@ -43,23 +43,23 @@ def test_the_failure_is_found_and_made_small_in_simulation(
 ) -> None:
     text = StringIO()
     found = rehearsed(failed, tmp_path, Console(file=text, width=300), Stop(), 120.0)
-    assert found.shape is not None, found.lines
-    (left,) = found.shape.faults
+    assert found.plan is not None, found.lines
+    (left,) = found.plan.faults
     assert (left.index, left.kind, left.target) == (1, "partition", "leader")
-    assert (found.shape.time_limit_ms, found.shape.nodes) == (1_900, 3)
+    assert (found.plan.load_us, found.plan.nodes) == (1_900_000, 3)
     assert found.lines[0].startswith("simulation: seed ")
     assert "2 faults, 1.9 s, 3 nodes, 4 clients -> 1 fault" in found.lines[1]
     (root,) = (tmp_path / "shrunk-like-kraft-register").iterdir()
     # What was kept is the world that failed, and it is that of the plan.
     world = read_scenario(RunFolder(root).scenario)
-    assert world.load_us == found.shape.time_limit_ms * 1000
+    assert world.load_us == found.plan.load_us
     assert [fault.index for fault in world.faults] == [1]
     assert performed_by(run(world))
 
 
 def test_a_time_that_is_over_is_told(failed: RunFolder, tmp_path: Path) -> None:
     found = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 0.0)
-    assert found.shape is None
+    assert found.plan is None
     assert found.lines == ("simulation: no seed failed alike within 0 s.",)
 
 
@@ -67,7 +67,7 @@ def test_who_does_not_want_to_wait_is_heard(failed: RunFolder, tmp_path: Path) -
     stop = Stop()
     stop.interrupt()
     found = rehearsed(failed, tmp_path, Console(file=StringIO()), stop, 60.0)
-    assert found.shape is None
+    assert found.plan is None
     assert "interrupted" in found.lines[0]
 
 
@@ -88,6 +88,6 @@ def test_a_run_that_simulation_cannot_be_like_says_why(
         found = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 60.0)
     finally:
         failed.plan.write_bytes(before)
-    assert found.shape is None
+    assert found.plan is None
     assert found.lines[0].startswith("not tried in simulation: ")
     assert reason in found.lines[0]

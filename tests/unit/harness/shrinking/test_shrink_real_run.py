@@ -15,15 +15,18 @@ from rich.console import Console
 
 from contracts.errors import HarnessError, UsageError
 from contracts.fault import Fault
+from contracts.scenario import LoadOptions, Scenario
 from harness import cli
 from harness.plan_choice import plan_faults
-from harness.shrinking import command
-from harness.shrinking.command import SearchOptions, shrink_real_run
+from harness.shrinking import run_search
+from harness.shrinking.command import shrink
+from harness.shrinking.options import ShrinkOptions
 from harness.shrinking.rehearsal import Rehearsed
+from harness.simulation.planned import record_of_plan
 from harness.stop import Stop
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
-from nemesis.plan_shrink import PlanShape
+from nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.shrinking.scripted_runs import (
     OTHER,
@@ -37,7 +40,14 @@ from tests.unit.harness.shrinking.scripted_runs import (
 )
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, failed_run
 
-NOTHING = Rehearsed(shape=None, lines=("not tried in simulation: it is a test.",))
+
+def guess_of(fault: Fault) -> Scenario:
+    """What simulation may leave of the run."""
+    load = LoadOptions(clients=3, rate=75.0)
+    return Scenario(system="kraft", seed=4, faults=(fault,), load_us=4_000_000, load=load)
+
+
+NOTHING = Rehearsed(plan=None, lines=("not tried in simulation: it is a test.",))
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +81,16 @@ class Searched:
         runs = type("Runs", (ScriptedRuns,), {})
         runs.script, runs.results, runs.asked = staticmethod(script), results, []  # type: ignore[attr-defined]
         runs.during = staticmethod(during)  # type: ignore[attr-defined]
-        monkeypatch.setattr(command, "PlanRuns", runs)
-        self.asked: list[PlanShape] = runs.asked  # type: ignore[attr-defined]
+        monkeypatch.setattr(run_search, "PlanRuns", runs)
+        self.asked: list[Scenario] = runs.asked  # type: ignore[attr-defined]
         self._text = StringIO()
         self.left: list[int] = []
         self.root = failed.root.parent.parent / "shrinking" / failed.root.name
         self.failure: HarnessError | None = None
         self.code = -1
         try:
-            self.code = shrink_real_run(
-                SearchOptions(run=failed.root, **options),
+            self.code = shrink(
+                ShrinkOptions(run=failed.root, **options),
                 Console(file=self._text, width=300),
                 leave=self.left.append,
                 ready=ready,
@@ -123,7 +133,7 @@ def test_a_run_is_shrunk_to_the_fault_that_it_takes(
     assert (
         "none of them can go alone; failed with the same verdict in 2 of 2 tries" in searched.told
     )
-    assert "  partition of leader, at " in searched.told
+    assert "  fault 1: partition of leader, at " in searched.told
     # The last folders are those of the plan that is left; all others went.
     kept = kept_runs(searched.root)
     assert len(kept) == 2
@@ -156,8 +166,8 @@ def test_tries_may_all_be_kept(search: Callable[..., Searched]) -> None:
 def test_runs_that_waver_are_asked_again(search: Callable[..., Searched]) -> None:
     """Two of three fail: a plan without the fault never does, one with it always does in time."""
 
-    def script(shape: PlanShape, number: int) -> Any:
-        return needs(1)(shape, number) if number % 3 else VALID
+    def script(plan: Scenario, number: int) -> Any:
+        return needs(1)(plan, number) if number % 3 else VALID
 
     searched = search(script)
     assert searched.code == 0
@@ -180,26 +190,26 @@ def test_another_verdict_is_not_the_same(search: Callable[..., Searched]) -> Non
     assert searched.failure is not None
     assert "plan 1: a try failed otherwise: invalid (lost-commits)" in searched.told
     assert "2 failed otherwise. --any-failure takes any violation" in str(searched.failure)
-    assert search(lambda *_: OTHER, any_failure=True, runs_max=4).code == 0
+    assert search(lambda *_: OTHER, any_failure=True, runs=4).code == 0
 
 
 def test_what_simulation_left_is_confirmed_and_gone_on_with(
     search: Callable[..., Searched],
 ) -> None:
-    guess = PlanShape((SCHEDULE[1],), 4_000, 3, 3, 75.0)
-    searched = search(needs(1), Rehearsed(shape=guess, lines=("simulation: found.",)))
+    guess = guess_of(SCHEDULE[1])
+    searched = search(needs(1), Rehearsed(plan=guess, lines=("simulation: found.",)))
     assert searched.code == 0
     assert "simulation: found." in searched.told
-    assert searched.asked[0] == guess
+    assert (searched.asked[0].faults, searched.asked[0].load_us) == (guess.faults, guess.load_us)
     # The run's own plan was never needed.
-    assert all(len(shape.faults) <= 1 for shape in searched.asked)
+    assert all(len(plan.faults) <= 1 for plan in searched.asked)
 
 
 def test_a_guess_that_is_not_confirmed_is_told_and_the_run_itself_is_shrunk(
     search: Callable[..., Searched],
 ) -> None:
-    guess = PlanShape((SCHEDULE[0],), 4_000, 3, 3, 75.0)
-    searched = search(needs(1), Rehearsed(shape=guess, lines=()))
+    guess = guess_of(SCHEDULE[0])
+    searched = search(needs(1), Rehearsed(plan=guess, lines=()))
     assert searched.code == 0
     assert "what simulation left was not confirmed here" in searched.told
     steps = [line["step"] for line in searched.ledger()]
@@ -208,8 +218,21 @@ def test_a_guess_that_is_not_confirmed_is_told_and_the_run_itself_is_shrunk(
     assert [fault.kind for fault in searched.plan()] == ["partition"]
 
 
+def test_a_guess_that_has_all_of_the_run_but_some_faults_is_asked_about_once(
+    search: Callable[..., Searched], failed: RunFolder
+) -> None:
+    """Whatever else simulation says of its world: the seed, and that nobody watches it."""
+    start = record_of_plan(decode_plan(failed.plan.read_bytes()), SCHEDULE)
+    left = FAULTS_WITH_THEIR_LOAD.keeping(start, SCHEDULE[:1])
+    guess = msgspec.structs.replace(left, seed=99, unwatched=True)
+    searched = search(needs(1), Rehearsed(plan=guess, lines=()))
+    steps = [line["step"] for line in searched.ledger()]
+    assert steps[0] == "as simulation left it"
+    assert "those faults as the run had them" not in steps
+
+
 def test_simulation_can_be_left_out(search: Callable[..., Searched]) -> None:
-    guess = Rehearsed(shape=PlanShape((SCHEDULE[1],), 4_000, 3, 3, 75.0), lines=("never told",))
+    guess = Rehearsed(plan=guess_of(SCHEDULE[1]), lines=("never told",))
     searched = search(needs(1), guess, simulate=False)
     assert "never told" not in searched.told
     assert len(searched.asked[0].faults) == 3
@@ -217,7 +240,7 @@ def test_simulation_can_be_left_out(search: Callable[..., Searched]) -> None:
 
 def test_a_budget_of_runs_leaves_the_best_so_far(search: Callable[..., Searched]) -> None:
     for runs_max in (2, 5, 9):
-        searched = search(needs(1), runs_max=runs_max)
+        searched = search(needs(1), runs=runs_max)
         assert searched.code == 0
         assert len(searched.asked) <= runs_max
         assert f"cut short: {runs_max} runs were made" in searched.told
@@ -228,14 +251,14 @@ def test_a_budget_of_runs_leaves_the_best_so_far(search: Callable[..., Searched]
 def test_a_budget_too_small_for_one_plan_says_that_nothing_is_known(
     search: Callable[..., Searched],
 ) -> None:
-    searched = search(needs(1), runs_max=1)
+    searched = search(needs(1), runs=1)
     assert searched.code == 2
     assert "1 runs were made: no plan was settled" in searched.told
 
 
 def test_an_interrupted_search_keeps_the_best_so_far(search: Callable[..., Searched]) -> None:
-    def script(shape: PlanShape, number: int) -> Any:
-        return None if number == 12 else needs(1)(shape, number)
+    def script(plan: Scenario, number: int) -> Any:
+        return None if number == 12 else needs(1)(plan, number)
 
     searched = search(script)
     assert searched.code == 2
@@ -249,7 +272,7 @@ def test_an_interrupted_search_keeps_the_best_so_far(search: Callable[..., Searc
 def test_a_search_that_is_ended_in_simulation_runs_nothing(
     search: Callable[..., Searched],
 ) -> None:
-    searched = search(needs(1), time_limit_s=1e-9)
+    searched = search(needs(1), time_limit=1e-9)
     assert searched.code == 2
     assert "s are over: nothing was run, and nothing became smaller." in searched.told
     assert searched.asked == []
@@ -288,8 +311,8 @@ def test_a_harness_that_fails_again_and_again_says_why(search: Callable[..., Sea
 def test_a_harness_that_fails_late_leaves_the_best_so_far(
     search: Callable[..., Searched],
 ) -> None:
-    def script(shape: PlanShape, number: int) -> Any:
-        return needs(1)(shape, number) if number < 10 else "no room on the disk"
+    def script(plan: Scenario, number: int) -> Any:
+        return needs(1)(plan, number) if number < 10 else "no room on the disk"
 
     searched = search(script)
     assert searched.code == 3
@@ -311,10 +334,10 @@ def test_a_failure_without_faults_needs_no_plan_file(search: Callable[..., Searc
     [
         ({"tries": 0}, "--tries cannot be 0"),
         ({"at_least": 0}, "--at-least cannot be 0"),
-        ({"runs_max": 0}, "--runs cannot be 0"),
+        ({"runs": 0}, "--runs cannot be 0"),
         ({"at_least": 4}, "--at-least 4 of --tries 3 can never fail"),
-        ({"time_limit_s": 0.0}, "--time-limit cannot be 0"),
-        ({"time_limit_s": float("nan")}, "--time-limit cannot be nan"),
+        ({"time_limit": 0.0}, "--time-limit cannot be 0"),
+        ({"time_limit": float("nan")}, "--time-limit cannot be nan"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(

@@ -11,7 +11,7 @@ from contracts.names import NodeName
 from contracts.scenario import Scenario
 from harness import cli
 from harness.evidence_loader import load_run
-from harness.replay_verdicts import recorded_verdict
+from harness.replaying.verdicts import recorded_verdict
 from harness.simulation.like_command import LikeOrder, order_of, try_like
 from harness.simulation.likeness import (
     Likeness,
@@ -19,15 +19,16 @@ from harness.simulation.likeness import (
     Turn,
     like_scenario,
     likeness_of,
-    scenario_of_shape,
-    shape_of,
+    plan_near,
+    within_load,
 )
+from harness.simulation.planned import simulated
 from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.simulation.scenario_rules import check_values
 from harness.simulation.trial import simulated_system
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
-from nemesis.plan_shrink import fits
+from nemesis.plan_text import fits
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, SETTINGS, failed_run
 
@@ -140,7 +141,7 @@ def test_a_fault_of_a_world_is_one_of_a_plan_with_the_options_of_the_run(
     whens = set[bool]()
     for seed in range(20):
         scenario = like_scenario(alone, seed)
-        (back,) = shape_of(alone, scenario).faults
+        (back,) = within_load(plan_near(alone, seed)).faults
         # The plan's load ends with the world's, and so does what it cuts off.
         lasts_us = min(back.duration_us, scenario.load_us - back.at_us)
         assert back == msgspec.structs.replace(
@@ -159,10 +160,10 @@ def test_every_world_is_a_plan_that_containers_take(likeness: Likeness) -> None:
     slow = msgspec.structs.replace(likeness, faults=tuple(late))
     for seed in range(40):
         scenario = like_scenario(slow, seed)
-        shape = shape_of(slow, scenario)
-        assert fits(shape), shape
-        assert len(shape.faults) <= 3
-        assert scenario_of_shape(slow, shape, seed).load_us == scenario.load_us
+        plan = within_load(plan_near(slow, seed))
+        assert fits(plan), plan
+        assert len(plan.faults) <= 3
+        assert simulated(plan) == msgspec.structs.replace(scenario, faults=plan.faults)
 
 
 def test_no_invariant_watches_such_a_world(likeness: Likeness) -> None:

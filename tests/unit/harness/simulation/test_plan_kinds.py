@@ -8,7 +8,7 @@ from contracts.fault import Awaited, Fault
 from harness.options import PlannedTest, TestOptions, plan_test
 from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import act_names, act_of, is_simulated
-from harness.simulation.planned import check_plan, options_of, scenario_of
+from harness.simulation.planned import check_plan, scenario_of, simulated
 from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
@@ -41,11 +41,8 @@ def test_every_kind_is_carried_out_or_refused_with_a_reason() -> None:
 @pytest.mark.parametrize("kind", CARRIED_OUT)
 def test_a_kind_of_plans_strikes_and_heals_in_a_simulated_world(kind: str) -> None:
     check_plan(planned(fault(kind)))
-    struck = Fault(
-        0, kind, fault_kind(kind).first_target, 200_000, 300_000, 5,
-        options_of(fault(kind)),
-    )  # fmt: skip
-    made = scenario(faults=(struck,), nodes=5, beyond_promise=True, load_us=2_000_000)
+    struck = msgspec.structs.replace(fault(kind), at_us=200_000, duration_us=300_000)
+    made = simulated(scenario(faults=(struck,), nodes=5, beyond_promise=True, load_us=2_000_000))
     world = FakeSystem()
     outcome = simulate(made, world)
     assert [event.phase for event in outcome.faults] == WHOLE

@@ -15,7 +15,7 @@ from harness.manifest import damage, write_manifest
 from harness.report.message_timeline_section import why_no_timeline
 from harness.results import Results
 from harness.simulation import folder as folders
-from harness.simulation.folder import keep_sweep_run, moment, scheduled, story
+from harness.simulation.folder import keep_sweep_run, scheduled, story
 from harness.simulation.judging import evidence_of, judged
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import INVARIANTS, invariants_result
@@ -141,8 +141,6 @@ def test_the_schedule_has_the_faults_as_planned_in_the_order_of_their_index() ->
     waiting = Fault(0, "kill", "there", 0, duration_us=7000, draw=3, when=when)
     timed = msgspec.structs.replace(waiting, index=2, at_us=2_500_000, when=None)
     assert scheduled(scenario(faults=(timed, waiting))) == (waiting, timed)
-    assert moment(waiting) == "after 'leads' 2 times, 1.5 ms later"
-    assert moment(timed) == "at 2500 ms"
 
 
 def test_no_folder_tells_that_nodes_agree_which_were_left_dead() -> None:

@@ -12,13 +12,12 @@ from contracts.fault import Fault
 from contracts.scenario import LoadOptions, Scenario
 from harness import cli
 from harness.manifest import write_manifest
-from harness.simulation import shrink_command
+from harness.shrinking import exact_search
+from harness.shrinking.exact_oracle import ExactOracle
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.record import SimulationRecord
 from harness.simulation.scenario_file import read_scenario, read_simulation
-from harness.simulation.shrink_display import ShrinkDisplay
-from harness.simulation.shrinking import Progress
 from harness.simulation.trial import run
 from harness.stop import Stop
 from history.run_folder import RunFolder
@@ -46,7 +45,7 @@ def failed(tmp_path: Path) -> RunFolder:
 @pytest.fixture
 def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging takes processes of its own; one test has them."""
-    monkeypatch.setattr(shrink_command.judging, "judge", lambda *_, **__: None)
+    monkeypatch.setattr(exact_search.judging, "judge", lambda *_, **__: None)
 
 
 def content(folder: RunFolder) -> dict[str, bytes]:
@@ -109,9 +108,13 @@ def test_a_used_up_budget_still_leaves_a_failing_run(
     told = capsys.readouterr().out
     assert "cut short: 1 replays were made" in told
     (root,) = (failed.root.parent.parent / "shrunk-kraft-register").iterdir()
-    assert f"\ncut short by its limit; run `splitbrain shrink {root}` again to go on\n" in told
-    assert "cut short by its limit; run `splitbrain shrink FOLDER` again to go on." in (
-        file.read_text()
+    assert (
+        f"\ncut short, for 1 replays were made; `splitbrain shrink {root}` goes on from here\n"
+        in told
+    )
+    assert (
+        "The search was cut short, for 1 replays were made; `splitbrain shrink FOLDER` goes on"
+        in (file.read_text())
     )
     assert cli.run(["replay", str(root)]) == 1
 
@@ -120,7 +123,7 @@ def test_a_used_up_budget_still_leaves_a_failing_run(
 def test_an_interrupted_search_leaves_a_failing_run_and_is_unknown(
     failed: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[Progress] = []
+    asked: list[Scenario] = []
     is_heard = threading.Event()
     stopping = Stop.interrupt
 
@@ -128,21 +131,22 @@ def test_an_interrupted_search_leaves_a_failing_run_and_is_unknown(
         stopping(stop)
         is_heard.set()
 
-    def interrupt(_display: ShrinkDisplay, progress: Progress) -> None:
+    def interrupt(oracle: ExactOracle, candidate: Scenario, step: str) -> bool:
         if not asked:
             signal.raise_signal(signal.SIGINT)
             # A thread acts on it, in its own time.
             assert is_heard.wait(timeout=60)
-        asked.append(progress)
+        asked.append(candidate)
+        return ask(oracle, candidate, step)
 
+    ask = ExactOracle.fails
     monkeypatch.setattr(Stop, "interrupt", hear)
-
-    monkeypatch.setattr(ShrinkDisplay, "told", interrupt)
+    monkeypatch.setattr(ExactOracle, "fails", interrupt)
     assert cli.run(["shrink", str(failed.root)]) == 2
     assert len(asked) == 1
     (root,) = (failed.root.parent.parent / "shrunk-kraft-register").iterdir()
     told = capsys.readouterr().out
-    assert f"\ninterrupted; run `splitbrain shrink {root}` again to go on\n" in told
+    assert f"\ninterrupted; `splitbrain shrink {root}` goes on from here\n" in told
     assert cli.run(["replay", str(root)]) == 1
 
 

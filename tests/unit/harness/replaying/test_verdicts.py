@@ -10,7 +10,7 @@ from rich.console import Console
 from harness import cli, commands
 from harness.judge import judge
 from harness.options import TestOptions
-from harness.replay_verdicts import (
+from harness.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
     recorded_verdict,
@@ -29,7 +29,7 @@ VALID = ReplayVerdict("VALID")
 def test_same_verdict_means_the_same_checkers_and_no_other() -> None:
     replays = [*[STALE] * 7, BRAIN, VALID, VALID]
     assert replay_lines(STALE, replays, 10) == [
-        "7 of 10 failed with the same verdict: linearizability:cas-register.",
+        "7 of 10 replays failed with the same verdict: linearizability:cas-register.",
         "   7 invalid (linearizability:cas-register)",
         "   1 invalid (linearizability:cas-register, split-brain)",
         "   2 valid",
@@ -38,7 +38,7 @@ def test_same_verdict_means_the_same_checkers_and_no_other() -> None:
 
 def test_a_violation_is_listed_before_what_came_more_often() -> None:
     lines = replay_lines(BRAIN, [VALID, VALID, STALE], 3)
-    assert lines[0].startswith("0 of 3 failed with the same verdict: ")
+    assert lines[0].startswith("0 of 3 replays failed with the same verdict: ")
     assert lines[1:] == ["   1 invalid (linearizability:cas-register)", "   2 valid"]
 
 
@@ -76,5 +76,5 @@ def test_the_command_tells_the_rate_of_the_recorded_verdict_and_ends_with_the_wo
     monkeypatch.setattr(commands, "run_once", run_once)
     assert cli.run(["replay", str(folder.root), "--times", "3"]) == EXIT_INVALID
     printed = capsys.readouterr().out
-    assert "2 of 3 failed with the same verdict: linearizability:cas-register." in printed
+    assert "2 of 3 replays failed with the same verdict: linearizability:cas-register." in printed
     assert "   1 valid" in printed

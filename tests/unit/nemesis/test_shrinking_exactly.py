@@ -12,10 +12,9 @@ from contracts.scenario import (
     NetworkOptions,
     Scenario,
 )
-from harness.simulation.shrink_oracle import Finding, Replay
-from harness.simulation.shrink_steps import Happened, Pair, calm
-from harness.simulation.shrinking import Progress, Shrinking, shrink
-from nemesis.search import SearchBudget
+from nemesis.exact_steps import calm
+from nemesis.search import Happened, Pair, SearchBudget
+from nemesis.shrinking import Smallest, shrink
 
 Fails = Callable[[Scenario], bool]
 ALL_OPERATIONS = tuple((slot, n) for n in range(30) for slot in range(5))
@@ -55,41 +54,39 @@ def indexes(scenario: Scenario) -> set[int]:
     return {fault.index for fault in scenario.faults}
 
 
-def replay_of(fails: Fails, ran: list[Scenario] | None = None, *, is_early: bool = True) -> Replay:
-    """A run that fails where this says so, and performs what it keeps."""
+class Exact:
+    """An oracle that has seen its plan fail, and remembers of which others it was asked."""
 
-    def replay(scenario: Scenario) -> Finding | None:
-        if ran is not None:
-            ran.append(scenario)
-        if not fails(scenario):
-            return None
-        performed = kept(scenario)
-        return Finding(
-            failed_by=("INV-01",),
-            sentence="two lead",
-            happened=Happened(
-                struck=frozenset(indexes(scenario) - {7}),
-                performed=performed,
-                failed_us=min(FAILED_US, scenario.load_us) if is_early else None,
-            ),
-            operations=len(performed),
-            trace_hash="",
+    def __init__(self, fails: Fails, *, is_early: bool = True, replays_max: int = 100_000) -> None:
+        self._fails, self._is_early = fails, is_early
+        self.budget = SearchBudget(replays_max, 60.0, lambda: 0.0, called="replays")
+        self.asked: dict[bytes, bool] = {msgspec.json.encode(SCENARIO): True}
+        self.happened = self._happened(SCENARIO)
+
+    def fails(self, candidate: Scenario, _step: str) -> bool:
+        """Each is asked about once; it performs what it keeps."""
+        digest = msgspec.json.encode(candidate)
+        if digest not in self.asked:
+            self.budget.tries += 1
+            self.asked[digest] = self._fails(candidate)
+        if self.asked[digest]:
+            self.happened = self._happened(candidate)
+        return self.asked[digest]
+
+    def _happened(self, scenario: Scenario) -> Happened:
+        return Happened(
+            struck=frozenset(indexes(scenario) - {7}),
+            performed=kept(scenario),
+            failed_us=min(FAILED_US, scenario.load_us) if self._is_early else None,
         )
 
-    return replay
+    def shrunk(self, other_seeds: int = 0) -> Smallest:
+        """What is left of the plan."""
+        return shrink(SCENARIO, self, self.budget, other_seeds)
 
 
-def budget(replays_max: int = 100_000) -> SearchBudget:
-    return SearchBudget(replays_max, 60.0, lambda: 0.0, called="replays")
-
-
-def shrunk(
-    fails: Fails, replays_max: int = 100_000, other_seeds: int = 0, *, is_early: bool = True
-) -> Shrinking:
-    replay = replay_of(fails, is_early=is_early)
-    finding = replay(SCENARIO)
-    assert finding is not None
-    return shrink(SCENARIO, finding, replay, budget(replays_max), other_seeds=other_seeds)
+def shrunk(fails: Fails, other_seeds: int = 0, *, is_early: bool = True) -> Smallest:
+    return Exact(fails, is_early=is_early).shrunk(other_seeds)
 
 
 def test_only_what_it_takes_is_left() -> None:
@@ -97,17 +94,14 @@ def test_only_what_it_takes_is_left() -> None:
         return {3, 9} <= indexes(scenario) and {(1, 4), (4, 20)} <= set(kept(scenario))
 
     done = shrunk(lambda scenario: fails(scenario) and scenario.load.clients == 5)
-    assert [fault.index for fault in done.scenario.faults] == [3, 9]
-    assert done.scenario.load.kept == ((1, 4), (4, 20))
-    assert (done.before.faults, done.after.faults) == (11, 2)
-    assert (done.before.operations, done.after.operations) == (150, 2)
+    assert [fault.index for fault in done.plan.faults] == [3, 9]
+    assert done.plan.load.kept == ((1, 4), (4, 20))
     assert done.is_minimal
-    assert done.cut_short is None
 
 
 def test_a_world_that_needs_nothing_becomes_the_default_world() -> None:
     done = shrunk(lambda _: True)
-    scenario = done.scenario
+    scenario = done.plan
     assert scenario == calm(scenario)
     assert (scenario.faults, scenario.load.kept, scenario.bugs) == ((), (), ())
     assert (scenario.nodes, scenario.observers, scenario.load.clients) == (3, 0, 1)
@@ -117,7 +111,7 @@ def test_a_world_that_needs_nothing_becomes_the_default_world() -> None:
 
 def test_a_failure_after_the_heal_leaves_a_short_load() -> None:
     done = shrunk(lambda scenario: scenario.load_us >= 100_000, is_early=False)
-    assert done.scenario.load_us == 100_000
+    assert done.plan.load_us == 100_000
 
 
 def test_moments_and_durations_become_as_simple_as_they_may() -> None:
@@ -130,7 +124,7 @@ def test_moments_and_durations_become_as_simple_as_they_may() -> None:
             and (by_index[9].when or NEVER).count >= 3
         )
 
-    timed, waiting = shrunk(fails).scenario.faults
+    timed, waiting = shrunk(fails).plan.faults
     assert timed.at_us == 300_000
     assert timed.duration_us == 70_000
     assert waiting.when == Awaited("leads", count=3)
@@ -149,7 +143,7 @@ def test_moments_and_durations_become_as_simple_as_they_may() -> None:
     ],
 )
 def test_weather_that_matters_stays_alone(fails: Fails, left: set[str]) -> None:
-    scenario = shrunk(fails).scenario
+    scenario = shrunk(fails).plan
     plain = calm(scenario)
     assert {name for name in left if getattr(scenario, name) != getattr(plain, name)} == left
     assert (
@@ -161,7 +155,7 @@ def test_weather_that_matters_stays_alone(fails: Fails, left: set[str]) -> None:
 
 def test_five_nodes_and_an_observer_stay_where_they_matter() -> None:
     done = shrunk(lambda scenario: scenario.nodes >= 4 and scenario.observers == 1)
-    assert (done.scenario.nodes, done.scenario.observers) == (4, 1)
+    assert (done.plan.nodes, done.plan.observers) == (4, 1)
 
 
 def test_clients_without_operations_go_and_the_timetable_of_the_others_stays() -> None:
@@ -170,39 +164,27 @@ def test_clients_without_operations_go_and_the_timetable_of_the_others_stays() -
         return bool(ours)
 
     done = shrunk(fails)
-    load = done.scenario.load
+    load = done.plan.load
     assert (load.clients, load.kept) == (1, ((0, 12),))
     assert load.rate / load.clients == SCENARIO.load.rate / SCENARIO.load.clients
 
 
-def test_no_scenario_is_run_twice() -> None:
-    ran: list[Scenario] = []
-    replay = replay_of(lambda scenario: {3, 9} <= indexes(scenario), ran)
-    finding = replay(SCENARIO)
-    assert finding is not None
-    spent = budget()
-    shrink(SCENARIO, finding, replay, spent, other_seeds=3)
-    encoded = [msgspec.json.encode(scenario) for scenario in ran]
-    assert len(set(encoded)) == len(encoded)
-    assert spent.tries == len(ran) - 1
-
-
-def test_a_used_up_budget_leaves_the_best_so_far_and_says_so() -> None:
+def test_a_used_up_budget_leaves_the_best_so_far() -> None:
     def fails(scenario: Scenario) -> bool:
         return {3, 9} <= indexes(scenario)
 
     for replays_max in (0, 1, 5, 20):
-        done = shrunk(fails, replays_max)
-        assert fails(done.scenario)
+        oracle = Exact(fails, replays_max=replays_max)
+        done = oracle.shrunk()
+        assert fails(done.plan)
         assert not done.is_minimal
-        assert done.replays == replays_max
-        assert done.cut_short == f"{replays_max} replays were made"
+        assert oracle.budget.tries == replays_max
+        assert oracle.budget.exhausted() == f"{replays_max} replays were made"
 
 
 def test_time_and_interruption_end_the_search() -> None:
     times = iter([0.0, 1.0, 2.0, 61.0])
     assert SearchBudget(9, 60.0, lambda: next(times)).exhausted() is None
-    assert budget().exhausted() is None
     late = iter([0.0, 61.0])
     assert SearchBudget(9, 60.0, lambda: next(late)).exhausted() == "60 s are over"
     assert SearchBudget(9, 60.0, lambda: 0.0, lambda: True).exhausted() == "interrupted"
@@ -214,10 +196,10 @@ def test_a_failure_that_hides_in_its_seed_is_found_in_another() -> None:
         needed = {5} if scenario.seed % 3 == 0 else {1, 3, 5, 9}
         return needed <= indexes(scenario)
 
-    assert len(shrunk(fails).scenario.faults) == 4
+    assert len(shrunk(fails).plan.faults) == 4
     done = shrunk(fails, other_seeds=4)
-    assert [fault.index for fault in done.scenario.faults] == [5]
-    assert done.scenario.seed == 3
+    assert [fault.index for fault in done.plan.faults] == [5]
+    assert done.plan.seed == 3
     assert done.is_minimal
 
 
@@ -227,25 +209,15 @@ def test_many_operations_are_halved_in_other_seeds_before_they_are_tried_one_by_
         operations = kept(scenario)
         return (4, 7) in operations and (scenario.seed % 3 == 0 or len(operations) > 140)
 
-    done = shrunk(fails, other_seeds=4)
-    assert done.after.operations == 1
+    oracle = Exact(fails)
+    done = oracle.shrunk(other_seeds=4)
+    assert len(kept(done.plan)) == 1
     assert done.is_minimal
-    assert done.replays < 200
+    assert oracle.budget.tries < 200
 
 
 def test_a_run_that_differs_once_its_operations_are_spelt_out_keeps_them_all() -> None:
     done = shrunk(lambda scenario: scenario.load.kept is None and 3 in indexes(scenario))
-    assert done.scenario.load.kept is None
-    assert indexes(done.scenario) == {3}
+    assert done.plan.load.kept is None
+    assert indexes(done.plan) == {3}
     assert not done.is_minimal
-
-
-def test_progress_is_told_before_each_replay() -> None:
-    told: list[Progress] = []
-    replay = replay_of(lambda scenario: {3, 9} <= indexes(scenario))
-    finding = replay(SCENARIO)
-    assert finding is not None
-    done = shrink(SCENARIO, finding, replay, budget(), told.append)
-    assert [progress.replays for progress in told] == list(range(done.replays))
-    assert told[0].now == told[0].before == done.before
-    assert told[-1].now.faults == 2

@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from contracts.errors import UsageError
-from harness.replay import is_exact
-from harness.simulation import replaying
+from harness.replaying import exact
+from harness.replaying.exact import compare, replay_scenario
+from harness.replaying.options import ReplayOptions
+from harness.replaying.recorded import is_exact
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.record import record_of
-from harness.simulation.replay_options import ReplayOptions
-from harness.simulation.replaying import compare, replay_scenario
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import (
@@ -100,7 +100,7 @@ def test_a_different_trace_of_another_version_says_which(monkeypatch: pytest.Mon
     older = msgspec.structs.replace(record, tool_version="0.0.1", tool_commit="abc")
     sentence, _ = compare(older, judged(outcome(trace_hash="1" * 32)))
     assert "made by splitbrain 0.0.1 of commit abc, this is" in sentence
-    monkeypatch.setattr(replaying, "tool_commit", lambda: None)
+    monkeypatch.setattr(exact, "tool_commit", lambda: None)
     same = msgspec.structs.replace(record, tool_commit=None)
     sentence, _ = compare(same, judged(outcome(trace_hash="1" * 32)))
     assert "this is a defect of splitbrain" in sentence
@@ -127,14 +127,13 @@ def test_a_simulated_run_is_replayed_exactly_unless_another_runtime_is_named(
     folder = kept(calm(), tmp_path)
     plan = msgspec.structs.replace(decode_plan(folder.plan.read_bytes()), nemesis="none")
     folder.plan.write_bytes(encode_plan(plan))
-    options = ReplayOptions()
-    assert is_exact(folder, runtime, pinned=False, runs_folder=None, options=options) is exact
+    assert is_exact(folder, ReplayOptions(runtime=runtime)) is exact
 
 
 def test_one_world_of_a_sweep_goes_into_no_container(tmp_path: Path) -> None:
     folder = kept(calm(), tmp_path)
     with pytest.raises(UsageError, match="one world of a sweep"):
-        is_exact(folder, "docker", pinned=False, runs_folder=None, options=ReplayOptions())
+        is_exact(folder, ReplayOptions(runtime="docker"))
 
 
 def test_an_interrupted_replay_tells_what_was_seen_so_far(
@@ -151,16 +150,19 @@ def test_an_interrupted_replay_tells_what_was_seen_so_far(
             seen.append(given)
             return given
 
-        monkeypatch.setattr(replaying, "_run", run)
+        monkeypatch.setattr(exact, "_run", run)
         return replayed(kept(given, tmp_path / str(count)), times=5)
 
     code, lines = interrupted_at(2, broken())
     assert code == 1, "what has failed again has failed again"
-    assert lines[-1] == "interrupted: 2 of 2 replays had the same trace; 3 replays left out."
+    assert lines[-1] == "interrupted: 2 of 2 replays had the same trace. 3 were left out."
     code, lines = interrupted_at(1, calm())
     assert (code, lines[-1]) == (
         2,
-        "interrupted: 1 of 1 replay had the same trace; 4 replays left out.",
+        "interrupted: 1 of 1 replay had the same trace. 4 were left out.",
     )
     code, lines = interrupted_at(0, calm())
-    assert (code, lines) == (2, ["interrupted before a replay was over; 5 replays left out."])
+    assert (code, lines) == (
+        2,
+        ["interrupted: 0 of 0 replays had the same trace. 5 were left out."],
+    )

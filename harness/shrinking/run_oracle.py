@@ -14,9 +14,9 @@ from typing import Final, Protocol
 import msgspec
 
 from contracts.errors import HarnessError
-from harness.replay_verdicts import ReplayVerdict
+from contracts.scenario import Scenario
+from harness.replaying.verdicts import ReplayVerdict
 from nemesis.k_of_n import Asking
-from nemesis.plan_shrink import PlanShape
 from nemesis.search import SearchBudget
 
 #: Tries in a row that the harness could not carry out.
@@ -37,7 +37,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one plan."""
 
-    shape: PlanShape
+    plan: Scenario
     step: str
     #: Of the plan, from 1 in the order in which they are asked about.
     number: int = 1
@@ -68,8 +68,8 @@ class Watcher(Protocol):
         ...
 
 
-class Oracle:
-    """Asks about plans, each once.
+class RunOracle:
+    """Asks about plans, each once; implements ``nemesis.search.Oracle``.
 
     Args:
         run_plan: makes one run of a plan; ``number`` counts the plans from 1.
@@ -81,7 +81,7 @@ class Oracle:
 
     def __init__(
         self,
-        run_plan: Callable[[PlanShape, int], Try],
+        run_plan: Callable[[Scenario, int], Try],
         wanted: ReplayVerdict | None,
         asking: Asking,
         budget: SearchBudget,
@@ -97,18 +97,23 @@ class Oracle:
         self.last: Answer | None = None
 
     @property
+    def happened(self) -> None:
+        """Nothing that the next run would show again."""
+        return
+
+    @property
     def plans(self) -> int:
         """How many plans were asked about."""
         return len(self._answers)
 
-    def fails(self, shape: PlanShape, step: str) -> bool:
+    def fails(self, candidate: Scenario, step: str) -> bool:
         """Whether a plan fails often enough; it is the best so far then."""
-        digest = msgspec.json.encode(shape)
+        digest = msgspec.json.encode(candidate)
         known = self._answers.get(digest)
         if known is not None and known.fails is not None:
             return known.fails
         number = len(self._answers) + (known is None)
-        answer = self._ask(Answer(shape=shape, step=step, number=number))
+        answer = self._ask(Answer(plan=candidate, step=step, number=number))
         self._answers[digest] = self.last = answer
         if answer.fails:
             self.best = answer
@@ -124,7 +129,7 @@ class Oracle:
                 return answer
             self._watcher.begins(answer)
             self._budget.tries += 1
-            made = self._run_plan(answer.shape, answer.number)
+            made = self._run_plan(answer.plan, answer.number)
             self._count_failures(made)
             is_same = self._is_same(made.verdict)
             answer = _with(answer, made, is_same=is_same)

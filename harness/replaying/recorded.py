@@ -1,17 +1,12 @@
-"""Runs a recorded plan again.
-
-A simulated run is replayed exactly (``harness.simulation.replaying``). In containers a seed replays
-the *schedule* and the clients' operations, not the kernel's timing, so a failure may not come back:
-the caller reports in how many of n replays it did.
-"""
+"""The plan of a recorded run, to be run again; whether it is one that is replayed exactly."""
 
 from pathlib import Path
 
 from contracts.errors import UsageError
 from harness.manifest import is_changed
 from harness.options import TestOptions
+from harness.replaying.options import ReplayOptions
 from harness.simulation.record import DRAWN, SIMULATED
-from harness.simulation.replay_options import ReplayOptions
 from harness.store import find_run
 from history.json_problems import in_words
 from history.plan import Plan, decode_plan
@@ -34,7 +29,7 @@ def replay_options(
         UsageError: there is no run, or its plan or schedule cannot be read.
     """
     folder = find_run(run)
-    plan = _read_plan(folder)
+    plan = read_plan(folder)
     try:
         lines = folder.schedule.read_bytes().splitlines() if folder.schedule.exists() else []
         schedule, actual = decode_schedule(lines)
@@ -76,24 +71,17 @@ def replay_options(
     )
 
 
-def is_exact(
-    folder: RunFolder,
-    runtime: str | None,
-    *,
-    pinned: bool,
-    runs_folder: Path | None,
-    options: ReplayOptions,
-) -> bool:
+def is_exact(folder: RunFolder, options: ReplayOptions) -> bool:
     """Whether a run is to be replayed step by step: a simulated one, in the same runtime.
 
     Raises:
         UsageError: the plan cannot be read, or an option does not fit what is to be done.
     """
-    plan = _read_plan(folder)
+    plan = read_plan(folder)
     is_simulated = plan.runtime == SIMULATED
-    if is_simulated and runtime in (None, SIMULATED):
-        if pinned or runs_folder is not None:
-            option = "--pinned" if pinned else "--runs-folder"
+    if is_simulated and options.runtime in (None, SIMULATED):
+        if options.pinned or options.runs_folder is not None:
+            option = "--pinned" if options.pinned else "--runs-folder"
             raise UsageError(
                 f"{option} does not fit an exact replay, which hits the same nodes and makes no "
                 "run folder",
@@ -114,7 +102,12 @@ def is_exact(
     return False
 
 
-def _read_plan(folder: RunFolder) -> Plan:
+def read_plan(folder: RunFolder) -> Plan:
+    """The plan of a run that is to be run again.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         return decode_plan(folder.plan.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

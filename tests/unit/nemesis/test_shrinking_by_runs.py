@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from contracts.budget import Unlimited
 from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
+from contracts.scenario import LoadOptions, Scenario
 from nemesis.k_of_n import Asking
 from nemesis.kinds import fault_kind
 from nemesis.plan_file import from_file_faults, parse_plan_file
-from nemesis.plan_shrink import PlanShape, fits, shrink_plan, with_faults
-from nemesis.plan_text import plan_toml
+from nemesis.plan_text import fits, plan_toml
+from nemesis.run_steps import with_faults
+from nemesis.shrinking import shrink
 
 KINDS = ("partition", "kill", "pause", "one-way-in", "power", "delay")
 
@@ -26,13 +28,14 @@ def fault(index: int, at_ms: int, duration_ms: int = 3000, **more: object) -> Fa
     return Fault(index, kind, target, at_ms * 1000, duration_ms * 1000, draw=index, **more)  # type: ignore[arg-type]
 
 
-def plan(faults: int = 6, **fields: object) -> PlanShape:
-    usual = PlanShape(
+def plan(faults: int = 6, **fields: object) -> Scenario:
+    usual = Scenario(
+        system="any",
+        seed=1,
         faults=tuple(fault(index, 5000 + 9000 * index) for index in range(faults)),
-        time_limit_ms=60_000,
+        load_us=60_000_000,
         nodes=5,
-        clients=10,
-        rate=200.0,
+        load=LoadOptions(clients=10, rate=200.0),
     )
     return msgspec.structs.replace(usual, **fields)
 
@@ -40,52 +43,53 @@ def plan(faults: int = 6, **fields: object) -> PlanShape:
 class Oracle:
     """Remembers what it was asked, and of what it said that it fails."""
 
-    def __init__(self, fails: Callable[[PlanShape], bool], questions_max: int = 10_000) -> None:
+    def __init__(self, fails: Callable[[Scenario], bool], questions_max: int = 10_000) -> None:
         self._fails, self._questions_max = fails, questions_max
-        self.asked: list[PlanShape] = []
-        self.accepted: list[PlanShape] = []
+        self.asked: list[Scenario] = []
+        self.accepted: list[Scenario] = []
         self.steps: list[str] = []
+        self.happened = None
 
-    def __call__(self, shape: PlanShape, step: str) -> bool:
-        self.asked.append(shape)
+    def fails(self, plan: Scenario, step: str) -> bool:
+        self.asked.append(plan)
         self.steps.append(step)
-        fails = self._fails(shape)
+        fails = self._fails(plan)
         if fails:
-            self.accepted.append(shape)
+            self.accepted.append(plan)
         return fails
 
     def exhausted(self) -> str | None:
         return "used up" if len(self.asked) >= self._questions_max else None
 
 
-def needs(*indexes: int) -> Callable[[PlanShape], bool]:
+def needs(*indexes: int) -> Callable[[Scenario], bool]:
     """It takes all of these faults, and nothing else."""
-    return lambda shape: {*indexes} <= {one.index for one in shape.faults}
+    return lambda plan: {*indexes} <= {one.index for one in plan.faults}
 
 
 def test_what_it_takes_is_left_and_everything_else_is_small() -> None:
     oracle = Oracle(needs(3))
-    shrunk = shrink_plan(plan(), oracle, Unlimited())
-    (left,) = shrunk.shape.faults
+    shrunk = shrink(plan(), oracle, Unlimited())
+    (left,) = shrunk.plan.faults
     assert shrunk.is_minimal
     assert (left.index, left.at_us, left.duration_us) == (3, 2_000_000, 1_000_000)
-    assert (shrunk.shape.time_limit_ms, shrunk.shape.nodes, shrunk.shape.clients) == (7_000, 3, 2)
+    assert (shrunk.plan.load_us, shrunk.plan.nodes, shrunk.plan.load.clients) == (7_000_000, 3, 2)
     # Each client is as busy as before.
-    assert shrunk.shape.rate == 40.0
-    assert shrunk.shape in oracle.accepted
+    assert shrunk.plan.load.rate == 40.0
+    assert shrunk.plan in oracle.accepted
 
 
 def test_two_faults_keep_their_order_and_their_calm() -> None:
-    shrunk = shrink_plan(plan(), Oracle(needs(1, 4)), Unlimited())
-    first, second = shrunk.shape.faults
+    shrunk = shrink(plan(), Oracle(needs(1, 4)), Unlimited())
+    first, second = shrunk.plan.faults
     assert (first.index, second.index) == (1, 4)
     assert second.at_us - first.at_us - first.duration_us == 2_000_000
 
 
 def test_a_failure_that_takes_no_fault_is_left_without_any() -> None:
-    shrunk = shrink_plan(plan(), Oracle(lambda _: True), Unlimited())
-    assert shrunk.shape.faults == ()
-    assert shrunk.shape.time_limit_ms <= 15_000
+    shrunk = shrink(plan(), Oracle(lambda _: True), Unlimited())
+    assert shrunk.plan.faults == ()
+    assert shrunk.plan.load_us <= 15_000_000
     assert shrunk.is_minimal
 
 
@@ -93,23 +97,26 @@ def test_what_a_smaller_plan_lacks_stays() -> None:
     """It takes long faults, five nodes, ten clients and all of the calm."""
     start = plan()
 
-    def fails(shape: PlanShape) -> bool:
-        is_whole = (shape.nodes, shape.clients) == (5, 10)
-        return is_whole and needs(2)(shape) and shape.faults[0].at_us >= 23_000_000
+    def fails(plan: Scenario) -> bool:
+        is_whole = (plan.nodes, plan.load.clients) == (5, 10)
+        return is_whole and needs(2)(plan) and plan.faults[0].at_us >= 23_000_000
 
-    shrunk = shrink_plan(start, Oracle(fails), Unlimited())
-    assert [one.index for one in shrunk.shape.faults] == [2]
-    assert (shrunk.shape.nodes, shrunk.shape.clients) == (5, 10)
-    assert shrunk.shape.faults[0].at_us == 23_000_000
+    oracle = Oracle(fails)
+    shrunk = shrink(start, oracle, Unlimited())
+    assert [one.index for one in shrunk.plan.faults] == [2]
+    # Each question costs runs: where no other fault goes, nothing else is asked about again.
+    assert oracle.steps[-1] == "faults"
+    assert (shrunk.plan.nodes, shrunk.plan.load.clients) == (5, 10)
+    assert shrunk.plan.faults[0].at_us == 23_000_000
     # The load ends as long after the last fault as it did before.
-    assert shrunk.shape.time_limit_ms < 60_000
+    assert shrunk.plan.load_us < 60_000_000
 
 
 def test_the_load_ends_soon_after_the_last_fault_that_is_left() -> None:
     start = plan()
-    tail_ms = 60_000 - 53_000
-    assert with_faults(start, start.faults[:1]).time_limit_ms == 8_000 + tail_ms
-    assert with_faults(start, start.faults[-1:]).time_limit_ms == 60_000
+    tail_us = 60_000_000 - 53_000_000
+    assert with_faults(start, start.faults[:1]).load_us == 8_000_000 + tail_us
+    assert with_faults(start, start.faults[-1:]).load_us == 60_000_000
 
 
 def test_a_fault_that_waits_has_the_time_to_come() -> None:
@@ -117,24 +124,24 @@ def test_a_fault_that_waits_has_the_time_to_come() -> None:
     start = plan(faults=0)
     start = msgspec.structs.replace(start, faults=(waiting, fault(1, 30_000)))
     left = with_faults(start, (waiting,))
-    assert left.time_limit_ms == 4000 + 9000 + 500 + 3000 + (60_000 - 33_000)
+    assert left.load_us == 1000 * (4000 + 9000 + 500 + 3000 + 60_000 - 33_000)
 
 
 def test_nodes_that_a_fault_needs_stay() -> None:
     named = plan(faults=0)
     named = msgspec.structs.replace(named, faults=(fault(0, 4000, target="n5", kind="kill"),))
-    assert shrink_plan(named, Oracle(needs(0)), Unlimited()).shape.nodes == 5
+    assert shrink(named, Oracle(needs(0)), Unlimited()).plan.nodes == 5
     ring = msgspec.structs.replace(named, faults=(fault(0, 4000, kind="majorities-ring"),))
-    assert shrink_plan(ring, Oracle(needs(0)), Unlimited()).shape.nodes == 4
+    assert shrink(ring, Oracle(needs(0)), Unlimited()).plan.nodes == 4
 
 
 def test_a_budget_ends_the_search_with_the_best_so_far() -> None:
     for questions in range(1, 12):
         oracle = Oracle(needs(3), questions)
-        shrunk = shrink_plan(plan(), oracle, oracle)
+        shrunk = shrink(plan(), oracle, oracle)
         assert len(oracle.asked) <= questions
-        assert not shrunk.is_minimal or [one.index for one in shrunk.shape.faults] == [3]
-        assert shrunk.shape == (oracle.accepted[-1] if oracle.accepted else plan())
+        assert not shrunk.is_minimal or [one.index for one in shrunk.plan.faults] == [3]
+        assert shrunk.plan == (oracle.accepted[-1] if oracle.accepted else plan())
 
 
 @given(
@@ -150,19 +157,19 @@ def test_it_ends_and_never_gives_back_what_was_not_said_to_fail(
     lot = random.Random(seed)
     oracle = Oracle(lambda _: lot.random() < chance, questions)
     start = plan(faults)
-    shrunk = shrink_plan(start, oracle, oracle)
-    assert shrunk.shape == start or shrunk.shape in oracle.accepted
+    shrunk = shrink(start, oracle, oracle)
+    assert shrunk.plan == start or shrunk.plan in oracle.accepted
     assert len(oracle.asked) <= questions
-    assert all(fits(shape) for shape in oracle.asked)
-    assert all(shape.time_limit_ms <= start.time_limit_ms for shape in oracle.asked)
+    assert all(fits(plan) for plan in oracle.asked)
+    assert all(plan.load_us <= start.load_us for plan in oracle.asked)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_wavering_oracle_comes_to_an_end_without_a_budget(seed: int) -> None:
     lot = random.Random(seed)
-    oracle = Oracle(lambda shape: needs(2)(shape) and lot.random() < 0.7)
-    shrunk = shrink_plan(plan(), oracle, Unlimited())
-    assert needs(2)(shrunk.shape)
+    oracle = Oracle(lambda plan: needs(2)(plan) and lot.random() < 0.7)
+    shrunk = shrink(plan(), oracle, Unlimited())
+    assert needs(2)(shrunk.plan)
     assert len(oracle.asked) < 200
 
 

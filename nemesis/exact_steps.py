@@ -1,4 +1,4 @@
-"""What can be taken away from a scenario, or made simpler in it, and in which order.
+"""Steps that need an exact oracle: single operations, moments, weather and settings. Pure.
 
 A step only makes candidates; whether one still fails is found by running it. Lists (faults,
 operations) are for delta debugging; a single value offers its simpler neighbours, the boldest
@@ -19,10 +19,8 @@ from contracts.scenario import (
     RecoveryOptions,
     Scenario,
 )
-from nemesis.search import ListStep, ValueStep
+from nemesis.search import Happened, ListStep, Pair, ValueStep
 
-#: A worker slot and the number of one of its operations.
-Pair = tuple[int, int]
 #: Fewest voters of which one may fail.
 _VOTERS_MIN: Final = 3
 #: Durations and moments become round to one of these, the largest that does.
@@ -32,17 +30,6 @@ _DURATION_US_MIN: Final = 1_000
 #: How much later than twice its time a failure may come in a smaller scenario.
 _SLACK_US: Final = 200_000
 _replace: Final = msgspec.structs.replace
-
-
-class Happened(msgspec.Struct, frozen=True, kw_only=True):
-    """What a failing run shows of its scenario, for whoever wants to make it smaller."""
-
-    #: Faults that struck before it failed, by their index.
-    struck: frozenset[int]
-    #: Operations that clients began while faults could strike, in the order of their begin.
-    performed: tuple[Pair, ...]
-    #: When it failed, where that was before everything healed.
-    failed_us: int | None = None
 
 
 def trimmed(scenario: Scenario, happened: Happened) -> Iterator[Scenario]:
@@ -87,27 +74,27 @@ def _slots(scenario: Scenario) -> tuple[int, ...]:
 
 
 #: In the order of the brief: faults, then operations, a client's together first.
-FAULTS: Final = ListStep[Scenario](
+FAULTS: Final = ListStep(
     "faults",
     lambda scenario: scenario.faults,
     lambda scenario, faults: _replace(scenario, faults=faults),
 )
-OPERATIONS_BY_CLIENT: Final = ListStep[Scenario](
+OPERATIONS_BY_CLIENT: Final = ListStep(
     "operations by client",
     _slots,
     lambda scenario, slots: with_kept(
         scenario, [pair for pair in _kept(scenario) if pair[0] in slots]
     ),
 )
-OPERATIONS: Final = ListStep[Scenario]("operations", _kept, with_kept)
-BUGS: Final = ListStep[Scenario](
+OPERATIONS: Final = ListStep("operations", _kept, with_kept)
+BUGS: Final = ListStep(
     "planted bugs",
     lambda scenario: scenario.bugs,
     lambda scenario, bugs: _replace(scenario, bugs=bugs),
 )
 
 
-def fault_steps(scenario: Scenario) -> Iterator[ValueStep[Scenario]]:
+def _fault_steps(scenario: Scenario) -> Iterator[ValueStep]:
     """When each fault strikes and how long it lasts, one field at a time."""
     for fault in scenario.faults:
         if fault.when is None:
@@ -118,9 +105,7 @@ def fault_steps(scenario: Scenario) -> Iterator[ValueStep[Scenario]]:
         yield _fault_step(fault.index, "duration", _shorter_durations)
 
 
-def _fault_step(
-    index: int, field: str, simpler: Callable[[Fault], Iterable[Fault]]
-) -> ValueStep[Scenario]:
+def _fault_step(index: int, field: str, simpler: Callable[[Fault], Iterable[Fault]]) -> ValueStep:
     def candidates(scenario: Scenario) -> Iterator[Scenario]:
         for place, fault in enumerate(scenario.faults):
             if fault.index == index:
@@ -128,7 +113,7 @@ def _fault_step(
                     faults = (*scenario.faults[:place], candidate, *scenario.faults[place + 1 :])
                     yield _replace(scenario, faults=faults)
 
-    return ValueStep[Scenario](f"{field} of fault {index}", candidates)
+    return ValueStep(f"{field} of fault {index}", candidates)
 
 
 def _lower_counts(fault: Fault) -> Iterator[Fault]:
@@ -191,7 +176,8 @@ def _fewer_clients(scenario: Scenario) -> Iterator[Scenario]:
             )
 
 
-def _fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
+def fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
+    """With fewer voters, of which one may still fail, the fewest first."""
     for nodes in range(_VOTERS_MIN, scenario.nodes):
         yield _replace(scenario, nodes=nodes, drift_ppm=scenario.drift_ppm[:nodes])
 
@@ -199,13 +185,6 @@ def _fewer_nodes(scenario: Scenario) -> Iterator[Scenario]:
 def _fewer_observers(scenario: Scenario) -> Iterator[Scenario]:
     for observers in range(scenario.observers):
         yield _replace(scenario, observers=observers)
-
-
-SHAPE_STEPS: Final = (
-    ValueStep[Scenario]("clients", _fewer_clients),
-    ValueStep[Scenario]("nodes", _fewer_nodes),
-    ValueStep[Scenario]("observers", _fewer_observers),
-)
 
 
 def calm(scenario: Scenario) -> Scenario:
@@ -232,7 +211,7 @@ def calm(scenario: Scenario) -> Scenario:
 def _bold(scenario: Scenario) -> Iterator[Scenario]:
     """Everything at once: what is left is often enough, and all that follows costs less then."""
     idle = scenario if scenario.load.kept is None else with_kept(scenario, ())
-    small = next(iter(_fewer_nodes(scenario)), scenario)
+    small = next(iter(fewer_nodes(scenario)), scenario)
     for candidate in (
         calm(_replace(idle, nodes=small.nodes, observers=0, faults=())),
         calm(idle),
@@ -243,7 +222,7 @@ def _bold(scenario: Scenario) -> Iterator[Scenario]:
             yield candidate
 
 
-def _field_as_in_calm(field: str) -> ValueStep[Scenario]:
+def _field_as_in_calm(field: str) -> ValueStep:
     def candidates(scenario: Scenario) -> Iterator[Scenario]:
         now, wanted = getattr(scenario, field), getattr(calm(scenario), field)
         if now == wanted:
@@ -252,7 +231,7 @@ def _field_as_in_calm(field: str) -> ValueStep[Scenario]:
         for part in _parts_as_in(now, wanted):
             yield _replace(scenario, **{field: part})
 
-    return ValueStep[Scenario](field, candidates)
+    return ValueStep(field, candidates)
 
 
 def _parts_as_in(now: Any, wanted: Any) -> Iterator[Any]:
@@ -276,22 +255,32 @@ def _shorter_load(scenario: Scenario) -> Iterator[Scenario]:
 
 _DEFAULT_SEGMENT_BYTES: Final = Scenario(system="", seed=0).segment_bytes
 
-BOLD: Final = ValueStep[Scenario]("everything at once", _bold)
-WEATHER_STEPS: Final = (
-    *(
-        _field_as_in_calm(field)
-        for field in (
-            "network",
-            "disk",
-            "drift_ppm",
-            "through_codec",
-            "segment_bytes",
-            "recovery",
-            "settings",
-            "beyond_promise",
-            "load",
-        )
-    ),
+BOLD: Final = ValueStep("everything at once", _bold)
+_SIZE_STEPS: Final = (
+    ValueStep("clients", _fewer_clients),
+    ValueStep("nodes", fewer_nodes),
+    ValueStep("observers", _fewer_observers),
+)
+_WEATHER_STEPS: Final = tuple(
+    _field_as_in_calm(field)
+    for field in (
+        "network",
+        "disk",
+        "drift_ppm",
+        "through_codec",
+        "segment_bytes",
+        "recovery",
+        "settings",
+        "beyond_promise",
+        "load",
+    )
 )
 #: For failures that come after everything healed: what comes before may be short.
-LENGTH_STEP: Final = ValueStep[Scenario]("length of the load", _shorter_load)
+LENGTH_STEP: Final = ValueStep("length of the load", _shorter_load)
+
+
+def exact_steps(scenario: Scenario) -> Iterator[ValueStep]:
+    """Values that may be simpler, in the order in which they are tried."""
+    yield from _fault_steps(scenario)
+    yield from _SIZE_STEPS
+    yield from _WEATHER_STEPS

@@ -8,8 +8,8 @@ import pytest
 from contracts.errors import HarnessError, UsageError
 from contracts.fault import Awaited, Fault
 from contracts.scenario import LoadOptions, Scenario
+from harness.shrinking.saved_test import as_text, check_test_file, content_of_test, save_test
 from harness.simulation.regression import read_saved
-from harness.simulation.saved_test import as_text, check_test_file, content_of_test, save_test
 
 SCENARIO = Scenario(
     system="kraft",

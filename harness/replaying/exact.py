@@ -16,17 +16,17 @@ from contracts.simulation import SimulatedSystem
 from harness.console_lines import say, write_lines
 from harness.interrupts import Interrupts
 from harness.options import check_bugs
+from harness.replaying.options import ReplayOptions
+from harness.replaying.verdicts import exact_line
 from harness.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
     EXIT_UNKNOWN,
     EXIT_VALID,
-    counted,
 )
 from harness.simulation.judging import judged, sentence_of, undecided
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.record import SimulationRecord, record_of
-from harness.simulation.replay_options import ReplayOptions
 from harness.simulation.scenario_file import read_named_scenario, read_recorded, said_of
 from harness.simulation.story_lines import heading, story_lines
 from harness.simulation.trial import simulated_system
@@ -59,7 +59,7 @@ def replay_scenario(folder: RunFolder, console: Console, options: ReplayOptions)
     Raises:
         UsageError: the folder holds no scenario that this version can run.
     """
-    options.check()
+    options.check_steps()
     scenario, record = read_recorded(folder)
     with said_of(folder.scenario):
         return _replay(scenario, record, console, options)
@@ -73,7 +73,7 @@ def replay_file(path: Path, console: Console, options: ReplayOptions) -> int:
     Raises:
         UsageError: the file holds no scenario that this version can run.
     """
-    options.check()
+    options.check_steps()
     scenario = read_named_scenario(path)
     with said_of(path):
         return _replay(scenario, None, console, options)
@@ -99,27 +99,13 @@ def _replay(
                 # Without a run there is nothing to be like but the first one.
                 record = record or record_of(outcome, again)
         except KeyboardInterrupt:
-            return _interrupted(codes, options.times, console)
+            say(console, f"interrupted: {exact_line(codes, options.times)}")
+            # A violation, or a replay that was none, is not undone by Ctrl-C.
+            seen = [code for code in (EXIT_HARNESS_FAILED, EXIT_INVALID) if code in codes]
+            return seen[0] if seen else EXIT_UNKNOWN
     if len(codes) > 1:
-        say(console, _tally(codes))
+        say(console, exact_line(codes, options.times))
     return EXIT_HARNESS_FAILED if EXIT_HARNESS_FAILED in codes else codes[0]
-
-
-def _tally(codes: list[int]) -> str:
-    same = sum(code != EXIT_HARNESS_FAILED for code in codes)
-    return f"{same} of {counted(len(codes), 'replay')} had the same trace."
-
-
-def _interrupted(codes: list[int], times: int, console: Console) -> int:
-    """What was seen so far; a violation, or a replay that was none, is not undone by Ctrl-C."""
-    left = counted(times - len(codes), "replay")
-    if not codes:
-        say(console, f"interrupted before a replay was over; {left} left out.")
-    else:
-        say(console, f"interrupted: {_tally(codes).rstrip('.')}; {left} left out.")
-    return next(
-        (code for code in (EXIT_HARNESS_FAILED, EXIT_INVALID) if code in codes), EXIT_UNKNOWN
-    )
 
 
 def _is_stopped(

@@ -1,4 +1,4 @@
-"""How often a failure came back when its run was replayed.
+"""Verdicts of replays, and how often a run came to the same when it was replayed, in words.
 
 Two runs fail with the same verdict where the same checkers found a violation; which operations
 they name differs with the kernel's timing. Judges nothing.
@@ -12,7 +12,12 @@ import msgspec
 
 from checker.verdict import Verdict
 from contracts.errors import UNREADABLE
-from harness.results import Results, read
+from harness.results import (
+    EXIT_HARNESS_FAILED,
+    Results,
+    counted,
+    read,
+)
 from history.run_folder import RunFolder
 
 
@@ -63,15 +68,29 @@ def replay_lines(
         replays: those that came to their end, one at least.
         times: how many were asked for.
     """
-    count = len(replays)
     if recorded is not None and recorded.is_invalid:
         same = sum(replay == recorded for replay in replays)
-        rate = f"{same} of {count} failed with the same verdict: {', '.join(recorded.violated)}."
+        how = f"failed with the same verdict: {', '.join(recorded.violated)}"
     else:
-        invalid = sum(replay.is_invalid for replay in replays)
-        rate = f"{invalid} of {count} {'replay' if count == 1 else 'replays'} came out invalid."
+        same = sum(replay.is_invalid for replay in replays)
+        how = "came out invalid"
+    return [_rate(same, len(replays), times, how), *_counts(replays)]
+
+
+def exact_line(codes: Sequence[int], times: int) -> str:
+    """What to say after some exact replays.
+
+    Args:
+        codes: exit codes of those that came to their end.
+        times: how many were asked for.
+    """
+    same = sum(code != EXIT_HARNESS_FAILED for code in codes)
+    return _rate(same, len(codes), times, "had the same trace")
+
+
+def _rate(same: int, count: int, times: int, how: str) -> str:
     left = "" if count == times else f" {times - count} were left out."
-    return [rate + left, *_counts(replays)]
+    return f"{same} of {counted(count, 'replay')} {how}.{left}"
 
 
 def _counts(replays: Iterable[ReplayVerdict]) -> Iterable[str]:

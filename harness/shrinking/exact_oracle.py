@@ -5,10 +5,11 @@ same checkers does. Where an id alone does not say what went wrong, the violatio
 same too: type and place of an exception, the class of a reason to end. The checkers are asked only
 where the failure is one of theirs, and a failure from the time of the faults is looked for in that
 time alone: most replays do not fail, and most of their time would be spent on the rest. Must never
-take a scenario that cannot be run for one that fails.
+take a scenario that cannot be run for one that fails, nor run one twice.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -16,9 +17,9 @@ from contracts.errors import HarnessError
 from contracts.scenario import Scenario, Violation
 from harness.simulation.judging import judged, sentence_of
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.shrink_steps import Happened, Pair
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import run, simulated_system
+from nemesis.search import Happened, Pair, SearchBudget
 from runtimes.simulated.world import SimulatedWorld
 
 
@@ -38,6 +39,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     is_early: bool = False
     #: Anything that fails will do.
     is_any: bool = False
+    #: All of the checkers must find something, and nothing else may be found.
+    is_alike: bool = False
 
     @property
     def needs_checkers(self) -> bool:
@@ -49,6 +52,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         found = outcome.failed_by
         if self.is_any:
             return bool(found)
+        if self.is_alike:
+            return tuple(sorted(found)) == self.checkers
         if self.invariant is None:
             return any(name in found for name in self.checkers)
         return self.invariant in found and self.kind == _kind(outcome.outcome.violation)
@@ -61,13 +66,69 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     #: What is wrong, in one sentence.
     sentence: str
     happened: Happened
-    #: Operations that clients began, final reads apart.
-    operations: int
     trace_hash: str
 
 
 #: Runs a scenario; None where it does not fail as wanted.
 Replay = Callable[[Scenario], Finding | None]
+
+
+class ExactOracle:
+    """Asks about scenarios, each once; implements ``nemesis.search.Oracle``.
+
+    Args:
+        replay: runs a candidate.
+        budget: counts the replays and ends the search.
+        told: told the candidate and the step before each replay.
+        seeds: worlds of a candidate, of which one must fail; none: its own world alone.
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        budget: SearchBudget,
+        told: Callable[[Scenario, str], None] = lambda _candidate, _step: None,
+        seeds: Iterable[int] = (),
+    ) -> None:
+        self._replay, self._budget, self._told = replay, budget, told
+        self._seeds = tuple(dict.fromkeys(seeds))
+        #: The world that failed last, the smallest so far, and what it showed.
+        self.best: Scenario | None = None
+        self.finding: Finding | None = None
+        #: By a digest of the scenario; a whole one has thousands of bytes.
+        self._tried: dict[bytes, tuple[Scenario, Finding] | None] = {}
+
+    def saw(self, scenario: Scenario, finding: Finding) -> None:
+        """Take a world as the best so far that was seen to fail elsewhere."""
+        self._tried[_digest(scenario)] = scenario, finding
+        self.best, self.finding = scenario, finding
+
+    @property
+    def happened(self) -> Happened | None:
+        """What the smallest so far showed; nothing that another of several worlds shows again."""
+        return None if self.finding is None or self._seeds else self.finding.happened
+
+    def fails(self, candidate: Scenario, step: str) -> bool:
+        """Whether it fails as wanted; it is the best so far then."""
+        digest = _digest(candidate)
+        if digest not in self._tried:
+            self._tried[digest] = self._ask(candidate, step)
+        found = self._tried[digest]
+        if found is not None:
+            self.best, self.finding = found
+        return found is not None
+
+    def _ask(self, candidate: Scenario, step: str) -> tuple[Scenario, Finding] | None:
+        for seed in self._seeds or (candidate.seed,):
+            if self._budget.exhausted() is not None:
+                return None
+            self._told(candidate, step)
+            self._budget.tries += 1
+            world = msgspec.structs.replace(candidate, seed=seed)
+            finding = self._replay(world)
+            if finding is not None:
+                return world, finding
+        return None
 
 
 def failure_of(outcome: JudgedOutcome, *, is_any: bool = False) -> Failure | None:
@@ -105,16 +166,14 @@ def replay_for(failure: Failure) -> Replay:
 def finding_of(outcome: JudgedOutcome) -> Finding:
     """What a failing run shows."""
     made = outcome.outcome
-    performed = performed_by(made)
     return Finding(
         failed_by=outcome.failed_by,
         sentence=sentence_of(outcome) or ", ".join(outcome.failed_by),
         happened=Happened(
             struck=frozenset(fault.index for fault in made.struck),
-            performed=performed,
+            performed=performed_by(made),
             failed_us=_early_us(made),
         ),
-        operations=len(performed),
         trace_hash=made.trace_hash,
     )
 
@@ -174,3 +233,7 @@ def performed_by(outcome: SimulationOutcome) -> tuple[Pair, ...]:
 
 def _kind(violation: Violation | None) -> str | None:
     return None if violation is None else violation.kind
+
+
+def _digest(scenario: Scenario) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(scenario), digest_size=16).digest()

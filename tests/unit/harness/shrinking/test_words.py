@@ -5,10 +5,18 @@ import msgspec
 from contracts.fault import Awaited, Fault, FaultEvent
 from contracts.names import NodeName
 from contracts.scenario import LoadOptions, Scenario, Violation
+from harness.shrinking.words import (
+    Result,
+    Size,
+    change,
+    fault_lines,
+    headline,
+    size_of,
+    story,
+    to_be_continued,
+    unusual_parts,
+)
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.shrink_oracle import finding_of
-from harness.simulation.shrink_words import change, headline, story, unusual_parts
-from harness.simulation.shrinking import Shrinking, Size
 from history.records import Event
 
 SCENARIO = Scenario(
@@ -91,22 +99,49 @@ def test_unusual_weather_is_named() -> None:
     assert unusual_parts(scenario) == ["drift ppm", "segment bytes", "settings"]
 
 
+def test_a_fault_is_told_with_its_options_and_the_time_from_which_on_it_waits() -> None:
+    waiting = Fault(
+        3, "delay", "there", 1_500_000, 7_000, 0, {"delay_ms": 9}, Awaited("leads", count=2)
+    )
+    assert fault_lines(msgspec.structs.replace(SCENARIO, faults=(waiting,))) == [
+        "  fault 3: delay of there {'delay_ms': 9}, after 'leads' 2 times, from 1500 ms on for 7 ms"
+    ]
+    assert fault_lines(msgspec.structs.replace(SCENARIO, faults=())) == ["  no fault is needed"]
+
+
 def test_the_headline_says_how_far_the_search_came() -> None:
-    before, after = Size(11, 214, 5, 5), Size(2, 6, 1, 3)
-    done = Shrinking(
-        scenario=SCENARIO,
-        finding=finding_of(judged()),
+    before = Size(faults=11, operations=214, load_us=3_000_000, nodes=5, clients=5)
+    after = Size(faults=2, operations=6, load_us=750_000, nodes=3, clients=1)
+    done = Result(before=before, after=after, is_minimal=True, asked="1,128 replays")
+    assert change(before, after) == "faults 11 -> 2, operations 214 -> 6"
+    assert headline(done, None, 3.25) == (
+        "faults 11 -> 2, operations 214 -> 6, seconds 3 -> 0.75, nodes 5 -> 3, clients 5 -> 1; "
+        "none of them can go alone (1,128 replays, 3.2 s)."
+    )
+    cut = msgspec.structs.replace(done, is_minimal=False)
+    assert "; some may still go; cut short: 5 s are over (" in headline(cut, "5 s are over", 5.0)
+    assert "; some may still go (" in headline(cut, None, 5.0)
+
+
+def test_the_headline_of_runs_says_how_often_it_failed() -> None:
+    before = size_of(SCENARIO)
+    after = msgspec.structs.replace(before, faults=0)
+    done = Result(
         before=before,
         after=after,
-        replays=1_128,
         is_minimal=True,
-        cut_short=None,
+        asked="3 plans, 6 runs",
+        evidence="failed with the same verdict in 2 of 2 tries",
     )
-    assert change(before, after) == "faults 11 -> 2, operations 214 -> 6"
-    assert headline(done, 3.25) == (
-        "faults 11 -> 2, operations 214 -> 6, clients 5 -> 1, nodes 5 -> 3; none of them can go "
-        "alone (1,128 replays, 3.2 s)."
+    assert before.words() == "2 faults, 3 s, 3 nodes, 2 clients"
+    assert headline(done, None, 1_000.0) == (
+        "faults 2 -> 0, seconds 3 -> 3, nodes 3 -> 3, clients 2 -> 2; none of them can go alone; "
+        "failed with the same verdict in 2 of 2 tries (3 plans, 6 runs, 1,000.0 s)."
     )
-    cut = msgspec.structs.replace(done, is_minimal=False, cut_short="5 s are over")
-    assert "; cut short: 5 s are over (" in headline(cut, 5.0)
-    assert "; some may still go (" in headline(msgspec.structs.replace(done, is_minimal=False), 5.0)
+
+
+def test_a_search_that_ended_early_says_how_to_go_on() -> None:
+    assert to_be_continued(None, "FOLDER") is None
+    goes_on = "`splitbrain shrink FOLDER` goes on from here"
+    assert to_be_continued("interrupted", "FOLDER") == f"interrupted; {goes_on}"
+    assert to_be_continued("5 s are over", "FOLDER") == f"cut short, for 5 s are over; {goes_on}"

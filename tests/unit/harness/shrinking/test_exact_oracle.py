@@ -1,5 +1,7 @@
 """What counts as the same failure, and what a failing run tells of its scenario."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -7,16 +9,19 @@ from checker.verdict import CheckResult, Verdict
 from contracts.errors import UsageError
 from contracts.scenario import LoadOptions, Scenario, Violation
 from harness.phases import Phase
-from harness.simulation import shrink_oracle
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.shrink_oracle import (
+from harness.shrinking import exact_oracle
+from harness.shrinking.exact_oracle import (
+    ExactOracle,
     Failure,
+    Finding,
     failure_of,
     finding_of,
     performed_by,
     replay_for,
 )
+from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from history.records import Event
+from nemesis.search import SearchBudget
 
 SCENARIO = Scenario(system="any", seed=1, load=LoadOptions(clients=3), load_us=1_000)
 
@@ -151,7 +156,7 @@ def test_a_scenario_that_cannot_be_run_does_not_fail(monkeypatch: pytest.MonkeyP
     def run(scenario: Scenario) -> SimulationOutcome:
         raise UsageError("there is no node n5", "Choose another")
 
-    monkeypatch.setattr(shrink_oracle, "run", run)
+    monkeypatch.setattr(exact_oracle, "run", run)
     assert replay_for(Failure(invariant="INV-04"))(SCENARIO) is None
 
 
@@ -164,8 +169,8 @@ def test_the_checkers_are_asked_only_where_they_had_found_something(
         asked.append(made)
         return judged(checkers=("split-brain",))
 
-    monkeypatch.setattr(shrink_oracle, "run", lambda _: judged("INV-04").outcome)
-    monkeypatch.setattr(shrink_oracle, "judged", looked_at)
+    monkeypatch.setattr(exact_oracle, "run", lambda _: judged("INV-04").outcome)
+    monkeypatch.setattr(exact_oracle, "judged", looked_at)
     assert replay_for(Failure(invariant="INV-04"))(SCENARIO) is not None
     assert not asked
     assert replay_for(Failure(checkers=("split-brain",)))(SCENARIO) is not None
@@ -175,7 +180,7 @@ def test_the_checkers_are_asked_only_where_they_had_found_something(
 def test_a_healthy_world_is_left_when_its_faults_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario(system="kraft", seed=3, load_us=50_000)
     ended: list[int] = []
-    real = shrink_oracle.simulate
+    real = exact_oracle.simulate
 
     def simulate(*arguments: object, **named: object) -> SimulationOutcome:
         watch = named.pop("watch")
@@ -186,6 +191,61 @@ def test_a_healthy_world_is_left_when_its_faults_are_over(monkeypatch: pytest.Mo
 
         return real(*arguments, watch=seen, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(shrink_oracle, "simulate", simulate)
+    monkeypatch.setattr(exact_oracle, "simulate", simulate)
     assert replay_for(Failure(invariant="INV-04", is_early=True))(scenario) is None
     assert ended[-2] <= 50_000 < ended[-1]
+
+
+def found(scenario: Scenario) -> Finding:
+    return finding_of(JudgedOutcome(outcome=outcome(scenario=scenario), checks=()))
+
+
+class Asked:
+    """An oracle whose worlds fail where this says so."""
+
+    def __init__(self, fails: Callable[[Scenario], bool], seeds: tuple[int, ...] = ()) -> None:
+        self._fails = fails
+        self.ran: list[Scenario] = []
+        self.told: list[tuple[Scenario, str, int]] = []
+        self.budget = SearchBudget(5, 60.0, lambda: 0.0)
+        self.oracle = ExactOracle(self.replay, self.budget, self.tell, seeds)
+
+    def replay(self, scenario: Scenario) -> Finding | None:
+        self.ran.append(scenario)
+        return found(scenario) if self._fails(scenario) else None
+
+    def tell(self, candidate: Scenario, step: str) -> None:
+        self.told.append((candidate, step, self.budget.tries))
+
+
+def test_no_world_is_run_twice_and_the_last_that_failed_is_the_best() -> None:
+    asked = Asked(lambda scenario: scenario.nodes > 3)
+    larger, smaller = (msgspec.structs.replace(SCENARIO, nodes=nodes) for nodes in (5, 4))
+    asked.oracle.saw(larger, found(larger))
+    for _ in range(2):
+        assert asked.oracle.fails(smaller, "nodes")
+        assert not asked.oracle.fails(SCENARIO, "nodes")
+        assert asked.oracle.best == smaller
+    assert asked.ran == [smaller, SCENARIO]
+    assert asked.told == [(smaller, "nodes", 0), (SCENARIO, "nodes", 1)]
+    assert asked.oracle.fails(larger, "as it was")
+    assert asked.budget.tries == 2
+    assert asked.oracle.happened == found(larger).happened
+
+
+def test_one_of_a_few_worlds_is_enough_and_none_shows_what_the_others_do() -> None:
+    asked = Asked(lambda scenario: scenario.seed == 2, seeds=(7, 1, 7, 2))
+    assert asked.oracle.fails(SCENARIO, "faults")
+    assert [scenario.seed for scenario in asked.ran] == [7, 1, 2]
+    assert asked.oracle.best == msgspec.structs.replace(SCENARIO, seed=2)
+    assert asked.oracle.happened is None
+    # Five worlds may be run, and three were.
+    assert not asked.oracle.fails(msgspec.structs.replace(SCENARIO, nodes=5), "nodes")
+    assert len(asked.ran) == asked.budget.tries == 5
+
+
+def test_alike_is_whatever_the_same_checkers_found_and_no_other() -> None:
+    alike = Failure(checkers=("lost-commits", "split-brain"), is_alike=True)
+    assert alike.is_in(judged(checkers=("split-brain", "lost-commits")))
+    assert not alike.is_in(judged(checkers=("split-brain",)))
+    assert not alike.is_in(judged("INV-04", checkers=("split-brain", "lost-commits")))

@@ -10,14 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.fault import Fault
-from harness.replay_verdicts import ReplayVerdict
-from harness.shrinking.oracle import Oracle, Try
+from contracts.scenario import LoadOptions, Scenario
+from harness.replaying.verdicts import ReplayVerdict
+from harness.shrinking.run_oracle import RunOracle, Try
 from nemesis.k_of_n import Asking
-from nemesis.plan_shrink import PlanShape, shrink_plan
 from nemesis.search import SearchBudget
+from nemesis.shrinking import shrink
 from tests.unit.harness.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
 
-SHAPE = PlanShape((Fault(0, "kill", "leader", 2_000_000, 1_000_000, 1),), 10_000, 3, 4, 40.0)
+PLAN = Scenario(
+    system="any",
+    seed=1,
+    faults=(Fault(0, "kill", "leader", 2_000_000, 1_000_000, 1),),
+    load_us=10_000_000,
+    load=LoadOptions(clients=4, rate=40.0),
+)
 
 
 class Case:
@@ -37,9 +44,11 @@ class Case:
         self.runs = 0
         self.watcher = Silent()
         self.budget = SearchBudget(runs_max, 1000.0, lambda: self.now, lambda: self.is_stopped)
-        self.oracle = Oracle(self.run, wanted, Asking(tries, at_least), self.budget, self.watcher)
+        self.oracle = RunOracle(
+            self.run, wanted, Asking(tries, at_least), self.budget, self.watcher
+        )
 
-    def run(self, _shape: PlanShape, _number: int) -> Try:
+    def run(self, _shape: Scenario, _number: int) -> Try:
         verdict = self._verdicts[min(self.runs, len(self._verdicts) - 1)]
         self.runs += 1
         self.now += 10
@@ -65,7 +74,7 @@ def test_tries_are_made_until_it_is_settled(
     verdicts: list[ReplayVerdict], fails: bool, runs: int
 ) -> None:
     case = Case(verdicts)
-    assert case.oracle.fails(SHAPE, "faults") is fails
+    assert case.oracle.fails(PLAN, "faults") is fails
     assert (case.runs, case.budget.tries) == (runs, runs)
     (answer,) = case.watcher.answers
     assert (answer.tried, answer.fails) == (runs, fails)
@@ -76,18 +85,18 @@ def test_tries_are_made_until_it_is_settled(
 def test_a_plan_is_asked_about_once() -> None:
     case = Case([WANTED])
     for _ in range(3):
-        assert case.oracle.fails(SHAPE, "faults")
+        assert case.oracle.fails(PLAN, "faults")
     assert (case.runs, case.oracle.plans) == (2, 1)
 
 
 def test_any_violation_will_do_where_that_was_asked_for() -> None:
-    assert Case([OTHER], wanted=None).oracle.fails(SHAPE, "faults")
-    assert not Case([VALID], wanted=None).oracle.fails(SHAPE, "faults")
+    assert Case([OTHER], wanted=None).oracle.fails(PLAN, "faults")
+    assert not Case([VALID], wanted=None).oracle.fails(PLAN, "faults")
 
 
 def test_a_try_that_the_harness_could_not_carry_out_is_made_again() -> None:
     case = Case(["no engine", WANTED, "no engine", WANTED])
-    assert case.oracle.fails(SHAPE, "faults")
+    assert case.oracle.fails(PLAN, "faults")
     assert case.runs == 4
     assert case.watcher.answers[0].tried == 2
     assert case.budget.broken is None
@@ -95,7 +104,7 @@ def test_a_try_that_the_harness_could_not_carry_out_is_made_again() -> None:
 
 def test_a_harness_that_fails_again_and_again_ends_the_search() -> None:
     case = Case(["no engine"])
-    assert not case.oracle.fails(SHAPE, "faults")
+    assert not case.oracle.fails(PLAN, "faults")
     assert case.runs == 3
     assert case.budget.broken is not None
     assert "no engine" in str(case.budget.broken)
@@ -105,7 +114,7 @@ def test_a_harness_that_fails_again_and_again_ends_the_search() -> None:
 
 def test_an_unsettled_plan_is_not_taken_and_not_refuted() -> None:
     case = Case([WANTED], runs_max=1)
-    assert not case.oracle.fails(SHAPE, "faults")
+    assert not case.oracle.fails(PLAN, "faults")
     assert case.watcher.answers[0].fails is None
     assert case.oracle.best is None
     assert case.budget.exhausted() == "1 runs were made"
@@ -113,7 +122,7 @@ def test_an_unsettled_plan_is_not_taken_and_not_refuted() -> None:
 
 def test_an_interrupted_try_counts_for_nothing() -> None:
     case = Case([WANTED, None])
-    assert not case.oracle.fails(SHAPE, "faults")
+    assert not case.oracle.fails(PLAN, "faults")
     answer = case.watcher.answers[0]
     assert (answer.tried, answer.failed, answer.fails) == (1, 1, None)
     assert case.budget.exhausted() == "interrupted"
@@ -123,7 +132,7 @@ def test_time_ends_it_too() -> None:
     case = Case([VALID])
     case.now = 1000.1
     assert case.budget.exhausted() == "1000 s are over"
-    assert not case.oracle.fails(SHAPE, "faults")
+    assert not case.oracle.fails(PLAN, "faults")
     assert case.runs == 0
 
 
@@ -143,22 +152,29 @@ def test_a_search_with_wavering_runs_ends_with_what_failed_often_enough(
         for index in range(4)
     )
 
-    def run(shape: PlanShape, _number: int) -> Try:
-        fails = lot.random() < chances[len(shape.faults) % 2]
-        seen.setdefault(msgspec.json.encode(shape), []).append(fails)
+    def run(plan: Scenario, _number: int) -> Try:
+        fails = lot.random() < chances[len(plan.faults) % 2]
+        seen.setdefault(msgspec.json.encode(plan), []).append(fails)
         return Try(verdict=WANTED if fails else VALID)
 
     ticks = itertools.count()
     budget = SearchBudget(runs_max, 1e9, lambda: next(ticks))
-    oracle = Oracle(run, WANTED, Asking(*asking), budget, Silent())
-    start = PlanShape(faults, 30_000, 5, 8, 80.0)
-    shrunk = shrink_plan(start, oracle.fails, budget)
+    oracle = RunOracle(run, WANTED, Asking(*asking), budget, Silent())
+    start = Scenario(
+        system="any",
+        seed=1,
+        faults=faults,
+        load_us=30_000_000,
+        nodes=5,
+        load=LoadOptions(clients=8, rate=80.0),
+    )
+    shrunk = shrink(start, oracle, budget)
     assert sum(map(len, seen.values())) == budget.tries <= runs_max
     tries, at_least = asking
     assert all(len(answers) <= tries for answers in seen.values())
-    if shrunk.shape == start:
+    if shrunk.plan == start:
         assert oracle.best is None
     else:
         assert oracle.best is not None
-        assert oracle.best.shape == shrunk.shape
-        assert sum(seen[msgspec.json.encode(shrunk.shape)]) >= at_least
+        assert oracle.best.plan == shrunk.plan
+        assert sum(seen[msgspec.json.encode(shrunk.plan)]) >= at_least
