@@ -4,6 +4,8 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
 from contracts.runtime import Address
@@ -196,3 +198,15 @@ def test_a_following_client_does_not_wait_for_a_frozen_leader_again_and_again() 
         assert N2 in nodes.visited
 
     run({N1: is_frozen, N2: follows(1), N3: follows(1)}, Route("leader", N1), body)
+
+
+def test_after_an_operation_whose_node_has_no_address_another_is_performed() -> None:
+    async def body(client: KraftClient, nodes: FakeNodes) -> None:
+        port = nodes._ports.pop(N1)
+        with pytest.raises(KeyError):
+            await client.invoke(WRITE, 5)
+        nodes._ports[N1] = port
+        assert (await client.invoke(WRITE, 5)).type == "ok"
+        assert nodes.visited[:2] == [N1, N1]
+
+    run({N1: leads, N2: leads, N3: leads}, Route("leader", N1), body)
