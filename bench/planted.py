@@ -37,8 +37,8 @@ from harness.simulation.record import SIMULATED
 from harness.simulation.recovery import LIVENESS
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw, simulated_system
+from simulation.kraft.all_invariants import INVARIANTS
 from systems.kraft.planted_bugs import REGISTRY
-from systems.kraft.simulation.all_invariants import INVARIANTS
 from systems.registry import DEFAULT_SYSTEM
 
 #: Everything that watches, but for what cannot be muted: a world that spins, or a defect.

@@ -35,8 +35,8 @@ from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.recovery import LIVENESS
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw
-from systems.kraft.simulation.all_invariants import INVARIANTS
-from systems.kraft.simulation.system import KraftSimulation
+from simulation.kraft.all_invariants import INVARIANTS
+from simulation.kraft.system import KraftSimulation
 from systems.registry import DEFAULT_SYSTEM
 
 #: What a prototype with a core of 500 lines took for 30 simulated seconds, milliseconds; its

@@ -12,9 +12,9 @@ from contracts.fault import Fault
 from contracts.scenario import LoadOptions, Scenario
 from contracts.simulation import World
 from nemesis.targets import LEADER, random_target
-from runtimes.simulated.world import SimulatedWorld
-from systems.kraft.simulation.cluster import KraftCluster
-from systems.kraft.simulation.system import KraftSimulation
+from simulation.kraft.cluster import KraftCluster
+from simulation.kraft.system import KraftSimulation
+from simulation.world.world import SimulatedWorld
 
 #: Any will do; it settles delays, latencies and who is hit.
 WORLD_SEED: Final = 7

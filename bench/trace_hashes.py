@@ -12,7 +12,7 @@ lines of another version, such as ``bench/baselines/worlds.txt``, names the worl
 ends with 1 if there are any: after a commit that moves code hash and projection are equal, after
 one that renames the projection is.
 
-Without ``--guard`` it runs where only msgspec, crc32c and tenacity are installed, with the
+Without ``--guard`` it runs where only msgspec and crc32c are installed, with the
 project's folder as the current one; must never import more than simulated worlds need. Source:
 issue 5, item 2; issue 19.
 """
@@ -35,7 +35,7 @@ from bench.trace_worlds import REGISTERS, STATE_MACHINES, guard_worlds, swarm_wo
 from contracts.scenario import Scenario
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.simulate import simulate
-from systems.kraft.simulation.system import KraftSimulation
+from simulation.kraft.system import KraftSimulation
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

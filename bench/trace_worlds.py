@@ -14,8 +14,8 @@ from contracts.errors import CapabilityError
 from contracts.fault import Awaited, Fault
 from contracts.scenario import Scenario
 from harness.simulation.swarm import draw_scenario
-from runtimes.simulated.streams import Streams
-from systems.kraft.simulation.system import KraftSimulation
+from simulation.kraft.system import KraftSimulation
+from simulation.world.streams import Streams
 
 REGISTERS: Final = "registers"
 METADATA: Final = "metadata"

@@ -1,6 +1,6 @@
 """What the parts of an exact simulation may ask of each other.
 
-These protocols let a system's hosts live in the generic world (``runtimes.simulated``) without
+These protocols let a system's hosts live in the generic world (``simulation.world``) without
 either knowing the other. What a world is made from is data (``contracts.scenario``). Times are
 integer microseconds of virtual time. The module is longer than 400 lines because every side of a
 world has its protocol here. Source: design, section 9.

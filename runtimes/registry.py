@@ -70,6 +70,24 @@ _RUNTIMES: Mapping[str, _Entry] = {
 
 #: The runtime whose nodes are no processes.
 SIMULATED = "simulated"
+#: Faults of plans that a simulated world carries out.
+_SIMULATED_CAN: frozenset[Capability] = frozenset(
+    {
+        "partition",
+        "kill",
+        "pause",
+        "terminate",
+        "delay",
+        "reset",
+        "power",
+        "full-disk",
+        "disk-stall",
+        "disk-error",
+        "file-change",
+        "wipe",
+        "clock",
+    }
+)
 
 
 def runtime_names() -> list[str]:
@@ -85,9 +103,7 @@ def capabilities(name: str) -> frozenset[Capability]:
         HarnessError: what it needs (an engine) does not answer.
     """
     if name == SIMULATED and name not in _RUNTIMES:
-        from runtimes.simulated.capabilities import CAPABILITIES
-
-        return CAPABILITIES
+        return _SIMULATED_CAN
     return runtime(name).capabilities()
 
 

@@ -21,18 +21,18 @@ _SIMULATED = re.compile(
     r"|nodes/server/(applier|assembling|client_service|disk|formatting|incarnation|node|proposals"
     r"|quorum_settings|reads|surroundings)\.py"
     r"|nodes/transport/(back_off|client_protocol|kafka_codec)\.py"
-    r"|runtimes/simulated/\w+\.py"
-    r"|systems/kraft/simulation/\w+\.py"
+    r"|simulation/(disk|kraft|world)/\w+\.py"
     r"|systems/kraft/(aim|client_machine|committed_log|outcomes|planted_bugs)\.py"
     r"|harness/simulation/(course_acts|disk_acts|early_heals|fault_acts|fault_blow|fault_driver"
     r"|fault_reach|load|log_ends|outcome|recovery|simulate|swarm|swarm_faults|triggers)\.py"
+    r"|harness/load/(reading|routes|seat|timetable)\.py"
     r"|harness/processes\.py"
     r"|(nemesis|workloads)/\w+\.py"
 )
 #: Of those, the ones that have nothing else to do: they may not even import what tempts.
-_NOTHING_ELSE = re.compile(r"(runtimes/simulated|systems/kraft/simulation|harness/simulation)/")
+_NOTHING_ELSE = re.compile(r"(simulation|harness/simulation)/")
 #: The one place where random streams are made.
-_STREAMS = PurePosixPath("runtimes/simulated/streams.py")
+_STREAMS = PurePosixPath("simulation/world/streams.py")
 _MACHINE = frozenset({
     "asyncio", "concurrent", "datetime", "gc", "locale", "multiprocessing", "os", "platform",
     "queue", "secrets", "select", "selectors", "signal", "socket", "ssl", "subprocess", "tempfile",

@@ -32,7 +32,7 @@ from harness.simulation.story_lines import heading, story_lines
 from harness.simulation.trial import simulated_system
 from harness.tool_version import tool_commit, tool_version
 from history.run_folder import RunFolder
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 
 class _Watched:

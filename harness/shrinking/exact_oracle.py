@@ -20,7 +20,7 @@ from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import run, simulated_system
 from nemesis.search import Happened, Pair, SearchBudget
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 
 class _TooLate(BaseException):

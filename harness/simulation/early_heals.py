@@ -12,7 +12,7 @@ import msgspec
 
 from contracts.fault import Fault
 from contracts.names import NodeName
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 #: Options of a fault: the happening after which it heals, which of those it is, and how much later.
 UNTIL: Final = "until"

@@ -27,7 +27,7 @@ from harness.simulation.triggers import Triggers
 from history.timeline_records import TimelineFault
 from nemesis.awaiting import sentence
 from nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 #: How long a fault waits for its target to exist, and how often it looks.
 TARGET_PATIENCE_US: Final = 5_000_000

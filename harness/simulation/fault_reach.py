@@ -17,7 +17,7 @@ from contracts.fault import Link
 from contracts.names import NodeName
 from contracts.scenario import NodeCrashed
 from contracts.simulation import SimulatedDisk
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 #: Wiped: came back without a past. Rotten: has one that it must refuse.
 Forgot = Literal["wiped", "rotten"]

@@ -26,7 +26,7 @@ from history.plan import Plan
 from nemesis.awaiting import Tale
 from nemesis.kinds import fault_kind
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
-from runtimes.simulated.streams import Streams
+from simulation.world.streams import Streams
 
 _NS_PER_US: Final = 1_000
 #: Happenings that mark a change of the cluster; between them nothing distinguishes a moment.

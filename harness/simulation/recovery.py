@@ -25,7 +25,7 @@ from contracts.scenario import ViolationError
 from harness.simulation.fault_driver import FaultDriver
 from harness.simulation.load import SimulatedLoad, VirtualHistory
 from nemesis.targets import shuffled
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 PROGRESS: Final = "INV-40"
 SETTLED: Final = "INV-41"

@@ -37,7 +37,7 @@ from harness.simulation.recovery import LIVENESS, Recovery
 from history.plan import sub_seed
 from history.timeline_records import TimelineViolation
 from nemesis.nearest import or_nearest
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 from workloads.workload import workload
 
 #: Id of the invariant in ``docs/invariants.md``: nothing raises but what says why.

@@ -35,7 +35,7 @@ from contracts.scenario import (
     Scenario,
 )
 from harness.simulation.swarm_faults import Drawing, SwarmLimits, drawn_faults, log_spread
-from runtimes.simulated.streams import Streams
+from simulation.world.streams import Streams
 
 _SMALL_SEGMENT_BYTES: Final = 300
 _LARGE_SEGMENT_BYTES: Final = 1 << 20

@@ -24,7 +24,7 @@ from harness.simulation.early_heals import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US
 from harness.simulation.fault_acts import act_names, act_of
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
 from nemesis.targets import LEADER, THERE, random_target
-from runtimes.simulated.streams import Streams
+from simulation.world.streams import Streams
 
 _DRAW_LIMIT: Final = 1 << 31
 #: Kinds that fewer seeds have, because a node that meets them is out for long.

@@ -89,7 +89,7 @@ def simulated_system(name: str) -> SimulatedSystem:
 def draw(seed: int, trial: Trial) -> Scenario:
     """The world that a seed stands for."""
     from harness.simulation.swarm import draw_scenario
-    from runtimes.simulated.streams import Streams
+    from simulation.world.streams import Streams
 
     simulation = simulated_system(trial.system)
     scenario = draw_scenario(

@@ -16,7 +16,7 @@ from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
 from contracts.scenario import NodeCrashed
 from nemesis.awaiting import ANYWHERE, AT_LEADER
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 #: Options of a sequel: index of the fault that must have struck before, and where what the sequel
 #: waits for must happen: at the nodes that were hit, or at others; without it anywhere.

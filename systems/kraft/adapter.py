@@ -201,7 +201,7 @@ class KraftSystem:
     def simulation(self) -> SimulatedSystem:
         """The same nodes on a virtual clock."""
         # Runs in containers need none of it.
-        from systems.kraft.simulation.system import KraftSimulation
+        from simulation.kraft.system import KraftSimulation
 
         return KraftSimulation()
 

@@ -21,10 +21,10 @@ from nodes.transport.client_protocol import (
     decode_request,
     encode_frame,
 )
-from runtimes.simulated.scheduler import Pending, Scheduler
+from simulation.kraft.client import SimulatedKraftClient
+from simulation.kraft.messages import Greeting, Knock
+from simulation.world.scheduler import Pending, Scheduler
 from systems.kraft.client import KraftClient
-from systems.kraft.simulation.client import SimulatedKraftClient
-from systems.kraft.simulation.messages import Greeting, Knock
 from tests.golden.client_nodes import Link, StoryNodes, Tape
 from tests.golden.client_story import NODES, Call, ClientStory, Opening
 from tests.golden.virtual_loop import VirtualLoop

@@ -20,10 +20,10 @@ VERSIONS = ("3.11", "3.12", "3.13")
 #: Rooms that ``bench.trace_hashes`` imports from.
 ROOMS = (
     "bench", "checker", "contracts", "harness", "history", "nemesis", "nodes", "runtimes",
-    "systems", "workloads",
+    "simulation", "systems", "workloads",
 )  # fmt: skip
 #: All else that it imports and Python does not have.
-PACKAGES = ("crc32c", "msgspec", "tenacity")
+PACKAGES = ("crc32c", "msgspec")
 _UV = PROJECT / ".tools" / "uv" / "bin" / "uv"
 _CACHE = PROJECT / ".cache" / "other-pythons"
 _PATIENCE_S = 300

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.storage.memory import MemoryFileSystem
-from nodes.storage.memory_content import Content
-from nodes.storage.memory_jobs import JobLog, SyncStep
-from nodes.storage.memory_names import Names
+from simulation.disk.content import Content
+from simulation.disk.file_system import MemoryFileSystem
+from simulation.disk.jobs import JobLog, SyncStep
+from simulation.disk.names import Names
 from tests.properties.storage.disk_model import Model, Operation, assign
 
 ROOT = Path("/")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nodes.storage.disk import DiskFileSystem
 from nodes.storage.filesystem import DataFile, FileSystem
-from nodes.storage.memory import MemoryFileSystem
+from simulation.disk.file_system import MemoryFileSystem
 
 names = st.sampled_from(("a", "b", "folder/c", "none/d"))
 sizes = st.integers(0, 1500)

@@ -8,7 +8,7 @@ import pytest
 
 from tidy.exactness_rules import check_exactness, runs_in_simulation
 
-MODULE = PurePosixPath("runtimes/simulated/world.py")
+MODULE = PurePosixPath("simulation/world/world.py")
 PROJECT = Path(__file__).parents[3]
 
 
@@ -144,7 +144,7 @@ def test_a_simulated_world_imports_nothing_of_the_machine(text: str) -> None:
 
 
 def test_only_where_streams_are_made_random_is_imported() -> None:
-    streams = PurePosixPath("runtimes/simulated/streams.py")
+    streams = PurePosixPath("simulation/world/streams.py")
     assert found("import random\nstream = random.Random('1/disk')", streams) == ""
     assert "streams" in found("import random\nx = random.randint(1, 2)", streams)
 
@@ -158,7 +158,7 @@ def test_every_module_of_simulation_that_a_seed_needs_is_watched() -> None:
     program = (
         "import sys, bench.trace_hashes\n"
         "print(*(name for name in sys.modules if name.startswith(('harness.simulation.',"
-        " 'runtimes.simulated.', 'systems.kraft.simulation.', 'nodes.quorum.',"
+        " 'simulation.disk.', 'simulation.kraft.', 'simulation.world.', 'nodes.quorum.',"
         " 'nodes.registers.'))))"
     )
     done = subprocess.run(

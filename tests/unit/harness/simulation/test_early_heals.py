@@ -6,7 +6,7 @@ from typing import Any, cast
 from contracts.fault import Fault
 from contracts.names import NodeName
 from harness.simulation.early_heals import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US, EarlyHeals
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 HIT, OTHER = NodeName("n1"), NodeName("n2")
 

@@ -14,7 +14,7 @@ from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind, kind_names
-from systems.kraft.simulation.system import KraftSimulation
+from simulation.kraft.system import KraftSimulation
 from systems.registry import system
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
 from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME, Triggers
-from runtimes.simulated.world import SimulatedWorld
+from simulation.world.world import SimulatedWorld
 
 HIT, ELSEWHERE = NodeName("n1"), NodeName("n2")
 FIRST = Fault(1, "kill", "leader", 0, 1_000, 1)

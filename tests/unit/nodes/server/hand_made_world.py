@@ -25,8 +25,8 @@ from nodes.server.layer import Layer
 from nodes.server.node import Node, NodeParts
 from nodes.server.surroundings import Action, CallPeer, DiskJob, DiskJobDone, Surroundings
 from nodes.storage.identity import StorageIdentity
-from nodes.storage.memory import MemoryFileSystem
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/data")
 SETTINGS = QuorumSettings()

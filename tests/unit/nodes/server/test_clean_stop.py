@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nodes.server.clean_stop import CLEAN_STOP_FILE, NO_EPOCH, CleanStop
-from nodes.storage.memory import MemoryFileSystem
+from simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/data")
 

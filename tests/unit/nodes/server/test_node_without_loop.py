@@ -16,9 +16,9 @@ from nodes.server.disk import Disk
 from nodes.server.node import RESIGNATION_US_MAX, Node, NodeParts
 from nodes.server.surroundings import Surroundings
 from nodes.storage.errors import CorruptStorageError
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import QuorumStateFile
 from nodes.transport.client_protocol import ClientRequest
+from simulation.disk.file_system import MemoryFileSystem
 from tests.unit.nodes.server.hand_made_world import FOLDER, World, write
 
 

@@ -10,10 +10,10 @@ from nodes.quorum.identifiers import DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.storage.disk import DiskFileSystem
 from nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
+from nodes.storage.errors import StorageInUseError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.memory import MemoryFileSystem
-from tests.unit.nodes.storage.one_file_disks import one_file_disk
+from simulation.disk.file_system import MemoryFileSystem
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def identity() -> StorageIdentity:
 @pytest.fixture(params=["disk", "memory", "counting"])
 def filesystem(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileSystem]:
     if request.param == "memory":
-        yield MemoryFileSystem()
+        yield MemoryFileSystem(in_use=StorageInUseError)
     elif request.param == "disk":
         yield DiskFileSystem()
     else:
@@ -53,7 +53,7 @@ def folder(filesystem: FileSystem, parent: Path, identity: StorageIdentity) -> P
 
 @pytest.fixture
 def memory() -> MemoryFileSystem:
-    return MemoryFileSystem()
+    return MemoryFileSystem(in_use=StorageInUseError)
 
 
 @pytest.fixture
@@ -61,9 +61,3 @@ def memory_folder(memory: MemoryFileSystem, identity: StorageIdentity) -> Path:
     data = Path("/node/data")
     format_storage(memory, data, identity)
     return data
-
-
-@pytest.fixture
-def disk() -> MemoryFileSystem:
-    """With one durable file."""
-    return one_file_disk()

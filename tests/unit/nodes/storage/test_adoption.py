@@ -20,11 +20,11 @@ from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, adopt_storage, load_identity
 from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.snapshots import snapshot_path, write_snapshot
 from nodes.wire.batches import encode_payloads
 from nodes.wire.control import VOTERS_TYPE
 from nodes.wire.snapshots import encode_snapshot
+from simulation.disk.file_system import MemoryFileSystem
 
 _SNAPSHOT = SnapshotId(Offset(4), Epoch(2))
 

@@ -21,9 +21,9 @@ from nodes.storage.errors import StorageError
 from nodes.storage.flushing import Flusher, FlushPoint, Tail
 from nodes.storage.identity import StorageIdentity, format_storage
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.segment import Segment
 from nodes.wire.batches import encode_payloads, split_batches
+from simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/node/data")
 SEGMENT_BYTES = 1500

@@ -9,7 +9,7 @@ import pytest
 from nodes.storage.disk import DiskFileSystem, ReadOnlyDiskFileSystem
 from nodes.storage.errors import StorageInUseError
 from nodes.storage.filesystem import FileSystem, replace_file
-from nodes.storage.memory import SECTOR_BYTES, MemoryFileSystem
+from simulation.disk.file_system import SECTOR_BYTES, MemoryFileSystem
 from tests.unit.nodes.storage.foreign_locks import asked_as_java_does, locked_as_java_does
 
 ROOT = Path("/")

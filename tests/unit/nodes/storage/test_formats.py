@@ -7,7 +7,7 @@ import pytest
 from nodes.storage.durable_mark import LogPosition, open_mark
 from nodes.storage.identity import StorageIdentity
 from nodes.storage.layout import segment_base_offset, segment_name
-from nodes.storage.memory import MemoryFileSystem
+from simulation.disk.file_system import MemoryFileSystem
 
 LOG = "__cluster_metadata-0"
 SECTOR_BYTES = 512

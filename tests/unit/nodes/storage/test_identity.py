@@ -19,7 +19,7 @@ from nodes.storage.errors import (
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.identity import StorageIdentity, format_storage, load_identity
 from nodes.storage.layout import segment_base_offset, segment_name
-from nodes.storage.memory import MemoryFileSystem
+from simulation.disk.file_system import MemoryFileSystem
 
 
 class PowerCut(Exception):

@@ -11,9 +11,9 @@ from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
 from nodes.storage.errors import CorruptStorageError
 from nodes.storage.identity import StorageIdentity, format_storage
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.wire.batches import split_batches
 from nodes.wire.errors import WireError
+from simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/data")
 LOG = FOLDER / "__cluster_metadata-0" / "00000000000000000000.log"

@@ -14,9 +14,9 @@ from nodes.storage.errors import NotFormattedError, StorageFailed, StorageInUseE
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.flushing import FlushPoint
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.wire.batches import encode_payloads, split_batches
 from nodes.wire.control import LeaderChange, decode_control
+from simulation.disk.file_system import MemoryFileSystem
 
 SEGMENT_BYTES = 600
 LOG = "__cluster_metadata-0"

@@ -15,11 +15,11 @@ from nodes.storage.errors import CorruptStorageError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.reading import log_start, read_committed
 from nodes.storage.snapshots import list_snapshots, snapshot_name, snapshot_path, write_snapshot
 from nodes.wire.batches import split_batches
 from nodes.wire.snapshots import encode_snapshot
+from simulation.disk.file_system import MemoryFileSystem
 
 #: One batch of two records is longer: every batch has a segment of its own.
 SMALL = 1

@@ -12,9 +12,9 @@ from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
 from nodes.quorum.persistent import QuorumState
 from nodes.storage.errors import CorruptStorageError, StorageFailed
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import QuorumStateFile
 from nodes.wire.batches import encode_payloads
+from simulation.disk.file_system import MemoryFileSystem
 
 FIRST = Path("/node/data/__cluster_metadata-0/00000000000000000000.log")
 VOTED = QuorumState(Epoch(2), None, NodeId(1), DirectoryId("27c6803dc7cb42dd9baacd494ffacc81"))

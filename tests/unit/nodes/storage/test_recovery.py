@@ -9,9 +9,9 @@ import pytest
 from nodes.quorum.identifiers import Epoch, Offset
 from nodes.storage.errors import CorruptStorageError, StorageFailed
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.reading import read_committed
 from nodes.wire.batches import encode_payloads
+from simulation.disk.file_system import MemoryFileSystem
 
 LOG = Path("/node/data/__cluster_metadata-0")
 FIRST = LOG / "00000000000000000000.log"

@@ -5,9 +5,9 @@ from pathlib import Path
 from nodes.quorum.identifiers import Epoch, Offset
 from nodes.quorum.messages import BatchHeader
 from nodes.storage.filesystem import DataFile
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.segment import INDEX_INTERVAL_BYTES, Segment
 from nodes.wire.batches import encode_payloads
+from simulation.disk.file_system import MemoryFileSystem
 
 PATH = Path("/log")
 VALUE = [(None, b"v" * 100)]

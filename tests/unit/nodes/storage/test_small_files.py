@@ -20,8 +20,8 @@ from nodes.storage.epoch_checkpoint import encode_epochs, read_epochs, write_epo
 from nodes.storage.errors import CorruptStorageError, StorageFailed
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.log import LogStore
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.quorum_state import QuorumStateFile
+from simulation.disk.file_system import MemoryFileSystem
 
 ROOT = Path("/")
 VOTED = QuorumState(Epoch(2), None, NodeId(1), DirectoryId("27c6803dc7cb42dd9baacd494ffacc81"))

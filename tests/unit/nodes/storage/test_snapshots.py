@@ -13,7 +13,6 @@ from nodes.quorum.persistent import SnapshotId
 from nodes.storage.errors import CorruptStorageError, StorageFailed
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import log_folder
-from nodes.storage.memory import MemoryFileSystem
 from nodes.storage.snapshots import (
     FoundSnapshots,
     SnapshotWriter,
@@ -28,6 +27,7 @@ from nodes.storage.snapshots import (
     write_snapshot,
 )
 from nodes.wire.snapshots import encode_snapshot
+from simulation.disk.file_system import MemoryFileSystem
 
 DATA = Path("/node/data")
 FIRST = SnapshotId(Offset(10), Epoch(2))

@@ -1,0 +1,1 @@
+"""A disk in memory, which loses what was not synced, rots and fails as asked."""

@@ -1,0 +1,94 @@
+"""All invariants of a simulated quorum, in the order in which they look.
+
+Must never leave one out: which are muted is the run's to say.
+"""
+
+from typing import Final
+
+from simulation.kraft.invariants import Invariant
+from simulation.kraft.invariants_brokers import (
+    CleanStopsAreToldOnce,
+    FencedShowNothing,
+    ProducerIdsAreToldOnce,
+    ProposalsAreOfThePresent,
+    StrangersAreRefused,
+    ToldIsCommitted,
+)
+from simulation.kraft.invariants_clients import (
+    AcknowledgedStays,
+    AnswersFollowTheLog,
+    EqualStates,
+    LinearizableReads,
+    RefusedNeverHappens,
+)
+from simulation.kraft.invariants_elections import (
+    DurableBeforeSaid,
+    ElectionSafety,
+    LeaderCompleteness,
+    MajorityElects,
+    OneVote,
+    VotesForCompleteLogs,
+)
+from simulation.kraft.invariants_logs import (
+    CommitsOwnEpoch,
+    CommittedIsDurable,
+    CommittedNeverChanges,
+    CommittedStays,
+    HighWatermarkRises,
+    LogMatching,
+    NobodyHalts,
+    OnlyCommittedIsTold,
+)
+from simulation.kraft.invariants_metadata import (
+    BrokerEpochsAreNew,
+    FencedHoldNothing,
+    OneAnswerPerRequest,
+    RecordsMakeMetadata,
+    TransactionsEndWithTheirLeader,
+    UnfencedOnceCaughtUp,
+    ViewsNeverGoBack,
+)
+from simulation.kraft.invariants_sessions import LeaversAreMissed, LiveBrokersStay
+from simulation.kraft.invariants_snapshots import SnapshotsTellTheLog
+from simulation.kraft.invariants_storage import EqualBytes, PromisedIsKept
+
+#: Checked in this order; the first violation ends the run.
+INVARIANTS: Final[tuple[type[Invariant], ...]] = (
+    ElectionSafety,
+    LeaderCompleteness,
+    MajorityElects,
+    VotesForCompleteLogs,
+    LogMatching,
+    OneVote,
+    DurableBeforeSaid,
+    HighWatermarkRises,
+    CommittedIsDurable,
+    CommittedStays,
+    CommitsOwnEpoch,
+    LinearizableReads,
+    CommittedNeverChanges,
+    AcknowledgedStays,
+    NobodyHalts,
+    PromisedIsKept,
+    OnlyCommittedIsTold,
+    AnswersFollowTheLog,
+    EqualStates,
+    EqualBytes,
+    RefusedNeverHappens,
+    SnapshotsTellTheLog,
+    RecordsMakeMetadata,
+    TransactionsEndWithTheirLeader,
+    BrokerEpochsAreNew,
+    FencedHoldNothing,
+    OneAnswerPerRequest,
+    ViewsNeverGoBack,
+    UnfencedOnceCaughtUp,
+    StrangersAreRefused,
+    ProposalsAreOfThePresent,
+    ProducerIdsAreToldOnce,
+    ToldIsCommitted,
+    LeaversAreMissed,
+    LiveBrokersStay,
+    FencedShowNothing,
+    CleanStopsAreToldOnce,
+)

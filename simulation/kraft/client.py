@@ -1,0 +1,105 @@
+"""A workload's client in a simulated world: drives ``client_machine`` on its clock and network.
+
+A node's greeting is a message of the world, asked for by a knock: only a node that runs sends it.
+Must never decide anything: it carries out what the machine says, and tells what came of it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from contracts.names import NodeName
+from contracts.operations import Completion, Operation
+from contracts.simulation import Connection, Timer, World
+from contracts.system import Route
+from simulation.kraft.messages import Greeting, Knock
+from systems.kraft.client_machine import (
+    Answered,
+    ClientMachine,
+    Closed,
+    Complete,
+    Connect,
+    Disconnect,
+    Event,
+    Greeted,
+    Invoked,
+    Lost,
+    Pause,
+    Send,
+    TimePassed,
+)
+
+Done = Callable[[Completion], None]
+
+
+class SimulatedKraftClient:
+    """One worker slot's connection; implements ``contracts.simulation.SimulatedClient``.
+
+    Its connections' end too (``contracts.simulation.ClientEnd``): one that was closed is silent.
+    """
+
+    def __init__(
+        self, world: World, place: str, name: str, nodes: Sequence[NodeName], route: Route
+    ) -> None:
+        """A client that connects at its first operation.
+
+        Args:
+            world: where it lives.
+            place: its address.
+            name: unique among all clients; goes into the log with each command.
+            nodes: those that may lead, in the order in which they are tried.
+            route: pinned to a node, or led by it to the leader.
+        """
+        self._world = world
+        self._place = place
+        self._machine = ClientMachine(name, nodes, route)
+        self._connection: Connection | None = None
+        self._timer: Timer | None = None
+        self._done: Done | None = None
+
+    def invoke(self, operation: Operation, timeout_us: int, done: Done) -> None:
+        """Perform one operation; see ``contracts.simulation.SimulatedClient``."""
+        self._done = done
+        self._step(Invoked(operation, timeout_us))
+
+    def close(self) -> None:
+        """Drop the connection; an open operation is not reported any more."""
+        self._stop_timer()
+        self._step(Closed())
+
+    def answered(self, message: Any) -> None:
+        """The node sent something."""
+        self._step(Greeted() if isinstance(message, Greeting) else Answered(message))
+
+    def lost(self, reason: str, *, refused: bool) -> None:
+        """The connection is gone; whether anything was sent, the machine knows."""
+        del reason, refused
+        self._step(Lost())
+
+    def _step(self, event: Event) -> None:
+        for effect in self._machine.step(event, self._world.now):
+            match effect:
+                case Connect(node, limit_us):
+                    self._connection = self._world.network.connect(self._place, node, self)
+                    self._connection.send(Knock())
+                    self._limit(limit_us)
+                case Send(request, limit_us):
+                    self._limit(limit_us)
+                    assert self._connection is not None
+                    self._connection.send(request)
+                case Pause(limit_us):
+                    self._limit(limit_us)
+                case Disconnect():
+                    assert self._connection is not None
+                    self._connection.close()
+                case Complete(completion):
+                    self._stop_timer()
+                    assert self._done is not None
+                    self._done(completion)
+
+    def _limit(self, limit_us: int) -> None:
+        self._stop_timer()
+        self._timer = self._world.after(limit_us, lambda: self._step(TimePassed()))
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,151 @@
+"""What faults do to one simulated machine's disk; implements ``SimulatedDisk``.
+
+The disk itself notes every fault that strikes, which explains that a node stops: that is what one
+that cannot trust its disk must do. Must never decide whether a fault is within the promise: the
+planner asks first.
+"""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from contracts.random_source import RandomSource
+from nodes.storage.durable_mark import STATEMENT_BYTES
+from nodes.storage.layout import (
+    DURABLE_LENGTH,
+    EPOCH_CHECKPOINT,
+    META_PROPERTIES,
+    QUORUM_STATE,
+    SEGMENT_SUFFIX,
+    VOTERS,
+)
+from nodes.wire.batches import HEADER_BYTES, peek_batch
+from simulation.disk.file_system import SECTOR_BYTES, DiskSnapshot
+from simulation.kraft.host import Host
+
+#: Which files rot, by what the fault names.
+_SUFFIXES: Final = {
+    "log": (SEGMENT_SUFFIX,),
+    "state": (QUORUM_STATE,),
+    "checkpoint": (EPOCH_CHECKPOINT,),
+    "mark": (DURABLE_LENGTH,),
+    "identity": (META_PROPERTIES, VOTERS),
+}
+#: Chance that rot in a log is aimed at the start of a batch: bytes of records are many more.
+_HEADER_CHANCE: Final = 0.6
+#: Low bytes of the fields before those that a batch's checksum covers: base offset, length, epoch.
+#: Twice the one that makes nothing else of the batch unreadable.
+_LAST_BYTES: Final = (7, 11, 15, 15)
+#: Bits of such a byte that change a little: what comes of it may still make sense.
+_SMALL_BITS: Final = 3
+
+
+class DiskFaults:
+    """Faults of one host's disk."""
+
+    def __init__(
+        self, host: Host, harmed: Callable[[Host, str], None], stream: Callable[[int], RandomSource]
+    ) -> None:
+        """``harmed`` is told of bytes that change; ``stream`` makes a random source of a draw."""
+        self._host = host
+        self._harmed = harmed
+        self._stream = stream
+        self._snapshot: DiskSnapshot | None = None
+        #: Calls that had failed when the last fault of calls began.
+        self._failed_before = 0
+
+    def slow_down(self, factor: int) -> str:
+        """Jobs take so many times as long; 1 heals."""
+        self._host.disk_speed.slow_down(factor)
+        return f"jobs of the disk take {factor} times as long"
+
+    def fail_sync(self, count: int) -> str:
+        """The next syncs fail, once each, and what they should have written is forgotten."""
+        if count == 0:
+            self._host.disk.clear_faults()
+            return "syncs succeed again"
+        self._host.disk.fail_next("sync", errno.EIO, count=count)
+        return f"the next {count} syncs fail"
+
+    def fill(self, spare_bytes: int) -> str:
+        """No more than so many bytes fit from now on; negative heals."""
+        disk = self._host.disk
+        if spare_bytes < 0:
+            disk.capacity_bytes = None
+            return "there is room again"
+        disk.capacity_bytes = disk.used_bytes + spare_bytes
+        return f"{spare_bytes} bytes are left"
+
+    def fail_reads(self, *, on: bool) -> str:
+        """Reads of the log fail while it is on."""
+        if not on:
+            self._host.disk.clear_faults()
+            return "reads succeed again"
+        self._host.disk.fail_reads(SEGMENT_SUFFIX)
+        return "reads of the log fail"
+
+    def fail_calls(self, action: str, count: int | None) -> str:
+        """The next writes or renames fail, once each or all of them; 0 heals."""
+        if count == 0:
+            self._host.disk.clear_faults()
+            failed = self._failed_count(action) - self._failed_before
+            return f"each {action} succeeds again, {failed} had failed"
+        self._failed_before = self._failed_count(action)
+        self._host.disk.fail_next(action, errno.EIO, count=count)
+        return f"every {action} fails" if count is None else f"the next {count} {action}s fail"
+
+    def _failed_count(self, action: str) -> int:
+        return sum(note.kind == f"{action}-failed" for note in self._host.disk.faults_done)
+
+    def rot(self, draw: int, what: str) -> str | None:
+        """Flip bits of one flushed byte."""
+        host = self._host
+        stream = self._stream(draw)
+        choice = host.disk.rot_choices(stream, *_SUFFIXES[what])
+        if choice is None:
+            return None
+        self._harmed(host, "bytes rotted")
+        path, position, mask = choice
+        if what == "log" and stream.random() < _HEADER_CHANCE:
+            position = self._in_the_header(path, position, stream)
+            mask = 1 << int(stream.random() * _SMALL_BITS)
+        elif what == "mark":
+            # The rest of its sector says nothing.
+            position = position // SECTOR_BYTES * SECTOR_BYTES + position % STATEMENT_BYTES
+        host.disk.rot(path, position, mask)
+        self._harmed(host, "bytes rotted")
+        return f"byte {position} of {path.name} changed by {mask:#04x}"
+
+    def _in_the_header(self, path: Path, position: int, stream: RandomSource) -> int:
+        """The last byte of a field of the same batch, if it is flushed; else the position."""
+        disk = self._host.disk
+        content = disk.durable_content(path) or b""
+        start = 0
+        while len(content) - start >= HEADER_BYTES:
+            size_bytes = peek_batch(content, start)[2]
+            if size_bytes < HEADER_BYTES or start + size_bytes > position:
+                break
+            start += size_bytes
+        aimed = start + _LAST_BYTES[int(stream.random() * len(_LAST_BYTES))]
+        return aimed if disk.durable_equals(path, aimed, aimed + 1) else position
+
+    def remember(self) -> None:
+        """Note what the disk holds."""
+        self._snapshot = self._host.disk.snapshot()
+
+    def roll_back(self) -> str | None:
+        """Put it back to what was noted; only a machine that is down."""
+        if self._snapshot is None or self._host.is_up:
+            return None
+        self._host.disk.restore(self._snapshot)
+        self._harmed(self._host, "its disk was put back")
+        return "the disk is as it was earlier"
+
+    def wipe(self) -> str:
+        """Empty it; only a machine that is down."""
+        if self._host.is_up:
+            return "nothing: the machine is up"
+        self._host.disk.wipe()
+        self._host.has_forgotten |= self._host.incarnation >= 0
+        return "the disk is empty"

@@ -1,0 +1,89 @@
+"""The snapshots that a simulated disk holds durably, read by the wire's rules alone.
+
+Must never change a disk, nor read it in a way that an armed fault could strike.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from nodes.quorum.errors import UnreadableRecordError
+from nodes.quorum.persistent import SnapshotId
+from nodes.server.state_machine import StateMachine
+from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
+from nodes.storage.snapshots import snapshot_id_in, snapshot_name
+from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
+from nodes.wire.errors import WireError
+from nodes.wire.snapshots import SnapshotReader
+from simulation.disk.file_system import MemoryFileSystem
+
+_Machine = TypeVar("_Machine", bound=StateMachine)
+
+
+def state_in(
+    disk: MemoryFileSystem,
+    folder: Path,
+    snapshot_id: SnapshotId,
+    make_machine: Callable[[], _Machine],
+) -> _Machine:
+    """The state that a durable snapshot of a data folder tells.
+
+    Raises:
+        WireError: there is none, or it is not whole.
+    """
+    content = disk.durable_content(log_folder(folder) / snapshot_name(snapshot_id))
+    if content is None:
+        raise WireError("no durable file has its name")
+    machine = make_machine()
+    loading = machine.begin_loading()
+    try:
+        for record in SnapshotReader(snapshot_id, _batches(content)).records():
+            loading.add(record.value or b"")
+        loading.install(snapshot_id.end_offset)
+    except UnreadableRecordError as error:
+        raise WireError(str(error)) from error
+    return machine
+
+
+def newest_whole(
+    disk: MemoryFileSystem, folder: Path, make_machine: Callable[[], StateMachine]
+) -> SnapshotId | None:
+    """The snapshot that a life would begin with, whatever its log is."""
+    for snapshot_id in reversed(_named(disk, folder)):
+        try:
+            state_in(disk, folder, snapshot_id, make_machine)
+        except WireError:
+            continue
+        return snapshot_id
+    return None
+
+
+def log_start(disk: MemoryFileSystem, folder: Path, newest: SnapshotId, base_offset: int) -> int:
+    """Where a log whose first segment begins at ``base_offset`` starts for the node."""
+    floor = max(base_offset, _first_epoch_start(disk, folder))
+    ends = [one.end_offset for one in _named(disk, folder) if floor <= one.end_offset]
+    return min([*ends, newest.end_offset])
+
+
+def _first_epoch_start(disk: MemoryFileSystem, folder: Path) -> int:
+    """Of the epoch checkpoint; 0 where it has none or cannot be read: no life begins with that."""
+    content = disk.durable_content(log_folder(folder) / EPOCH_CHECKPOINT) or b""
+    try:
+        first = content.decode("ascii").splitlines()[2]
+        return int(first.split()[1])
+    except (ValueError, IndexError):
+        return 0
+
+
+def _named(disk: MemoryFileSystem, folder: Path) -> list[SnapshotId]:
+    log = log_folder(folder)
+    paths = [Path(text) for text, _ in disk.snapshot().files if ".checkpoint" in text]
+    found = [snapshot_id_in(path.name) for path in paths if path.parent == log]
+    return sorted(one for one in found if one is not None and one.end_offset > 0)
+
+
+def _batches(content: bytes) -> Iterator[RecordBatch]:
+    position = 0
+    while position < len(content):
+        yield decode_batch(content, position)
+        position += peek_batch(content, position)[2]

@@ -1,0 +1,78 @@
+"""The form of an invariant of the simulated quorum, and the moments at which it may look.
+
+One small class per invariant, with its id in ``docs/invariants.md``: of elections in
+``invariants_elections``, of logs in ``invariants_logs``, of what clients are told in
+``invariants_clients``, of disks in ``invariants_storage``, of metadata in ``invariants_metadata``,
+of brokers in ``invariants_brokers`` and ``invariants_sessions``. None looks at a role's private
+parts, so that each is true of any correct implementation. Must never change anything but its own
+notes.
+"""
+
+from typing import Any, ClassVar, NamedTuple
+
+from contracts.scenario import ViolationError
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from simulation.kraft.ghost import Ghost, Machine
+
+
+class Asked(NamedTuple):
+    """When a call reached a controller."""
+
+    #: By the controller's own clock, microseconds.
+    time_us: int
+    #: One past the last offset that the controller had applied.
+    applied: int
+
+
+class Invariant:
+    """Watches some effects, before or after they are performed, and other moments."""
+
+    id: ClassVar[str]
+    before_effects: ClassVar[tuple[type, ...]] = ()
+    after_effects: ClassVar[tuple[type, ...]] = ()
+    #: False where it must hold even after faults beyond what Raft promises to survive.
+    needs_promise: ClassVar[bool] = True
+    #: Events of a node that ``took`` is told of.
+    events: ClassVar[tuple[type, ...]] = ()
+
+    def __init__(self, ghost: Ghost) -> None:
+        self.ghost = ghost
+
+    def violated(
+        self, problem: str, machine: Machine | None = None, *, kind: str | None = None
+    ) -> ViolationError:
+        """The error to raise; ``kind`` where the id alone does not say what went wrong."""
+        name = None if machine is None else machine.host.name
+        return ViolationError(self.id, problem, name, kind=kind)
+
+    def started(self, machine: Machine) -> None:
+        """A life begins."""
+
+    def ended(self, machine: Machine) -> None:
+        """A life is over."""
+
+    def took(self, machine: Machine, event: Any) -> None:
+        """A node is about to take one of ``events``."""
+
+    def before(self, machine: Machine, effect: Any) -> None:
+        """One of ``before_effects`` is about to be performed."""
+
+    def after(self, machine: Machine, effect: Any) -> None:
+        """One of ``after_effects`` was performed."""
+
+    def replied(
+        self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
+    ) -> None:
+        """A client was answered; a read must reflect its key as of ``floor``."""
+
+    def calls(self, machine: Machine, message: Any) -> None:
+        """A broker or a controller is about to ask a controller something."""
+
+    def called(self, machine: Machine, message: Any) -> None:
+        """A controller is asked something by a broker."""
+
+    def told(self, machine: Machine, message: Any, answer: Any, asked: "Asked") -> None:
+        """It was answered."""
+
+    def finished(self) -> None:
+        """The run is over."""

@@ -1,0 +1,264 @@
+"""What must hold of what controllers tell brokers, and of what brokers say of themselves.
+
+Looked at when an answer leaves: whoever decided it had applied at least what the node had applied
+when it was asked, and all that it saw is committed by then. So it is judged by the committed
+metadata in between, at some offset of which it must have been right; where a deposed controller
+answers from what it still has, that is right as well. In worlds of registers there are no such
+calls. Must never ask a controller, nor a broker.
+"""
+# ruff: noqa: D102 - the moments are documented once, in Invariant
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from nodes.controller.producer_ids import BLOCK_LENGTH
+from nodes.metadata.image import MetadataImage
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.errors import ApiError
+from nodes.wire.families.brokers import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    AssignReplicasToDirsRequest,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from nodes.wire.families.partitions import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    PartitionToAlter,
+)
+from simulation.kraft.ghost import Ghost, Machine
+from simulation.kraft.invariants import Asked, Invariant
+from simulation.kraft.metadata_ledger import MetadataLedger
+
+#: Requests that only a registered broker may make, each with the epoch that it was given.
+_OF_BROKERS: Final = (
+    BrokerHeartbeatRequest,
+    AlterPartitionRequest,
+    AllocateProducerIdsRequest,
+    AssignReplicasToDirsRequest,
+)
+#: What a leader says that does not know a broker's epoch.
+_ANY_EPOCH: Final = -1
+
+
+class Answers(Invariant):
+    """Knows what was committed while a call was answered."""
+
+    def images(self, asked: Asked) -> Iterator[MetadataImage]:
+        """The committed metadata that whoever answered may have seen, oldest first."""
+        ledger = self.ghost.ledger
+        if isinstance(ledger, MetadataLedger):
+            end = len(self.ghost.committed)
+            for end_offset in range(min(asked.applied, end), end + 1):
+                yield ledger.image_at(end_offset)
+
+
+class StrangersAreRefused(Answers):
+    """Who is answered without an error is registered with the broker epoch that it says."""
+
+    id = "INV-50"
+
+    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+        if not isinstance(message, _OF_BROKERS) or answer.error_code != ApiError.NONE:
+            return
+        if isinstance(message, AlterPartitionRequest) and not message.topics:
+            return
+        broker_id, epoch = message.broker_id, message.broker_epoch
+        for image in self.images(asked):
+            broker = image.brokers.get(broker_id)
+            if broker is not None and broker.broker_epoch == epoch:
+                return
+        raise self.violated(
+            f"n{machine.host.node_id} takes a {type(message).__name__} of broker {broker_id} with"
+            f" the broker epoch {epoch}, which is not the registered one",
+            machine,
+            kind=type(message).__name__,
+        )
+
+
+class ProposalsAreOfThePresent(Answers):
+    """An ISR that is accepted was proposed from the partition as it is, of brokers that may be."""
+
+    id = "INV-51"
+
+    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+        if not isinstance(message, AlterPartitionRequest):
+            return
+        assert isinstance(answer, AlterPartitionResponse)
+        accepted = {
+            (topic.topic_id, each.partition_index)
+            for topic in answer.topics
+            for each in topic.partitions
+            if each.error_code == ApiError.NONE
+        }
+        for topic in message.topics:
+            for proposal in topic.partitions:
+                if (topic.topic_id, proposal.partition_index) in accepted:
+                    self._check(machine, topic.topic_id, proposal, asked)
+
+    def _check(
+        self, machine: Machine, topic_id: str, proposal: PartitionToAlter, asked: Asked
+    ) -> None:
+        number = proposal.partition_index
+        seen: list[int] = []
+        for image in self.images(asked):
+            state = image.topics.partition(topic_id, number)
+            if state is None:
+                continue
+            if state.partition_epoch == proposal.partition_epoch and _may_be(image, proposal):
+                return
+            seen.append(state.partition_epoch)
+        if seen and proposal.partition_epoch not in seen:
+            raise self.violated(
+                f"n{machine.host.node_id} takes an ISR for partition {number} of {topic_id} that"
+                f" was proposed at partition epoch {proposal.partition_epoch}; it is {seen[0]}",
+                machine,
+                kind="stale",
+            )
+        isr = [member.broker_id for member in proposal.new_isr_with_epochs]
+        raise self.violated(
+            f"n{machine.host.node_id} takes the ISR {isr} for partition {number} of {topic_id}, and"
+            " one of them is fenced, about to go, or of an earlier incarnation",
+            machine,
+            kind="ineligible",
+        )
+
+
+class ProducerIdsAreToldOnce(Invariant):
+    """No producer id is in two blocks that controllers have given."""
+
+    id = "INV-52"
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: First id of each block -> whose it is.
+        self._given: dict[int, int] = {}
+
+    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+        del asked
+        if not isinstance(answer, AllocateProducerIdsResponse) or answer.error_code:
+            return
+        assert isinstance(message, AllocateProducerIdsRequest)
+        first, end = answer.producer_id_start, answer.producer_id_start + answer.producer_id_len
+        for start in self._given:
+            if first < start + BLOCK_LENGTH and start < end:
+                raise self.violated(
+                    f"n{machine.host.node_id} gives broker {message.broker_id} the producer ids"
+                    f" from {first} on, which broker {self._given[start]} has",
+                    machine,
+                )
+        self._given[first] = message.broker_id
+
+
+class ToldIsCommitted(Answers):
+    """What a broker is told is committed: its registration, its block of ids, the end of a fence.
+
+    The twin of what INV-12 says of clients' requests.
+    """
+
+    id = "INV-53"
+
+    def told(self, machine: Machine, message: Any, answer: Any, asked: Asked) -> None:
+        if getattr(answer, "error_code", ApiError.NONE) != ApiError.NONE:
+            return
+        images = self.images(asked)
+        match answer:
+            case BrokerRegistrationResponse():
+                broker_id = message.broker_id
+                is_so = any(
+                    (known := image.brokers.get(broker_id)) is not None
+                    and known.broker_epoch == answer.broker_epoch
+                    and known.incarnation_id == message.incarnation_id
+                    for image in images
+                )
+                what = f"its registration with epoch {answer.broker_epoch}"
+            case AllocateProducerIdsResponse():
+                end = answer.producer_id_start + answer.producer_id_len
+                is_so = any((image.next_producer_id or 0) >= end for image in images)
+                what = f"the producer ids up to {end}"
+            case BrokerHeartbeatResponse(is_fenced=False):
+                broker_id = message.broker_id
+                is_so = any(
+                    (known := image.brokers.get(broker_id)) is not None and not known.fenced
+                    for image in images
+                )
+                what = "that it is not fenced"
+            case _:
+                return
+        if not is_so:
+            raise self.violated(
+                f"n{machine.host.node_id} tells broker {message.broker_id} {what}, which is not"
+                " committed",
+                machine,
+                kind=type(message).__name__,
+            )
+
+
+class FencedShowNothing(Invariant):
+    """What a broker shows is of metadata in which the broker itself is not fenced."""
+
+    id = "INV-56"
+
+    def replied(
+        self, machine: Machine, request: ClientRequest, answer: ClientAnswer, floor: int
+    ) -> None:
+        del floor
+        ledger = self.ghost.ledger
+        is_shown = answer.outcome == "ok" and answer.offset is not None
+        if not is_shown or not isinstance(ledger, MetadataLedger):
+            return
+        if not self.ghost.is_view(machine, request):
+            return
+        own = ledger.image_at(answer.offset or 0).brokers.get(int(machine.host.node_id))
+        if own is None or own.fenced:
+            raise self.violated(
+                f"n{machine.host.node_id} shows {request.key} as of offset {answer.offset}, where"
+                f" it is {'not registered' if own is None else 'fenced'} itself",
+                machine,
+            )
+
+
+class CleanStopsAreToldOnce(Invariant):
+    """The epoch of a clean stop is told by the next life, and by no later one."""
+
+    id = "INV-57"
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: By broker: the incarnations that have asked to be registered, newest last.
+        self._incarnations: dict[int, list[str]] = {}
+
+    def calls(self, machine: Machine, message: Any) -> None:
+        ledger = self.ghost.ledger
+        if not isinstance(message, BrokerRegistrationRequest):
+            return
+        assert isinstance(ledger, MetadataLedger)
+        mine = message.incarnation_id
+        known = self._incarnations.setdefault(message.broker_id, [])
+        if not known or known[-1] != mine:
+            known.append(mine)
+        last = ledger.image.brokers.get(message.broker_id)
+        if message.previous_broker_epoch < 0 or last is None or len(known) == 1:
+            return
+        is_last_life_s = last.incarnation_id == known[-2]
+        if is_last_life_s and last.broker_epoch != message.previous_broker_epoch:
+            raise self.violated(
+                f"broker {message.broker_id} says that its last life, of the broker epoch"
+                f" {last.broker_epoch}, stopped in order with epoch"
+                f" {message.previous_broker_epoch}",
+                machine,
+            )
+
+
+def _may_be(image: MetadataImage, proposal: PartitionToAlter) -> bool:
+    """Whether all that are proposed may be in sync."""
+    for member in proposal.new_isr_with_epochs:
+        broker = image.brokers.get(member.broker_id)
+        if broker is None or broker.fenced or broker.in_controlled_shutdown:
+            return False
+        if member.broker_epoch not in (_ANY_EPOCH, broker.broker_epoch):
+            return False
+    return True

@@ -1,0 +1,230 @@
+"""What must hold of epochs, votes and leaders in the whole quorum.
+
+Must never take a vote for cast before it has left its node.
+"""
+# ruff: noqa: D102 - the moments are documented once, in Invariant
+
+from typing import Final
+
+from nodes.quorum.effects import (
+    AdvanceHighWatermark,
+    AnswerFetch,
+    AnswerFetchSnapshot,
+    PersistQuorumState,
+    ReportState,
+    SendAnswer,
+    SendRequest,
+)
+from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
+from nodes.quorum.messages import VoteAnswer, VoteRequest
+from nodes.quorum.voters import ReplicaKey
+from nodes.storage.layout import QUORUM_STATE
+from simulation.kraft.ghost import Ghost, Machine
+from simulation.kraft.invariants import Invariant
+from simulation.kraft.wording import state_in_words
+
+_LEADER: Final = "leader"
+
+
+class ElectionSafety(Invariant):
+    """At most one node, in one life, leads an epoch."""
+
+    id = "INV-01"
+    before_effects = (ReportState,)
+
+    def before(self, machine: Machine, effect: ReportState) -> None:
+        if effect.kind == "role" and effect.role == _LEADER:
+            who = (machine.host.node_id, machine.host.incarnation)
+            first = self.ghost.leaders.get(effect.epoch, who)
+            if first != who:
+                raise self.violated(
+                    f"epoch {effect.epoch} is led by n{first[0]} in life {first[1]} and by"
+                    f" n{who[0]} in life {who[1]}",
+                    machine,
+                )
+
+
+class MajorityElects(Invariant):
+    """Who leads an epoch has the votes of a majority of the voter set, given in that epoch."""
+
+    id = "INV-26"
+    before_effects = (SendAnswer, SendRequest, ReportState)
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: (epoch, candidate) -> who voted for it; counts once the vote has left its node.
+        self._voters: dict[tuple[int, ReplicaKey], dict[NodeId, None]] = {}
+
+    def before(self, machine: Machine, effect: SendAnswer | SendRequest | ReportState) -> None:
+        if not isinstance(effect, ReportState):
+            vote = cast_vote(machine, effect)
+            if vote is not None and self.ghost.voters.get(machine.key.node_id) == (
+                machine.key.directory_id
+            ):
+                self._voters.setdefault(vote, {})[machine.key.node_id] = None
+            return
+        if effect.kind == "role" and effect.role == _LEADER:
+            # The only voter of a set asks nobody.
+            voters = {**self._voters.get((effect.epoch, machine.key), {})}
+            if len(self.ghost.voters) == 1:
+                voters[machine.host.node_id] = None
+            if len(voters) < self.ghost.majority:
+                names = ", ".join(f"n{voter}" for voter in voters) or "nobody"
+                raise self.violated(
+                    f"n{machine.host.node_id} leads epoch {effect.epoch} with the votes of {names}"
+                    f" alone, of {len(self.ghost.voters)} voters",
+                    machine,
+                )
+
+
+class VotesForCompleteLogs(Invariant):
+    """No vote and no pre-vote is given to a candidate whose log is behind the voter's own.
+
+    The later last epoch is ahead, then the longer log, as of when the voter was asked.
+    """
+
+    id = "INV-27"
+    before_effects = (SendAnswer,)
+
+    def before(self, machine: Machine, effect: SendAnswer) -> None:
+        if not (isinstance(effect.answer, VoteAnswer) and effect.answer.granted):
+            return
+        request = machine.asked.get(effect.connection)
+        mine = machine.when_asked.get(effect.connection)
+        if request is None or mine is None:
+            return
+        if (request.last_epoch, request.end_offset) < mine:
+            raise self.violated(
+                f"n{machine.host.node_id} is for n{request.candidate_id} in epoch {request.epoch},"
+                f" whose log ends at {request.end_offset} in epoch {request.last_epoch}, and its"
+                f" own at {mine[1]} in epoch {mine[0]}",
+                machine,
+            )
+
+
+class LeaderCompleteness(Invariant):
+    """A leader has every record that an earlier epoch committed, whichever happens first.
+
+    Not those of later epochs: a candidate that slept may count its votes long after others went
+    on without it; it leads an epoch that is over, and can commit nothing.
+    """
+
+    id = "INV-02"
+    before_effects = (ReportState,)
+    after_effects = (AdvanceHighWatermark,)
+
+    def before(self, machine: Machine, effect: ReportState) -> None:
+        if effect.kind == "role" and effect.role == _LEADER:
+            self._check(machine, effect.epoch)
+
+    def after(self, machine: Machine, effect: AdvanceHighWatermark) -> None:
+        del effect
+        epoch = machine.host.node.replica.epoch
+        if self.ghost.highest_led > epoch and machine.host.node.replica.role == _LEADER:
+            # It committed late: who led a later epoch by then must have had the record.
+            for other in self.ghost.machines.values():
+                if other.log is not None and other.host.node.replica.role == _LEADER:
+                    self._check(other, other.host.node.replica.epoch)
+
+    def _check(self, machine: Machine, epoch: int) -> None:
+        ghost, log = self.ghost, machine.log
+        assert log is not None
+        agreed = ghost.agreement(log)
+        if agreed < len(ghost.committed) and ghost.commit_epochs[agreed] < epoch:
+            raise self.violated(
+                f"n{machine.host.node_id} leads epoch {epoch} without the committed record at"
+                f" {agreed}",
+                machine,
+            )
+
+
+class OneVote(Invariant):
+    """A node votes once per epoch, and neither its epoch nor its vote is ever taken back."""
+
+    id = "INV-04"
+    before_effects = (SendAnswer, SendRequest, PersistQuorumState)
+
+    def __init__(self, ghost: Ghost) -> None:
+        super().__init__(ghost)
+        #: (voter, its disk, epoch) -> for whom it voted; counts once the vote has left the node.
+        self._votes: dict[tuple[NodeId, DirectoryId, int], ReplicaKey] = {}
+
+    def before(
+        self, machine: Machine, effect: SendAnswer | SendRequest | PersistQuorumState
+    ) -> None:
+        if isinstance(effect, PersistQuorumState):
+            self._check_persisted(machine, effect)
+            return
+        vote = cast_vote(machine, effect)
+        if vote is None:
+            return
+        epoch, candidate = vote
+        node_id, directory_id = machine.host.node_id, machine.host.directory_ids[-1]
+        first = self._votes.setdefault((node_id, directory_id, epoch), candidate)
+        if first != candidate:
+            raise self.violated(
+                f"n{node_id} votes for n{candidate.node_id} in epoch {epoch} after"
+                f" n{first.node_id}",
+                machine,
+            )
+
+    def _check_persisted(self, machine: Machine, effect: PersistQuorumState) -> None:
+        old, new = machine.quorum_state(), effect.state
+        if old is None or machine.disk_past.has_rotted(QUORUM_STATE):
+            return
+        keeps_vote = old.voted_id in (None, new.voted_id)
+        if new.epoch < old.epoch or (new.epoch == old.epoch and not keeps_vote):
+            raise self.violated(
+                f"n{machine.host.node_id} overwrites {state_in_words(old)} with"
+                f" {state_in_words(new)}",
+                machine,
+            )
+
+
+class DurableBeforeSaid(Invariant):
+    """No message leaves before the epoch it names, and the vote it gives, are on disk."""
+
+    id = "INV-05"
+    before_effects = (SendAnswer, SendRequest, AnswerFetch, AnswerFetchSnapshot)
+    needs_promise = False
+
+    def before(
+        self,
+        machine: Machine,
+        effect: SendAnswer | SendRequest | AnswerFetch | AnswerFetchSnapshot,
+    ) -> None:
+        message = effect.request if isinstance(effect, SendRequest) else effect.answer
+        state = machine.quorum_state()
+        if machine.disk_past.has_rotted(QUORUM_STATE):
+            return
+        epoch = getattr(message, "epoch", NO_EPOCH)
+        # One that no fault has harmed and that cannot be read is as good as none.
+        if state is None or epoch > state.epoch:
+            raise self.violated(
+                f"n{machine.host.node_id} speaks in epoch {epoch}, its disk has"
+                f" {state_in_words(state)}",
+                machine,
+            )
+        has_none = isinstance(effect, AnswerFetch | AnswerFetchSnapshot)
+        vote = None if has_none else cast_vote(machine, effect)
+        if vote is not None and vote[0] == state.epoch and state.voted_id != vote[1].node_id:
+            raise self.violated(
+                f"n{machine.host.node_id} votes for n{vote[1].node_id} in epoch {vote[0]}, its disk"
+                f" has {state_in_words(state)}",
+                machine,
+            )
+
+
+def cast_vote(machine: Machine, effect: SendAnswer | SendRequest) -> tuple[int, ReplicaKey] | None:
+    """The vote that this message gives, if it gives one: to a candidate, or to itself."""
+    if isinstance(effect, SendRequest):
+        request = effect.request
+        if isinstance(request, VoteRequest) and not request.pre_vote:
+            return request.epoch, machine.key
+        return None
+    if isinstance(effect.answer, VoteAnswer) and effect.answer.granted:
+        request = machine.asked.get(effect.connection)
+        if request is not None and not request.pre_vote:
+            candidate = ReplicaKey(request.candidate_id, request.candidate_directory_id)
+            return request.epoch, candidate
+    return None

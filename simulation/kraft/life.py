@@ -1,0 +1,113 @@
+"""One process of a simulated machine: the node and what is its own around it.
+
+Must never begin a life, nor end one in disorder: that is the machine's.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from contracts.names import NodeName
+from contracts.simulation import Network
+from nodes.server.assembling import Life as BegunLife
+from nodes.server.assembling import NodeMaterials, assemble
+from nodes.server.node import Node
+from nodes.server.surroundings import Surroundings
+from nodes.transport.kafka_codec import KafkaCodec
+from simulation.kraft.calls import SimulatedCalls
+from simulation.kraft.disk_jobs import SimulatedDiskJobs
+from simulation.kraft.held_calls import HeldCalls
+from simulation.kraft.peers import SimulatedPeers
+from simulation.kraft.timers import LifeTimers
+from simulation.kraft.watched_node import WatchedNode
+
+if TYPE_CHECKING:
+    from simulation.kraft.host import Host
+
+
+class Life(NamedTuple):
+    """One process."""
+
+    node: Node
+    peers: SimulatedPeers
+    jobs: SimulatedDiskJobs
+    #: None where nothing is asked but what the quorum's links carry.
+    calls: SimulatedCalls | None
+
+    def wind_up(self, network: Network, name: NodeName, closed: Callable[[], None]) -> None:
+        """What follows the end of a node, in the order of ``nodes.server.assembly``.
+
+        Clients that wait are answered, all connections closed, and ``closed`` is called when the
+        disk has done what it was given.
+        """
+        self.node.service.stop()
+        network.hang_up(name)
+        self.peers.close()
+        if self.calls is not None:
+            self.calls.close()
+
+        def close() -> None:
+            self.node.close()
+            closed()
+
+        self.jobs.finish(close)
+
+
+def make_life(
+    host: "Host",
+    materials: NodeMaterials,
+    begun: BegunLife,
+    enter: Callable[[Callable[[], None]], None],
+    *,
+    ended: Callable[[int, str], None],
+    is_alone: bool,
+) -> Life:
+    """Make the node of a life that has begun, and what is its own around it.
+
+    Args:
+        host: the machine.
+        materials: what the node is made from.
+        begun: the life, its number durable.
+        enter: runs an action as the node, in its life only.
+        ended: told that the node has ended.
+        is_alone: nothing is asked but what the quorum's links carry.
+
+    Raises:
+        StorageError, StorageMismatch, OSError: the disk refused, or is not what the node can live
+            on.
+    """
+    world = host.world
+    codec = KafkaCodec(host.node_id, host.voters) if world.scenario.through_codec else None
+    places = {
+        voter.node_id: f"n{voter.node_id}" for voter in host.voters if voter.node_id != host.node_id
+    }
+    timers = LifeTimers(world, host.clock, enter)
+    calls = None
+    if not is_alone:
+        held = HeldCalls(world, host.node_id)
+        calls = SimulatedCalls(
+            world, host.node_id, places, enter, timers, called=host.calls, wait_us=held.wait_us
+        )
+    peers = SimulatedPeers(world, host.name, places, codec, enter, host)
+    jobs = SimulatedDiskJobs(world, host.disk, host.disk_speed, enter, host.name)
+    surroundings = Surroundings(
+        timers=timers,
+        disk_jobs=jobs,
+        peer_links=peers,
+        peer_answers=peers,
+        reply_to_call=peers.reply,
+        call_peer=None if calls is None else calls.call,
+        state_events=host.state_events,
+        log_lines=host.log_lines,
+        ended=ended,
+        defect=_raise,
+    )
+    node = assemble(
+        materials, begun, surroundings, lambda parts, given: WatchedNode(parts, given, host)
+    )
+    peers.attach(node)
+    return Life(node, peers, jobs, calls)
+
+
+def _raise(error: Exception) -> None:
+    """A defect of the node is a finding: the world ends with it."""
+    raise error

@@ -1,0 +1,370 @@
+"""Simulated connections: first in first out, with delays, stalls, resets and half-open ends.
+
+No datagrams: what TCP hides stays hidden (order and single delivery hold within a connection), and
+what TCP shows is shown. A cut link stalls what is on it until it is restored, in one direction or
+both. A reset loses what is under way, so an answer can be lost after its request was executed. A
+client that closes its end and connects anew may still have its old request under way: order does
+not hold across connections. A process that dies resets its connections, or leaves the other end
+waiting, as a machine that lost power does; what comes for it later is reset by its next life. One
+that ends in order hangs up: what it had sent before arrives, and then the end.
+
+Draws from the stream ``network`` alone. Must never look into a message. Source: design, section 9.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from contracts.fault import Link
+from contracts.names import NodeName
+from contracts.scenario import NetworkOptions
+from contracts.simulation import ClientEnd, ServerEnd, World
+from history.timeline_records import MessageFate, TimelineMessage
+from simulation.world.connection import Direction, SimulatedConnection
+
+_STREAM: Final = "network"
+#: Name, detail, and whether it carries nothing new, of a message, for the story of a run.
+Describe = Callable[[Any], tuple[str, str, bool]]
+
+
+class SimulatedNetwork:
+    """All connections of a world, and what is wrong with its links."""
+
+    def __init__(self, world: World, options: NetworkOptions, describe: Describe) -> None:
+        """``describe`` tells of a message, for the story of the run."""
+        self._world = world
+        self._options = options
+        self._describe = describe
+        self._number = 0
+        #: Set once no chance strikes any more.
+        self._is_calm = False
+        self._listening: dict[str, ServerEnd] = {}
+        self._connections: dict[int, SimulatedConnection] = {}
+        #: How many faults cut each link now.
+        self._cuts: dict[tuple[str, str], int] = {}
+        self._clogs: dict[tuple[str, str], int] = {}
+        #: Messages that were ever sent on a link while it was clogged.
+        self._slowed: dict[tuple[str, str], int] = {}
+        #: Messages that arrived, and connections that were reset.
+        self.delivered_count = 0
+        self.reset_count = 0
+
+    # What places do.
+
+    def listen(self, place: str, server: ServerEnd) -> None:
+        """A process takes connections at this place until ``crash``."""
+        self._listening[place] = server
+
+    def connect(
+        self,
+        source: str,
+        place: str,
+        client: ClientEnd,
+        *,
+        opened: Callable[[], None] | None = None,
+    ) -> SimulatedConnection:
+        """Open a connection; what comes of it is seen when something is sent."""
+        self._number += 1
+        connection = SimulatedConnection(self, self._number, source, place, client, opened)
+        self._connections[self._number] = connection
+        return connection
+
+    def send(self, connection: SimulatedConnection, message: Any) -> None:
+        """From the opener to the server; called through the connection."""
+        if connection.client is None or connection.is_lost:
+            return
+
+        def arrive() -> None:
+            server = connection.server
+            if server is None:
+                listening = self._listening.get(connection.place)
+                if listening is None or connection.was_sent:
+                    refused = listening is None and not connection.was_sent
+                    connection.was_sent = True
+                    self._turn_away(connection, refused=refused)
+                    return
+                server = connection.server = listening
+                connection.was_sent = True
+                self._tell_opened(connection)
+            server.requested(connection.number, connection.source, message)
+
+        self._carry(connection, message, arrive, forth=True)
+
+    def answer(self, place: str, connection: int, message: Any) -> None:
+        """From the server to the opener of a connection; dropped if that is gone."""
+        known = self._connections.get(connection)
+        if known is None or known.is_lost or known.place != place:
+            return
+        if not self._is_calm and self._world.chance(_STREAM, self._options.lost_answer_chance):
+            self._lose(known)
+            return
+
+        def arrive() -> None:
+            if known.client is not None:
+                known.client.answered(message)
+
+        self._carry(known, message, arrive, forth=False)
+
+    def close(self, connection: SimulatedConnection) -> None:
+        """The opener closes; called through the connection."""
+        if connection.client is None:
+            return
+        connection.client = None
+        if connection.is_lost:
+            return
+        self._carry(connection, None, lambda: self._end_server(connection), forth=True)
+
+    def crash(self, place: str) -> None:
+        """The process at this place is gone, with both ends of its connections."""
+        self._listening.pop(place, None)
+        for connection in list(self._connections.values()):
+            if connection.place == place and connection.server is not None:
+                connection.server = None
+                if self._is_calm or not self._world.chance(_STREAM, self._options.half_open_chance):
+                    self._turn_away(connection, refused=False)
+            elif connection.source == place:
+                self.close(connection)
+
+    def hang_up(self, place: str) -> None:
+        """The process at this place ends in order: its peers hear of it after all it had sent."""
+        self._listening.pop(place, None)
+        for connection in list(self._connections.values()):
+            if connection.place == place and connection.server is not None:
+                connection.server = None
+                if not connection.is_lost:
+                    self._carry(
+                        connection,
+                        None,
+                        lambda gone=connection: self._end_both(gone),
+                        forth=False,
+                    )
+            elif connection.source == place:
+                self.close(connection)
+
+    # What faults do.
+
+    def cut(self, links: Sequence[Link]) -> None:
+        """Stall everything on these links from now on; cuts of several faults add up."""
+        for link in links:
+            key = (str(link.source), str(link.destination))
+            self._cuts[key] = self._cuts.get(key, 0) + 1
+
+    def restore(self, links: Sequence[Link]) -> None:
+        """Take one cut of each of these links away; what was stalled goes on."""
+        for link in links:
+            key = (str(link.source), str(link.destination))
+            count = self._cuts.get(key, 0)
+            if count > 1:
+                self._cuts[key] = count - 1
+            elif count == 1:
+                del self._cuts[key]
+                self._release(key)
+
+    def clog(self, links: Sequence[Link], delay_us: int) -> None:
+        """Everything on these links takes so much longer; 0 heals."""
+        for link in links:
+            self._clogs[str(link.source), str(link.destination)] = delay_us
+
+    def slowed_count(self, links: Sequence[Link]) -> int:
+        """Messages that were ever sent on these links while they were clogged."""
+        ends = dict.fromkeys((str(link.source), str(link.destination)) for link in links)
+        return sum(self._slowed.get(link, 0) for link in ends)
+
+    def reset(self, node: NodeName) -> int:
+        """Reset every connection from or to a node; how many there were."""
+        hit = [
+            connection
+            for connection in self._connections.values()
+            if node in (connection.source, connection.place) and not connection.is_lost
+        ]
+        for connection in hit:
+            self._lose(connection)
+        return len(hit)
+
+    def is_cut(self, source: str, destination: str) -> bool:
+        """Whether a fault cuts this link now."""
+        return (source, destination) in self._cuts
+
+    def waiting_count(self, links: Sequence[Link]) -> int:
+        """Messages that wait on these links now."""
+        ends = {(str(link.source), str(link.destination)) for link in links}
+        return sum(
+            len(direction.waiting)
+            for connection in self._connections.values()
+            for direction, here in (
+                (connection.forth, (connection.source, connection.place)),
+                (connection.back, (connection.place, connection.source)),
+            )
+            if here in ends
+        )
+
+    def calm_down(self) -> None:
+        """No chance strikes any more, and stalls end; cuts and clogs stay."""
+        self._is_calm = True
+        for connection in list(self._connections.values()):
+            for direction in (connection.forth, connection.back):
+                direction.is_stalled = False
+        self._release(None)
+
+    # How it travels.
+
+    def _carry(
+        self,
+        connection: SimulatedConnection,
+        message: Any,
+        arrive: Callable[[], None],
+        *,
+        forth: bool,
+    ) -> None:
+        """Bring something to the other end, after all that was sent before it."""
+        world, options = self._world, self._options
+        if message is not None and not self._is_calm:
+            if options.reset_chance and world.chance(_STREAM, options.reset_chance):
+                self._tell(connection, message, forth=forth)
+                self._lose(connection)
+                return
+            if options.stall_chance and world.chance(_STREAM, options.stall_chance):
+                self._stall(connection, forth=forth)
+        if forth:
+            direction, link = connection.forth, (connection.source, connection.place)
+        else:
+            direction, link = connection.back, (connection.place, connection.source)
+        sent_at = world.now
+        clog_us = self._clogs.get(link, 0)
+        if clog_us:
+            self._slowed[link] = self._slowed.get(link, 0) + 1
+        when = max(sent_at + self._delay() + clog_us, direction.arrives_at)
+        direction.arrives_at = when
+        told = -1 if message is None else self._tell(connection, message, forth=forth)
+
+        def travel() -> None:
+            if connection.is_lost:
+                return
+            if link in self._cuts or direction.is_stalled or direction.waiting:
+                direction.waiting.append(land)
+            else:
+                land()
+
+        def land() -> None:
+            if connection.is_lost:
+                return
+            self.delivered_count += 1
+            if told >= 0:
+                record = self._record_of(connection, message, sent_at, "arrived", forth=forth)
+                world.amend(told, record)
+            arrive()
+
+        world.after(when - sent_at, travel)
+
+    def _tell(self, connection: SimulatedConnection, message: Any, *, forth: bool) -> int:
+        """Record a message as one that never arrives; where the record is, -1: nowhere."""
+        if not self._world.is_recording:
+            return -1
+        now = self._world.now
+        return self._world.record(self._record_of(connection, message, now, "lost", forth=forth))
+
+    def _record_of(
+        self,
+        connection: SimulatedConnection,
+        message: Any,
+        sent_at: int,
+        fate: MessageFate,
+        *,
+        forth: bool,
+    ) -> TimelineMessage:
+        name, detail, empty = self._describe(message)
+        ends = (connection.source, connection.place)
+        return TimelineMessage(
+            time=sent_at,
+            node=ends[0] if forth else ends[1],
+            peer=ends[1] if forth else ends[0],
+            name=name,
+            arrived=self._world.now if fate == "arrived" else None,
+            fate=fate,
+            detail=detail,
+            empty=empty,
+        )
+
+    def _delay(self) -> int:
+        options, world = self._options, self._world
+        slow_chance = 0 if self._is_calm else options.slow_chance
+        if slow_chance and world.chance(_STREAM, slow_chance):
+            return world.between(_STREAM, options.delay_us_max, options.slow_us_max)
+        return world.between(_STREAM, options.delay_us_min, options.delay_us_max)
+
+    def _stall(self, connection: SimulatedConnection, *, forth: bool) -> None:
+        direction = connection.forth if forth else connection.back
+        direction.is_stalled = True
+
+        def go_on() -> None:
+            direction.is_stalled = False
+            self._drain(connection, direction)
+
+        self._world.after(self._world.between(_STREAM, 0, self._options.stall_us_max), go_on)
+
+    def _release(self, link: tuple[str, str] | None) -> None:
+        """What waited on a link goes on; None: on every link that is whole."""
+        for connection in list(self._connections.values()):
+            ends = (connection.source, connection.place)
+            for direction, here in (
+                (connection.forth, ends),
+                (connection.back, (ends[1], ends[0])),
+            ):
+                if direction.waiting and link in (None, here):
+                    self._world.after(
+                        self._delay(),
+                        lambda c=connection, d=direction: self._drain(c, d),
+                    )
+
+    def _drain(self, connection: SimulatedConnection, direction: Direction) -> None:
+        """Let what waits land, unless something holds it up again."""
+        ends = (connection.source, connection.place)
+        link = ends if direction is connection.forth else (ends[1], ends[0])
+        while direction.waiting and not (
+            connection.is_lost or link in self._cuts or direction.is_stalled
+        ):
+            direction.waiting.pop(0)()
+
+    def _turn_away(self, connection: SimulatedConnection, *, refused: bool) -> None:
+        """A reset by the server's machine; one that meets a cut is gone, as TCP sends it once.
+
+        Then the opener waits, and the next message that it sends is turned away in its place.
+        """
+        if not self.is_cut(connection.place, connection.source):
+            self._lose(connection, refused=refused)
+
+    def _lose(self, connection: SimulatedConnection, *, refused: bool = False) -> None:
+        """Reset: both ends hear of it, each in its own time, and nothing else arrives."""
+        if connection.is_lost:
+            return
+        connection.is_lost = True
+        self.reset_count += 1
+        world = self._world
+
+        def tell_client() -> None:
+            self._end_client(connection, "refused" if refused else "reset", refused=refused)
+
+        world.after(self._delay(), tell_client)
+        world.after(self._delay(), lambda: self._end_server(connection))
+
+    def _tell_opened(self, connection: SimulatedConnection) -> None:
+        """The opener's machine learns that the connection is made, before any answer."""
+        opened, connection.opened = connection.opened, None
+        if opened is not None:
+            self._carry(connection, None, opened, forth=False)
+
+    def _end_both(self, connection: SimulatedConnection) -> None:
+        """The opener hears that the server has hung up; whatever it sent since goes nowhere."""
+        self._end_server(connection)
+        self._end_client(connection, "closed", refused=False)
+
+    def _end_client(self, connection: SimulatedConnection, reason: str, *, refused: bool) -> None:
+        client, connection.client = connection.client, None
+        if client is not None:
+            client.lost(reason, refused=refused)
+
+    def _end_server(self, connection: SimulatedConnection) -> None:
+        self._connections.pop(connection.number, None)
+        connection.is_lost = True
+        server, connection.server = connection.server, None
+        if server is not None:
+            server.disconnected(connection.number)

@@ -1,0 +1,145 @@
+"""A real simulated quorum of controllers at work, with a stranger who calls them as brokers do."""
+
+from typing import Any
+
+import msgspec
+
+from contracts.scenario import Scenario
+from nodes.metadata.image import MetadataImage
+from nodes.metadata.records import MetadataRecord
+from nodes.metadata.serde import encode_record
+from nodes.quorum.effects import AdvanceHighWatermark
+from nodes.quorum.identifiers import CorrelationId, Offset
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from simulation.kraft.cluster import KraftCluster
+from simulation.kraft.ghost import Machine
+from simulation.kraft.messages import PeerCall
+from simulation.kraft.metadata_ledger import MetadataLedger
+from simulation.kraft.shadow import Entry
+from simulation.kraft.system import KraftSimulation
+from simulation.world.world import SimulatedWorld
+
+SETTINGS = {
+    "max_idle_interval_ms": "100",
+    "snapshot_max_new_record_bytes": "400",
+    "broker_session_timeout_ms": "900",
+    "heartbeat_interval_ms": "200",
+}
+
+
+class Controllers:
+    """Three of them, all registered; brokers, the first of them n4, are unfenced."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 1,
+        through_codec: bool = False,
+        bugs: tuple[str, ...] = (),
+        settings: dict[str, str] | None = None,
+        muted: frozenset[str] = frozenset(),
+        brokers: int = 0,
+    ) -> None:
+        scenario = Scenario(
+            system="kraft",
+            seed=seed,
+            nodes=3,
+            observers=brokers,
+            state_machine="metadata",
+            through_codec=through_codec,
+            bugs=bugs,
+            settings=SETTINGS if settings is None else settings,
+        )
+        self.world = SimulatedWorld(scenario, KraftSimulation(), muted=muted)
+        assert isinstance(self.world.cluster, KraftCluster)
+        self.cluster = self.world.cluster
+        self.ghost = self.cluster.oracle.ghost
+        assert isinstance(self.ghost.ledger, MetadataLedger)
+        self.ledger = self.ghost.ledger
+        self._asked = 0
+        for node in self.cluster.nodes:
+            self.cluster.start(node)
+        self.until(lambda: len(self.image.controllers) == 3)
+        self.until(lambda: self.unfenced == set(range(4, 4 + brokers)))
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed."""
+        return self.ledger.image
+
+    @property
+    def unfenced(self) -> set[int]:
+        """Brokers that may lead."""
+        return {number for number, broker in self.image.brokers.items() if not broker.fenced}
+
+    def ask(self, node: str, kind: str, topic: str, value: Any = None) -> ClientAnswer:
+        """What a client of ours is answered."""
+        self._asked += 1
+        operation = f"c0.1-{self._asked}"
+        request = ClientRequest(self._asked, kind, topic, value, operation)  # type: ignore[arg-type]
+        end = _End()
+        connection = self.world.network.connect("stranger", node, end)
+        connection.send(request)
+        self.until(lambda: end.said)
+        connection.close()
+        assert isinstance(end.said[0], ClientAnswer)
+        return end.said[0]
+
+    @property
+    def leader(self) -> Machine:
+        """Who leads."""
+        name = self.cluster.leader().leader
+        return next(one for one in self.ghost.machines.values() if one.host.name == name)
+
+    def commit(self, *records: MetadataRecord, epoch: int | None = None) -> int:
+        """Let the oracle see a batch committed that nobody wrote; where it begins."""
+        leader = self.leader
+        assert leader.log is not None
+        first = len(self.ghost.committed)
+        leader.log.truncate(first)
+        written = leader.host.node.replica.epoch if epoch is None else epoch
+        entries = [Entry(written, encode_record(record)) for record in records]
+        leader.log.append(entries, 0, 1)
+        committed = AdvanceHighWatermark(Offset(first + len(entries)))
+        self.cluster.oracle.before(leader.host, committed)
+        self.cluster.oracle.after(leader.host, committed)
+        return first
+
+    def reply(self, request: ClientRequest, floor: int = 0, **answer: Any) -> None:
+        """Let the oracle see an answer of the leader that nobody gave."""
+        said = ClientAnswer(1, **{"outcome": "ok", "definite": True, **answer})
+        self.cluster.oracle.replied(self.leader.host, request, said, floor)
+
+    def run(self, duration_us: int) -> None:
+        self.world.run(self.world.now + duration_us, None)
+
+    def until(self, is_so: Any) -> None:
+        deadline = self.world.now + 20_000_000
+        while not is_so():
+            assert self.world.now < deadline, "it never comes to that"
+            self.run(10_000)
+
+    def call(self, node: str, message: msgspec.Struct) -> Any:
+        """The answer of one controller; None if the connection is lost."""
+        end = _End()
+        connection = self.world.network.connect("stranger", node, end)
+        connection.send(PeerCall(CorrelationId(7), message))
+        self.until(lambda: end.said)
+        connection.close()
+        answer = end.said[0]
+        assert answer is None or answer.correlation == 7
+        return None if answer is None else answer.answer
+
+
+class _End:
+    """One connection's end; implements ``contracts.simulation.ClientEnd``."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+
+    def answered(self, message: Any) -> None:
+        self.said.append(message)
+
+    def lost(self, reason: str, *, refused: bool) -> None:
+        del reason, refused
+        self.said.append(None)

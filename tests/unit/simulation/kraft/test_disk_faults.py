@@ -1,0 +1,119 @@
+"""Faults of a simulated disk bite, and the node notices what its formats can tell."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nodes.storage.durable_mark import read_mark
+from nodes.storage.layout import DURABLE_LENGTH, log_folder
+from simulation.kraft.disk_faults import DiskFaults
+from simulation.kraft.drawn_stream import DrawnStream
+from simulation.kraft.host import Host
+from tests.unit.simulation.kraft.unwatched_worlds import Quorum
+
+DRAWS = range(40)
+
+
+def faults_of(host: Host) -> DiskFaults:
+    return DiskFaults(host, lambda *_: None, DrawnStream)
+
+
+def written(quorum: Quorum) -> Host:
+    """A leader with a few epochs and records on its disk, all of it below its mark."""
+    quorum.start()
+    for _ in range(2):
+        leader = quorum.await_leader()
+        leader.end_life(lose_unsynced=False, draw=1)
+        leader.start()
+    leader = quorum.await_leader()
+    caller = quorum.caller(leader.name)
+    for _ in range(5):
+        caller.ask()
+        quorum.run(100_000)
+    return leader
+
+
+def starts_after(what: str, look: Callable[[Host], Any]) -> list[tuple[str | None, Any]]:
+    """For each draw: why a node with this rot could not start, or what is seen when it has."""
+    quorum = Quorum()
+    host = written(quorum)
+    host.end_life(lose_unsynced=True, draw=1)
+    before = host.disk.snapshot()
+    seen: list[tuple[str | None, Any]] = []
+    for draw in DRAWS:
+        words = faults_of(host).rot(draw, what)
+        assert words is not None
+        assert host.disk.snapshot() != before
+        rotten = look(host)
+        host.start()
+        seen.append((host.ended, rotten))
+        host.end_life(lose_unsynced=True, draw=1)
+        host.disk.restore(before)
+    return seen
+
+
+def test_where_epochs_begin_is_held_against_the_batches() -> None:
+    seen = starts_after("checkpoint", lambda _: None)
+    refused = [why for why, _ in seen if why is not None]
+    assert all("leader-epoch-checkpoint" in why or "checkpoint" in why for why in refused)
+    assert len(refused) > len(DRAWS) * 3 // 4, "the rest is white space that became other"
+
+
+def test_rot_in_the_mark_leaves_the_one_before() -> None:
+    def mark(host: Host) -> int:
+        return read_mark(host.disk, log_folder(host.folder) / DURABLE_LENGTH).end_offset
+
+    quorum = Quorum()
+    whole = mark(written(quorum))
+    seen = starts_after("mark", mark)
+    assert [why for why, _ in seen if why is not None] == []
+    lower = [end for _, end in seen if end < whole]
+    assert 0 < len(lower) < len(DRAWS), "one slot of two is the newest"
+
+
+def test_a_rotten_identity_is_never_taken_for_another_one() -> None:
+    seen = starts_after("identity", lambda _: None)
+    refused = [why for why, _ in seen if why is not None]
+    assert len(refused) > len(DRAWS) // 2
+
+
+@pytest.mark.parametrize("action", ["write", "rename"])
+def test_a_call_that_fails_once_ends_the_node_which_starts_again(action: str) -> None:
+    quorum = Quorum()
+    host = written(quorum)
+    assert faults_of(host).fail_calls(action, 1) == f"the next 1 {action}s fail"
+    quorum.caller(host.name).ask()
+    if action == "rename":
+        # What a new epoch persists goes by a rename.
+        host.pause()
+        quorum.run_until(lambda: quorum.leader() is not None)
+        host.resume()
+    quorum.run_until(lambda: not host.is_up)
+    assert host.ended is not None
+    assert host.ended.startswith("exit code 74:")
+    assert [note.kind for note in host.disk.faults_done] == [f"{action}-failed"]
+    host.start()
+    quorum.run_until(lambda: host.serves)
+
+
+@pytest.mark.parametrize("action", ["write", "rename"])
+def test_where_each_call_fails_the_node_cannot_start_until_the_disk_is_healed(action: str) -> None:
+    quorum = Quorum()
+    host = written(quorum)
+    host.end_life(lose_unsynced=False, draw=1)
+    faults = faults_of(host)
+    assert faults.fail_calls(action, None) == f"every {action} fails"
+    for _ in range(3):
+        host.start()
+        assert not host.is_up
+        assert host.ended is not None
+        assert host.ended.startswith("could not start:")
+    assert faults.fail_calls(action, 0) == f"each {action} succeeds again, 3 had failed"
+    host.start()
+    quorum.run_until(lambda: host.serves)
+
+
+def test_rot_in_the_state_is_what_no_format_tells() -> None:
+    seen = starts_after("state", lambda _: None)
+    assert any(why is None for why, _ in seen), "so it is beyond the promise"

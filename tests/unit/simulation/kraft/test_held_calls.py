@@ -1,0 +1,79 @@
+"""A broker's proposals may wait on its machine; what keeps its session alive never does."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from contracts.names import NodeName
+from nodes.quorum.identifiers import NodeId
+from nodes.wire.families.brokers import BrokerHeartbeatRequest
+from nodes.wire.families.partitions import AlterPartitionRequest
+from simulation.kraft.happenings import PROPOSES_ISR
+from simulation.kraft.held_calls import HeldCalls
+from simulation.kraft.host import Host
+from simulation.kraft.oracle import Oracle
+from tests.unit.simulation.kraft.small_controllers import Controllers
+
+PROPOSAL = AlterPartitionRequest(broker_id=4, broker_epoch=1, topics=())
+BEAT = BrokerHeartbeatRequest(
+    broker_id=4,
+    broker_epoch=1,
+    current_metadata_offset=1,
+    want_fence=False,
+    want_shut_down=False,
+)
+LONGEST_US = 4_000_000
+
+
+def test_some_proposals_wait_for_a_moment_and_some_for_seconds() -> None:
+    held = HeldCalls(Controllers().world, NodeId(4))
+    waits_us = [held.wait_us(PROPOSAL) for _ in range(200)]
+    assert 50 <= waits_us.count(0) <= 150
+    assert min(wait_us for wait_us in waits_us if wait_us) < 200_000
+    assert 1_000_000 < max(waits_us) <= LONGEST_US
+
+
+def test_nothing_else_waits() -> None:
+    held = HeldCalls(Controllers().world, NodeId(4))
+    assert not any(held.wait_us(BEAT) for _ in range(50))
+
+
+def test_a_broker_that_comes_back_is_proposed_for_the_isr_and_taken_in_however_late(
+    monkeypatch: Any,
+) -> None:
+    controllers = Controllers(brokers=2)
+    world, sent_us, told_us = controllers.world, list[int](), list[int]()
+    happened: Counter[str] = Counter()
+    oracle = controllers.cluster.oracle
+    calls = Oracle.calls
+
+    def on_calls(host: Host, message: msgspec.Struct) -> None:
+        if isinstance(message, AlterPartitionRequest):
+            sent_us.append(world.now)
+        calls(oracle, host, message)
+
+    def on_happened(node: NodeName, name: str) -> None:
+        happened[node] += 1
+        told_us.append(world.now)
+        assert name == PROPOSES_ISR
+
+    monkeypatch.setattr(oracle, "calls", on_calls)
+    world.watch(PROPOSES_ISR, on_happened)
+    leader = controllers.cluster.leader().leader
+    assert leader is not None
+    assert controllers.ask(leader, "create-topic", "t", 1).outcome == "ok"
+    for _ in range(6):
+        controllers.cluster.kill(NodeName("n5"), 0)
+        controllers.until(lambda: controllers.unfenced == {4})
+        controllers.cluster.start(NodeName("n5"))
+        controllers.until(lambda: len(in_sync(controllers)) == 2)
+    assert happened[NodeName("n4")] >= 6
+    waits_us = [sent - told for told, sent in zip(told_us, sent_us, strict=True)]
+    assert max(waits_us) > 0
+
+
+def in_sync(controllers: Controllers) -> tuple[int, ...]:
+    topic = controllers.image.topics.named("t")
+    assert topic is not None
+    return topic.partitions[0].isr

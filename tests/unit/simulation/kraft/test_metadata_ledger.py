@@ -1,0 +1,130 @@
+"""The ledger of metadata knows every topic at every committed offset."""
+
+from nodes.metadata.machine import MetadataMachine
+from nodes.metadata.records import (
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    MetadataRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from nodes.metadata.serde import encode_record
+from nodes.quorum.identifiers import Epoch, Offset
+from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.batches import Record, RecordBatch
+from simulation.kraft.ledger import encoded
+from simulation.kraft.metadata_ledger import MetadataLedger
+
+A, B = "a" * 32, "b" * 32
+
+
+def partition(topic_id: str, number: int) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=number,
+        topic_id=topic_id,
+        replicas=(4,),
+        isr=(4,),
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=4,
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=("0" * 31 + "1",),
+    )
+
+
+#: By offset; 0 is raft's own.
+STORY: dict[int, MetadataRecord] = {
+    1: TopicRecord("first", A),
+    2: partition(A, 0),
+    3: partition(A, 1),
+    4: BeginTransactionRecord(None),
+    5: TopicRecord("second", B),
+    6: partition(B, 0),
+    7: EndTransactionRecord(),
+    8: RemoveTopicRecord(A),
+}
+
+
+def ledger_of_story() -> MetadataLedger:
+    ledger = MetadataLedger()
+    for offset, record in STORY.items():
+        ledger.apply(offset, encode_record(record))
+    assert ledger.problem is None
+    return ledger
+
+
+def machine_after(end_offset: int) -> MetadataMachine:
+    machine = MetadataMachine()
+    for offset, record in STORY.items():
+        if offset < end_offset:
+            content = Record(Offset(offset), 0, None, encode_record(record))
+            machine.apply_batch(
+                RecordBatch(Offset(offset), Epoch(1), 0, 0, (content,)), lambda *_: None
+            )
+    return machine
+
+
+def request(kind: str, key: str) -> ClientRequest:
+    return ClientRequest(1, kind, key)  # type: ignore[arg-type]
+
+
+def test_topics_are_what_they_were_at_each_offset() -> None:
+    ledger = ledger_of_story()
+    counts = [ledger.partition_count("first", end) for end in range(10)]
+    assert counts == [None, None, 0, 1, 2, 2, 2, 2, 2, None]
+    assert [ledger.partition_count("second", end) for end in (7, 8, 9)] == [None, 1, 1]
+    assert ledger.answer(request("describe-topic", "first"), 4) == encoded(2)
+    assert [ledger.changed_at("first", end) for end in (1, 2, 5, 9)] == [0, 2, 4, 9]
+    assert ledger.changed_at("third", 9) == 0
+
+
+def test_what_a_transaction_holds_changes_its_topic_when_it_ends() -> None:
+    ledger = ledger_of_story()
+    assert [ledger.changed_at("second", end) for end in (7, 8)] == [0, 8]
+    assert ledger.known_keys() == ["first", "second"]
+
+
+def test_a_record_is_the_request_s_that_asks_for_it() -> None:
+    ledger = ledger_of_story()
+    for offset, kind, key in [(1, "create-topic", "first"), (8, "delete-topic", "first")]:
+        payload = encode_record(STORY[offset])
+        assert ledger.is_of(request(kind, key), offset, payload)
+        assert not ledger.is_of(request(kind, "second"), offset, payload)
+        other = {"create-topic": "delete-topic", "delete-topic": "create-topic"}[kind]
+        assert not ledger.is_of(request(other, key), offset, payload)
+    assert not ledger.is_of(request("create-topic", "first"), 2, encode_record(STORY[2]))
+
+
+def test_only_a_change_of_a_topic_may_be_answered_without_an_offset() -> None:
+    ledger = ledger_of_story()
+    answer = ClientAnswer(1, "ok", definite=True, result=True)
+    for kind in ("create-topic", "delete-topic"):
+        assert ledger.needs_no_offset(request(kind, "first"), answer)
+    assert not ledger.needs_no_offset(request("describe-topic", "first"), answer)
+
+
+def test_a_topic_was_there_at_some_time_since() -> None:
+    ledger = ledger_of_story()
+    assert ledger.was("first", 3, present=True)
+    assert ledger.was("first", 3, present=False)
+    assert not ledger.was("first", 9, present=True)
+    assert not ledger.was("third", 0, present=True)
+    assert not ledger.was("second", 8, present=False)
+
+
+def test_equal_states_do_not_differ_and_others_do() -> None:
+    ledger = ledger_of_story()
+    for end in range(10):
+        assert ledger.difference(machine_after(end), end) is None
+    assert ledger.difference(machine_after(3), 4) == "a Partition"
+    assert ledger.difference(machine_after(9), 8) == "a Topic"
+
+
+def test_records_that_make_no_metadata_are_a_problem_and_no_more() -> None:
+    ledger = ledger_of_story()
+    ledger.apply(9, encode_record(RemoveTopicRecord("c" * 32)))
+    assert ledger.problem is not None
+    ledger.apply(10, encode_record(STORY[1]))
+    assert ledger.partition_count("first", 11) is None
