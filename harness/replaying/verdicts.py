@@ -89,7 +89,8 @@ def exact_line(codes: Sequence[int], times: int) -> str:
 
 
 def _rate(same: int, count: int, times: int, how: str) -> str:
-    left = "" if count == times else f" {times - count} were left out."
+    missing = times - count
+    left = f" {missing} {'was' if missing == 1 else 'were'} left out." if missing else ""
     return f"{same} of {counted(count, 'replay')} {how}.{left}"
 
 

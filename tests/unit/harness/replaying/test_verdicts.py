@@ -47,6 +47,7 @@ def test_replays_of_a_run_that_did_not_fail_are_counted_by_violations_alone(
     recorded: ReplayVerdict | None,
 ) -> None:
     assert replay_lines(recorded, [VALID, STALE], 2)[0] == "1 of 2 replays came out invalid."
+    assert replay_lines(recorded, [VALID], 2)[0].endswith("invalid. 1 was left out.")
     ended = replay_lines(recorded, [INTERRUPTED], 5)
     assert ended == ["0 of 1 replay came out invalid. 4 were left out.", "   1 interrupted"]
 
