@@ -89,3 +89,6 @@ class RegisterWorkload:
     def options(self) -> dict[str, Any]:
         """The options in force."""
         return {"values": "unique" if self._unique else "small"}
+
+
+WORKLOAD: Final = RegisterWorkload

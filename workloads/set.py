@@ -36,8 +36,11 @@ class SetWorkload:
         )
 
     @classmethod
-    def of(cls, seed: int, slots: int, options: dict[str, str]) -> "SetWorkload":
-        """There is nothing to choose."""
+    def of(
+        cls, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
+    ) -> "SetWorkload":
+        """There is nothing to choose, and no slot only reads."""
+        del readers
         chosen(cls.name, options, {})
         return cls(seed, slots)
 
@@ -63,3 +66,6 @@ class SetWorkload:
     def options(self) -> dict[str, Any]:
         """There are none."""
         return {}
+
+
+WORKLOAD: Final = SetWorkload

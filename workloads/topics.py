@@ -114,3 +114,6 @@ def _numbers(
                 counts[lane] += 1
                 numbers[slot, n] = counts[lane]
     return numbers
+
+
+WORKLOAD: Final = TopicsWorkload

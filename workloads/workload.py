@@ -1,14 +1,18 @@
-"""What a workload is, and the registry of those that exist."""
+"""A workload, and the registry of those that exist.
 
+Each is one module of this folder that says so: ``WORKLOAD`` is its class. Nothing else has to be
+told of a new one but the systems that serve it (``System.workloads``).
+"""
+
+import pkgutil
 from collections.abc import Set as AbstractSet
+from importlib import import_module
 from typing import Any, Final, Protocol
 
+import workloads
 from contracts.errors import UsageError
 from contracts.operations import Completion, Operation
 from history.functions import Functions
-from workloads.register import RegisterWorkload
-from workloads.set import SetWorkload
-from workloads.topics import TopicsWorkload
 
 
 class Workload(Protocol):
@@ -50,7 +54,29 @@ class Workload(Protocol):
         ...
 
 
-_WORKLOADS: Final = (RegisterWorkload, SetWorkload, TopicsWorkload)
+class WorkloadKind(Protocol):
+    """A class of workloads; its instances are ``Workload``."""
+
+    name: str
+    checkers: tuple[str, ...]
+    functions: Functions
+
+    def of(
+        self, seed: int, slots: int, readers: frozenset[int], options: dict[str, str]
+    ) -> Workload:
+        """A fresh one; arguments and errors as of ``workload``."""
+        ...
+
+
+def found_kinds() -> tuple[WorkloadKind, ...]:
+    """The workloads of this folder, sorted by the names of their modules."""
+    names = sorted(module.name for module in pkgutil.iter_modules(workloads.__path__))
+    # This module is among them, and half made while it asks.
+    modules = [import_module(f"{__package__}.{name}") for name in names]
+    return tuple(module.WORKLOAD for module in modules if hasattr(module, "WORKLOAD"))
+
+
+_WORKLOADS: Final = found_kinds()
 
 
 def workload_names() -> tuple[str, ...]:
@@ -84,12 +110,9 @@ def workload(
     Raises:
         UsageError: there is no such workload or option, or an option has no such value.
     """
-    if name == RegisterWorkload.name:
-        return RegisterWorkload.of(seed, slots, readers, options)
-    if name == SetWorkload.name:
-        return SetWorkload.of(seed, slots, options)
-    if name == TopicsWorkload.name:
-        return TopicsWorkload.of(seed, slots, readers, options)
+    for kind in _WORKLOADS:
+        if kind.name == name:
+            return kind.of(seed, slots, readers, options)
     raise UsageError(
         f"there is no workload called {name!r}",
         f"The workloads are: {', '.join(workload_names())}",

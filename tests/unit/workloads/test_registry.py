@@ -1,0 +1,53 @@
+"""A workload is one file: its module says that it is one, and everything else follows."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import workloads
+from workloads import workload as registry
+
+DUMMY = """
+from contracts.operations import Completion, Operation
+from history.functions import READ
+
+
+class Pings:
+    name = "pings"
+    checkers = ("split-brain",)
+    functions = {"ping": READ}
+
+    @classmethod
+    def of(cls, seed, slots, readers, options):
+        return cls()
+
+    def operation(self, slot, n):
+        return Operation("ping", None, slot + n)
+
+
+WORKLOAD = Pings
+"""
+
+
+@pytest.fixture
+def dummy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "pings.py").write_text(DUMMY)
+    monkeypatch.setattr(workloads, "__path__", [*workloads.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "_WORKLOADS", registry.found_kinds())
+    yield
+    sys.modules.pop("workloads.pings")
+
+
+def test_the_workloads_of_the_folder_are_found() -> None:
+    assert registry.workload_names() == ("register", "set", "topics")
+
+
+@pytest.mark.usefixtures("dummy")
+def test_a_new_workload_is_one_file() -> None:
+    assert registry.workload_names() == ("pings", "register", "set", "topics")
+    assert set(registry.functions_of("pings")) == {"ping"}
+    assert registry.checkers_fitting({"ping"}) == ("split-brain",)
+    made = registry.workload("pings", seed=1, slots=4, readers=frozenset(), options={})
+    assert made.operation(3, 2).value == 5
