@@ -23,7 +23,7 @@ from nemesis.expectations import (
     PeersStall,
 )
 
-#: What only a process that exists can be in.
+#: What only a process that exists can be put in.
 _OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
 #: A process that is held so does not run.
 _STOPPING: tuple[Held, ...] = ("down", "paused")
@@ -124,7 +124,8 @@ class Holds:
             else:
                 # What was asked for last, by those that are left, is in force again.
                 again.append(at(list(holders.values())[-1], (place,)))
-        if held in _OF_PROCESSES:
+        # Limits outlive the process: a node that is started later must not come back with one.
+        if held == "paused":
             free = [place for place in free if not self._is_held("down", place, None)]
         return (*_part(act, free), *(again if held in _OF_DEGREE else ()))
 

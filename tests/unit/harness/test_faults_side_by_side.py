@@ -8,7 +8,21 @@ from contracts.arms import Shape
 from contracts.fault import Awaited, Link
 from contracts.names import NodeName
 from harness.holds import Holds
-from nemesis.acts import Cut, Kill, Pause, Restore, Resume, ShapeLinks, Start, UnshapeLinks
+from nemesis.acts import (
+    Act,
+    Cut,
+    Kill,
+    LimitMemory,
+    Pause,
+    Restore,
+    Resume,
+    ShapeLinks,
+    Start,
+    Throttle,
+    UnlimitMemory,
+    UnshapeLinks,
+    Unthrottle,
+)
 from nemesis.expectations import LinkIs, NodeIs
 from nemesis.fault_options import BEYOND_PROMISE
 from tests.unit.harness.driven import Driven, fault
@@ -64,6 +78,20 @@ def test_what_is_down_is_neither_frozen_nor_thawed() -> None:
     holds.admit(0, Kill((N1,)))
     assert holds.admit(1, Pause((N1, N2))) == (Pause((N2,)),)
     assert holds.admit(1, Resume((N1, N2))) == (Resume((N2,)),)
+
+
+@pytest.mark.parametrize(
+    ("limit", "lift"),
+    [
+        (Throttle((N1, N2), 0.05), Unthrottle((N1, N2))),
+        (LimitMemory((N1, N2), 64), UnlimitMemory((N1, N2))),
+    ],
+)
+def test_a_limit_is_lifted_though_another_fault_holds_the_node_down(limit: Act, lift: Act) -> None:
+    holds = Holds()
+    holds.admit(0, limit)
+    holds.admit(1, Kill((N1,)))
+    assert holds.admit(0, lift) == (lift,)
 
 
 def test_a_start_of_what_nobody_holds_is_done() -> None:
