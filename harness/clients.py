@@ -125,7 +125,8 @@ class Clients:
         self._timetable = Timetable(load.concurrency, load.rate, load.operations_per_slot)
         self._open_client, self._books, self._stop = open_client, books, stop
         self._is_ending = False
-        self._sleeping: set[asyncio.Future[None]] = set()
+        #: In the order in which they began to wait.
+        self._sleeping: dict[asyncio.Future[None], None] = {}
 
     async def get_ready(self, stopped: asyncio.Event) -> None:
         """There is nothing to prepare: clients connect at their first operation."""
@@ -184,11 +185,11 @@ class Clients:
         loop = asyncio.get_running_loop()
         sleeping: asyncio.Future[None] = loop.create_future()
         timer = loop.call_at(due_s, _wake, sleeping)
-        self._sleeping.add(sleeping)
+        self._sleeping[sleeping] = None
         try:
             await sleeping
         finally:
-            self._sleeping.discard(sleeping)
+            del self._sleeping[sleeping]
             timer.cancel()
 
 

@@ -4,6 +4,7 @@ Never acts, and never strikes where the moment or the target does not come. Safe
 threads.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable
 
@@ -101,8 +102,13 @@ class Aim:
             return Moment(False)
         return Moment(True, there)
 
-    def settle(self, kind: FaultKind, fault: Fault, there: NodeName | None) -> ActualFault | None:
-        """What the fault means now, waiting a while for its target to exist."""
+    def settle(
+        self, kind: FaultKind, fault: Fault, there: NodeName | None, load_end: int
+    ) -> ActualFault | str | None:
+        """What the fault means now, waiting a while for its target to exist.
+
+        Where it is not to strike: why, or None where the run ends.
+        """
 
         def look() -> ActualFault:
             actual = kind.actual(fault, self._view(there))
@@ -110,10 +116,15 @@ class Aim:
                 raise NotYetError(f"no {fault.target}")
             return actual
 
-        try:
-            return self._stop.retrying(self._patience.target_s, 0.05, NotYetError)(look)
-        except NotYetError:
-            return None
+        actual: ActualFault | None = None
+        if self._clock.now() < load_end:
+            with contextlib.suppress(NotYetError):
+                actual = self._stop.retrying(self._patience.target_s, 0.05, NotYetError)(look)
+            if actual is None and self._stop.is_set():
+                return None
+        if self._clock.now() >= load_end:
+            return "the load was over"
+        return actual or f"no {fault.target} for {self._patience.target_s:g} s"
 
     def _view(self, there: NodeName | None) -> ClusterView:
         with self._looking:

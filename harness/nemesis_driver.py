@@ -145,10 +145,14 @@ class NemesisDriver:
         self._holds.clear()
         tried(self._runtime.heal_all)
         for node in self._down.all():
-            tried(lambda node=node: perform(self._runtime, Start((node,))))
-            self._down.back([node])
+            tried(lambda node=node: self._start(node))
         if failed:
             raise failed[0]
+
+    def _start(self, node: NodeName) -> None:
+        """Start a node that a fault ended; one that does not start stays excused."""
+        perform(self._runtime, Start((node,)))
+        self._down.back([node])
 
     def _tried(self, fault: Fault, at: int, load_end: int) -> None:
         """Carry out one fault; its failure ends the run at once, side by side with others or not.
@@ -168,15 +172,11 @@ class NemesisDriver:
             self._record(fault, None, "not-applicable", moment.reason)
         if not moment.has_come:
             return
-        if self._clock.now() >= load_end:
-            self._record(fault, None, "not-applicable", "the load was over")
-            return
         kind = fault_kind(fault.kind)
-        actual = self._aim.settle(kind, fault, moment.there)
-        if actual is None:
-            if not self._stop.is_set():
-                reason = f"no {fault.target} for {self._patience.target_s:g} s"
-                self._record(fault, None, "not-applicable", reason)
+        actual = self._aim.settle(kind, fault, moment.there, load_end)
+        if not isinstance(actual, ActualFault):
+            if actual is not None:
+                self._record(fault, None, "not-applicable", actual)
             return
         reason = self._gate.enter(kind, fault, actual)
         if reason is not None:
