@@ -32,8 +32,8 @@ import msgspec
 from bench import planted_containers
 from checker.registry import linearizability_model
 from checker.verdict import Verdict
+from contracts.runtime import SIMULATED
 from harness.simulation.judging import judged
-from harness.simulation.record import SIMULATED
 from harness.simulation.recovery import LIVENESS
 from harness.simulation.simulate import simulate
 from harness.simulation.trial import Trial, draw, simulated_system

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -10,6 +10,9 @@ from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
 from contracts.fault import Link
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
+
+#: Name of the runtime whose nodes are no processes: they live in the one that runs the plan.
+SIMULATED: Final = "simulated"
 
 Capability = Literal[
     "partition",

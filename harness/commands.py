@@ -14,6 +14,7 @@ from rich.console import Console
 
 from checker.verdict import Verdict
 from contracts.errors import HarnessError, UsageError
+from contracts.runtime import SIMULATED
 from harness import judge as judging
 from harness.cleaning import salvage
 from harness.options import TestOptions, plan_test, prepare
@@ -21,7 +22,6 @@ from harness.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
 from harness.runner import RunOutcome, run_test
 from harness.session import Session, judging_session
-from harness.simulation.record import SIMULATED
 from harness.standard_streams import write_bytes
 from harness.store import find_run
 from harness.summary import show

@@ -14,11 +14,12 @@ import msgspec
 from contracts.committed import CommittedLog, CommittedRecord
 from contracts.errors import UNREADABLE, UsageError
 from contracts.fault import Fault, FaultEvent
+from contracts.runtime import SIMULATED
 from contracts.state_event import StateEvent
 from harness.leader_watch import LeaderSighting
 from harness.manifest import damage
 from harness.phases import Phase, phases_path
-from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord, read_for_judging
+from harness.simulation.record import DRAWN, SimulationRecord, read_for_judging
 from harness.store import is_alive
 from history.border import refuse_strays
 from history.errors import HistoryError, PairingError

@@ -13,7 +13,7 @@ import msgspec
 
 from contracts.errors import CapabilityError, HarnessError, UsageError
 from contracts.names import RunId
-from contracts.runtime import Capability, Runtime
+from contracts.runtime import SIMULATED, Capability, Runtime
 from runtimes.dead_runs import Sweep, Swept
 
 
@@ -68,8 +68,6 @@ _RUNTIMES: Mapping[str, _Entry] = {
     "local": _Entry(_local, _local_stopper, _local_sweep),
 }
 
-#: The runtime whose nodes are no processes.
-SIMULATED = "simulated"
 #: Faults of plans that a simulated world carries out.
 _SIMULATED_CAN: frozenset[Capability] = frozenset(
     {
@@ -102,7 +100,7 @@ def capabilities(name: str) -> frozenset[Capability]:
         UsageError: there is no runtime of that name.
         HarnessError: what it needs (an engine) does not answer.
     """
-    if name == SIMULATED and name not in _RUNTIMES:
+    if name == SIMULATED:
         return _SIMULATED_CAN
     return runtime(name).capabilities()
 
@@ -115,7 +113,7 @@ def runtime(name: str) -> Runtime:
         CapabilityError: it has no nodes that could be deployed.
         HarnessError: what it needs (an engine) does not answer.
     """
-    if name == SIMULATED and name not in _RUNTIMES:
+    if name == SIMULATED:
         raise CapabilityError(
             "deploy nodes in the runtime",
             name,

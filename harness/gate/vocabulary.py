@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from checker.registry import checker_names
 from contracts.errors import UsageError
 from contracts.figure import Condition, Dimension
+from contracts.runtime import SIMULATED
 from harness import node_health, record_health
 from harness.simulation.record import INVARIANTS
 from nemesis.kinds import kind_names
 from nemesis.nearest import or_nearest
-from runtimes.registry import SIMULATED, runtime_names
+from runtimes.registry import runtime_names
 from systems import registry as systems
 from workloads.workload import workload_names
 

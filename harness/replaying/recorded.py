@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from contracts.errors import UsageError
+from contracts.runtime import SIMULATED
 from harness.manifest import is_changed
 from harness.options import TestOptions
 from harness.replaying.options import ReplayOptions
-from harness.simulation.record import DRAWN, SIMULATED
+from harness.simulation.record import DRAWN
 from harness.store import find_run
 from history.json_problems import in_words
 from history.plan import Plan, decode_plan

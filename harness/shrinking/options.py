@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UsageError
+from contracts.runtime import SIMULATED
 from harness.options import check_runs_folder
-from harness.simulation.record import SIMULATED
 from history.plan import decode_plan
 from history.run_folder import RunFolder
 from nemesis.k_of_n import Asking

@@ -11,15 +11,14 @@ import msgspec
 
 from checker.registry import STATE_EVENTS, can_judge
 from checker.verdict import CheckResult, Verdict
+from contracts.fault import US_PER_MS
 from contracts.scenario import Violation
-
-_US_PER_MS = 1_000
 
 
 def how_the_world_ended(violation: Violation) -> str:
     """Where the run was cut, and what that means for all other checkers; one sentence."""
     return (
-        f"The world ended {violation.time_us / _US_PER_MS:,.3f} ms into the run, in step "
+        f"The world ended {violation.time_us / US_PER_MS:,.3f} ms into the run, in step "
         f"{violation.step:,}, where {violation.invariant} was violated: nothing was healed or read "
         "back after that, and all other checkers judged the run as cut there."
     )

@@ -18,6 +18,7 @@ import msgspec
 from contracts.errors import HarnessError
 from contracts.fault import Fault
 from contracts.names import NodeName, RunId
+from contracts.runtime import SIMULATED
 from contracts.scenario import Scenario
 from contracts.system import System
 from harness.atomic_file import write_atomically
@@ -27,7 +28,7 @@ from harness.phases import Phase, phases_path
 from harness.plan_record import reads_speak_for, unusable_checkers, usable_checkers, write_plan
 from harness.simulation.judging import checkers_not_asked, checkers_of, has_converged
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.record import DRAWN, SIMULATED, encode_record, record_of
+from harness.simulation.record import DRAWN, encode_record, record_of
 from harness.simulation.scenario_file import encode_scenario
 from harness.store import create_run
 from harness.tool_version import tool_commit, tool_version

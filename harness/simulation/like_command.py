@@ -16,6 +16,7 @@ import msgspec
 from rich.console import Console
 
 from contracts.errors import HarnessError, UsageError
+from contracts.runtime import SIMULATED
 from harness.console_lines import say
 from harness.evidence_loader import load_run
 from harness.options import check_bugs, check_simulated
@@ -25,7 +26,6 @@ from harness.shrinking.search_folder import runs_folder_of
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import checkers_of, judged
 from harness.simulation.likeness import Likeness, like_scenario, likeness_of
-from harness.simulation.record import SIMULATED
 from harness.simulation.sweep import Sweep, SweepOrder
 from harness.simulation.sweep_display import SweepDisplay
 from harness.simulation.trial import Purpose, SeedResult, result_of, run

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from contracts.errors import CapabilityError
 from contracts.fault import US_PER_MS, Fault
+from contracts.runtime import SIMULATED
 from contracts.scenario import (
     LoadOptions,
     RecoveryOptions,
@@ -31,7 +32,6 @@ from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import is_simulated
 from harness.simulation.folder import course, runtime_versions, write_run
 from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from harness.store import create_run
 from harness.waiting import Waiting

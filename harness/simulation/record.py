@@ -18,8 +18,6 @@ from history.run_folder import RunFolder
 
 #: Version of the file's form.
 SIMULATION_SCHEMA = 1
-#: The runtime's name.
-SIMULATED = "simulated"
 #: ``nemesis`` of a plan whose faults stand in its scenario alone.
 DRAWN = "scenario"
 #: Name under which the invariants stand among the checkers.

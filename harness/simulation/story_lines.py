@@ -6,6 +6,7 @@ in which it was seen, where, and what. The step is what ``--until-step`` takes.
 
 from collections.abc import Iterable
 
+from contracts.fault import US_PER_MS
 from harness.plain_text import printable
 from history.timeline_records import (
     TimelineDisk,
@@ -18,7 +19,6 @@ from history.timeline_records import (
     TimelineViolation,
 )
 
-_US_PER_MS = 1_000
 _OFFSETS = {
     "high-watermark": "high watermark {}",
     "append": "log ends at {}",
@@ -73,4 +73,4 @@ def _place_and_deed(record: TimelineRecord) -> tuple[str, str]:
 
 
 def _ms(time_us: int) -> str:
-    return f"{time_us / _US_PER_MS:,.3f}"
+    return f"{time_us / US_PER_MS:,.3f}"

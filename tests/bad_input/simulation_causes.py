@@ -10,9 +10,10 @@ from collections.abc import Callable
 import msgspec
 
 from contracts.fault import Awaited, Fault
+from contracts.runtime import SIMULATED
 from contracts.scenario import Scenario
 from harness.options import SEED_MAX
-from harness.simulation.record import DRAWN, SIMULATED, SimulationRecord
+from harness.simulation.record import DRAWN, SimulationRecord
 from history.run_folder import RunFolder
 from systems.registry import names as system_names
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from contracts.runtime import SIMULATED
 from harness.shrinking.exact_oracle import performed_by
 from harness.shrinking.rehearsal import rehearsed
-from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import read_scenario
 from harness.simulation.trial import run
 from harness.stop import Stop

@@ -5,11 +5,11 @@ import pytest
 
 from contracts.errors import CapabilityError
 from contracts.fault import Awaited, Fault
+from contracts.runtime import SIMULATED
 from harness.options import PlannedTest, TestOptions, plan_test
 from harness.simulation.course_acts import NOT_SIMULATED
 from harness.simulation.fault_acts import act_names, act_of, is_simulated
 from harness.simulation.planned import check_plan, scenario_of, simulated
-from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
 from nemesis.fault_options import BEYOND_PROMISE

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from contracts.errors import CapabilityError, UsageError
 from contracts.fault import Fault
+from contracts.runtime import SIMULATED
 from harness.evidence_loader import RunRecord, load_run
 from harness.node_health import judge_nodes
 from harness.options import PlannedTest, TestOptions, plan_test
@@ -24,7 +25,6 @@ from harness.simulation.planned import (
     scenario_of,
     why_untold,
 )
-from harness.simulation.record import SIMULATED
 from harness.simulation.scenario_file import read_scenario
 from harness.simulation.simulate import simulate
 from history.pairing import pair
