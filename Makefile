@@ -29,6 +29,9 @@ VENDOR := harness/report/vendor
 
 # The type checker comes whole in its wheel; it need not ask the network for newer versions.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Where a machine forbids bytecode files, each of the thousands of processes that tests start compiles
+# the project anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup numbers run test check format lint types contracts tidy unit images image engine \
 	nightly porcupine lock clean distclean
