@@ -107,7 +107,9 @@ def headline(result: Result, cut_short: str | None, seconds: float) -> str:
         seconds: that it took.
     """
     before, after = result.before, result.after
-    how = "none of them can go alone" if result.is_minimal else "some may still go"
+    is_any_left = after.faults or after.operations
+    minimal = "none of them can go alone" if is_any_left else "it takes none of them"
+    how = minimal if result.is_minimal else "some may still go"
     if cut_short is not None:
         how += f"; cut short: {cut_short}"
     evidence = "" if result.evidence is None else f"; {result.evidence}"

@@ -84,7 +84,7 @@ def test_a_failing_run_is_shrunk_to_a_run_of_its_own(
     assert small.timeline.stat().st_size > 0
     told = capsys.readouterr().out
     assert "faults 2 -> 0, operations" in told
-    assert "none of them can go alone" in told
+    assert "it takes none of them" in told
     assert "planted: vote-not-persisted" in told
     assert f"\n{record.failed_by[0]}: " in told
     assert f"splitbrain replay {root}" in told

@@ -135,7 +135,7 @@ def test_the_headline_of_runs_says_how_often_it_failed() -> None:
     )
     assert before.words() == "2 faults, 3 s, 3 nodes, 2 clients"
     assert headline(done, None, 1_000.0) == (
-        "faults 2 -> 0, seconds 3 -> 3, nodes 3 -> 3, clients 2 -> 2; none of them can go alone; "
+        "faults 2 -> 0, seconds 3 -> 3, nodes 3 -> 3, clients 2 -> 2; it takes none of them; "
         "failed with the same verdict in 2 of 2 tries (3 plans, 6 runs, 1,000.0 s)."
     )
 
