@@ -12,7 +12,7 @@ from harness.simulation.trial import Trial, draw, run
 from systems.registry import DEFAULT_SYSTEM
 from tests.integration.test_planted_bugs_are_found import FOUND_BY, SEEDS_MAX
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 #: Failures of each bug that are looked at.
 FAILURES = 2
