@@ -43,6 +43,11 @@ class Load(msgspec.Struct, frozen=True):
     #: Operations after which a slot ends, None: when the time is up.
     operations_per_slot: int | None = None
 
+    @property
+    def operation_timeout_us(self) -> int:
+        """The timeout in whole microseconds, as seats count."""
+        return _in_us(self.operation_timeout_s)
+
 
 class SlotClient:
     """One worker slot's process and client, which are replaced together; used by one task.
@@ -64,7 +69,7 @@ class SlotClient:
         books: Books,
         stop: Stop,
     ) -> None:
-        self.seat = Seat(slot, route, books)
+        self._seat = Seat(slot, route, books)
         self._route, self._open_client, self._stop = route, open_client, stop
         self._timeout_s = books.timeout_us / US_PER_S
         self._deadline = Deadline(self._timeout_s + _CLIENT_GRACE_S)
@@ -72,8 +77,8 @@ class SlotClient:
 
     async def perform(self, operation: Operation, *, final: bool = False) -> Completion:
         """Perform one operation and make ready for the next."""
-        self.seat.begin(operation, final=final)
-        completion, is_retired = self.seat.end(await self._asked(operation))
+        self._seat.begin(operation, final=final)
+        completion, is_retired = self._seat.end(await self._ask(operation))
         if is_retired:
             await self._client.close()
             self._client = self._open_client(self._route)
@@ -84,8 +89,8 @@ class SlotClient:
         self._deadline.close()
         await self._client.close()
 
-    async def _asked(self, operation: Operation) -> Completion:
-        """What the client says of an operation, or has to be said of the client."""
+    async def _ask(self, operation: Operation) -> Completion:
+        """Have the client perform an operation; where it is late or raises, that is unknown."""
         try:
             return await self._deadline.hold(self._client.invoke(operation, self._timeout_s))
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""What the commands ``test``, ``check`` and ``analyze`` do.
+"""The commands ``test``, ``check`` and ``analyze``.
 
 Running and judging are apart: a run leaves a folder, judging reads it, and a folder left by a dead
 run is judged in the same way.

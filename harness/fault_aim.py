@@ -105,7 +105,7 @@ class Aim:
     def settle(
         self, kind: FaultKind, fault: Fault, there: NodeName | None, load_end: int
     ) -> ActualFault | str | None:
-        """What the fault means now, waiting a while for its target to exist.
+        """Settle what the fault means now, waiting a while for its target to exist.
 
         Where it is not to strike: why, or None where the run ends.
         """

@@ -13,7 +13,7 @@ from contracts.errors import HarnessError
 from contracts.names import NodeName
 from contracts.operations import Client
 from contracts.system import Route
-from harness.clients import US_PER_S, Clients, Load
+from harness.clients import Clients, Load
 from harness.defects import defect, failure
 from harness.final_reads import FinalReads
 from harness.load.crew import Crew
@@ -69,7 +69,7 @@ class LoadPhase:
         self._processes = Processes(load.concurrency)
         self._books = Books(
             *(history, progress.traffic, self._processes, workload.functions),
-            timeout_us=round(load.operation_timeout_s * US_PER_S),
+            timeout_us=load.operation_timeout_us,
         )
         self._crew: Crew | None = None
 

@@ -6,7 +6,7 @@ section 4). Values follow ``contracts.operations``: a completed read carries the
 completed cas ``[expected, new, succeeded]``, writes and adds the value written.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -38,6 +38,17 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=False, gc=False):
     position: tuple[Int64, Int64] | None = None
     #: True for final reads, taken after the last heal.
     final: bool = False
+
+
+class EventFields(TypedDict, total=False):
+    """Fields of an ``Event`` that have a default, as whoever records one gives them."""
+
+    key: str | None
+    value: Any
+    node: str | None
+    error: str | None
+    position: tuple[int, int] | None
+    final: bool
 
 
 class PairedOperation(msgspec.Struct, frozen=True, gc=False):

@@ -15,12 +15,12 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import msgspec
 
 from contracts.errors import HarnessError
-from history.records import Event, EventType
+from history.records import Event, EventFields, EventType
 
 #: Time between two fsyncs of one file.
 SYNC_INTERVAL_S = 1.0
@@ -168,17 +168,7 @@ class HistoryWriter:
         self._refused: HarnessError | None = None
 
     def append(
-        self,
-        process: int,
-        type_: EventType,
-        f: str,
-        *,
-        key: str | None = None,
-        value: Any = None,
-        node: str | None = None,
-        error: str | None = None,
-        position: tuple[int, int] | None = None,
-        final: bool = False,
+        self, process: int, type_: EventType, f: str, **fields: Unpack[EventFields]
     ) -> Event:
         """Write one event and return it with its index and time."""
         with self._lock:
@@ -188,12 +178,7 @@ class HistoryWriter:
                 process=process,
                 type=type_,
                 f=f,
-                key=key,
-                value=value,
-                node=node,
-                error=error,
-                position=position,
-                final=final,
+                **fields,
             )
             self._write(_ENCODER.encode(event) + b"\n", 1)
             return event

@@ -22,7 +22,7 @@ Pair = tuple[int, int]
 
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
-    """What a failing run shows of its scenario, for whoever wants to make it smaller."""
+    """Evidence of a failing run of a scenario, for whoever wants to make it smaller."""
 
     #: Faults that struck before it failed, by their index.
     struck: frozenset[int]
@@ -37,7 +37,7 @@ class Oracle(Protocol):
 
     @property
     def happened(self) -> Happened | None:
-        """What the plan that failed last shows of itself; None: another run of it may differ."""
+        """Evidence of the plan that failed last; None: another run of it may differ."""
         ...
 
     def fails(self, candidate: Scenario, step: str, /) -> bool:

@@ -42,7 +42,7 @@ _FEW_OPERATIONS: Final = 10
 
 
 class Smallest(msgspec.Struct, frozen=True):
-    """What a search came to."""
+    """Result of a search."""
 
     plan: Scenario
     #: Whether no fault can be taken away alone, and no operation either where single ones were

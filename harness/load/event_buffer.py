@@ -5,9 +5,9 @@ its real one, and encoded at once, so that what a client does with its values la
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Unpack
 
-from history.records import Event, EventType
+from history.records import Event, EventFields, EventType
 from history.writer import stamped_line
 
 
@@ -21,17 +21,7 @@ class EventBuffer:
         self._lines: list[bytes] = []
 
     def append(
-        self,
-        process: int,
-        type_: EventType,
-        f: str,
-        *,
-        key: str | None = None,
-        value: Any = None,
-        node: str | None = None,
-        error: str | None = None,
-        position: tuple[int, int] | None = None,
-        final: bool = False,
+        self, process: int, type_: EventType, f: str, **fields: Unpack[EventFields]
     ) -> Event:
         """Record one event and return it with its time; its index is not known yet."""
         time = self._clock()
@@ -41,12 +31,7 @@ class EventBuffer:
             process=process,
             type=type_,
             f=f,
-            key=key,
-            value=value,
-            node=node,
-            error=error,
-            position=position,
-            final=final,
+            **fields,
         )
         self._lines.append(stamped_line(event))
         self._times.append(time)

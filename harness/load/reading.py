@@ -17,7 +17,7 @@ _RETRY_PAUSE_US: Final = 50_000
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long a reader goes on."""
+    """Patience of a reader."""
 
     #: Of each operation.
     tries: int
@@ -54,12 +54,12 @@ class Reading:
 
     @property
     def unsettled_count(self) -> int:
-        """How many were not settled, those that were never asked included."""
+        """Operations that were not settled, those that were never asked included."""
         return len(self._operations) - self.settled_count
 
     @property
     def pause_us(self) -> int:
-        """How long to wait before the next is asked for: a quick refusal is not asked at once."""
+        """Time to wait before the next is asked for: a quick refusal is not asked at once."""
         return self._tries * _RETRY_PAUSE_US
 
     def took(self, completion: Completion) -> None:

@@ -6,7 +6,7 @@ driver, who holds the client, is told.
 """
 
 from fractions import Fraction
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, Unpack
 
 import msgspec
 
@@ -14,7 +14,7 @@ from contracts.operations import Completion, Operation
 from contracts.system import Route
 from harness.processes import Processes
 from history.functions import Functions, only_reads
-from history.records import Event, EventType
+from history.records import Event, EventFields, EventType
 
 #: A failure that took this share of the timeout is taken for a timeout.
 TIMED_OUT_SHARE: Final = Fraction(9, 10)
@@ -22,20 +22,10 @@ _NS_PER_US: Final = 1_000
 
 
 class Recorder(Protocol):
-    """Where events are recorded: the history, or what a worker process hands over to it."""
+    """The history, or what a worker process hands over to it: events are recorded there."""
 
     def append(
-        self,
-        process: int,
-        type_: EventType,
-        f: str,
-        *,
-        key: str | None = None,
-        value: Any = None,
-        node: str | None = None,
-        error: str | None = None,
-        position: tuple[int, int] | None = None,
-        final: bool = False,
+        self, process: int, type_: EventType, f: str, **fields: Unpack[EventFields]
     ) -> Event:
         """Stamp and record one event; HarnessError where that cannot be done."""
         ...
@@ -78,12 +68,10 @@ class Seat:
         self._processes, self._functions = books.processes, books.functions
         self._slow_ns = int(books.timeout_us * TIMED_OUT_SHARE) * _NS_PER_US
         self._process = books.processes.fresh(slot)
-        self._operation: Operation | None = None
         self._invoked: Event | None = None
 
     def begin(self, operation: Operation, *, final: bool = False) -> None:
         """Record that an operation begins, before the client is asked for it."""
-        self._operation = operation
         self._invoked = self._append(
             self._process,
             "invoke",
@@ -96,21 +84,20 @@ class Seat:
 
     def end(self, completion: Completion) -> tuple[Completion, bool]:
         """Record what became of it; the second value says that the client must be replaced."""
-        operation, invoked = self._operation, self._invoked
-        assert operation is not None
+        invoked = self._invoked
         assert invoked is not None
-        self._operation = self._invoked = None
+        self._invoked = None
         is_open = completion.type == "info"
-        if is_open and only_reads(self._functions, operation.f, operation.value):
+        if is_open and only_reads(self._functions, invoked.f, invoked.value):
             # The adapter need not know what the workload's operations do.
             completion = msgspec.structs.replace(completion, type="fail")
         is_ok = completion.type == "ok"
         completed = self._append(
             self._process,
             completion.type,
-            operation.f,
-            key=operation.key,
-            value=completion.value if is_ok else operation.value,
+            invoked.f,
+            key=invoked.key,
+            value=completion.value if is_ok else invoked.value,
             node=completion.node or self._asked,
             error=completion.error,
             position=completion.position,

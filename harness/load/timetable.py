@@ -52,7 +52,7 @@ class Timetable:
         self._kept_end = 0 if not kept else 1 + max(n for _, n in kept)
 
     def due_us(self, slot: int, n: int) -> int:
-        """When an operation is due."""
+        """Moment at which an operation is due."""
         return (n * self._slots + slot) * _US_PER_KILOSECOND // self._rate_milli
 
     def passed(self, elapsed_us: int) -> int:
@@ -88,7 +88,7 @@ class SlotTimes:
         self._is_demanded = False
 
     def due_us(self, now_us: int) -> int | None:
-        """When the slot's next operation is to begin, maybe in the past; None: it has ended."""
+        """Moment of the slot's next operation, maybe in the past; None: the slot has ended."""
         if self._is_demanded:
             # At a pace of its own: of some kinds of operations only one in many is.
             return max(now_us, self._last_us + _DEMANDED_EVERY_US)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from contracts.errors import HarnessError
 from contracts.operations import Completion, Operation
-from harness.clients import US_PER_S, Clients
+from harness.clients import Clients
 from harness.defects import failure
 from harness.frames import read_body, take_over_pipes, write_frame
 from harness.load.event_buffer import EventBuffer
@@ -90,7 +90,7 @@ class Worker:
             open_client=assignment.open_client,
             books=Books(
                 *(self._events, self._traffic, self._processes, assignment.workload.functions),
-                timeout_us=round(assignment.load.operation_timeout_s * US_PER_S),
+                timeout_us=assignment.load.operation_timeout_us,
             ),
             stop=self._stop,
             slots=assignment.slots,

@@ -78,7 +78,7 @@ def replay_lines(
 
 
 def exact_line(codes: Sequence[int], times: int) -> str:
-    """What to say after some exact replays.
+    """Say how often some exact replays came to the same.
 
     Args:
         codes: exit codes of those that came to their end.

@@ -105,7 +105,7 @@ class ExactOracle:
 
     @property
     def happened(self) -> Happened | None:
-        """What the smallest so far showed; nothing that another of several worlds shows again."""
+        """Evidence of the smallest so far; None where another of several worlds may differ."""
         return None if self.finding is None or self._seeds else self.finding.happened
 
     def fails(self, candidate: Scenario, step: str) -> bool:
@@ -164,7 +164,7 @@ def replay_for(failure: Failure) -> Replay:
 
 
 def finding_of(outcome: JudgedOutcome) -> Finding:
-    """What a failing run shows."""
+    """Evidence of a failing run."""
     made = outcome.outcome
     return Finding(
         failed_by=outcome.failed_by,

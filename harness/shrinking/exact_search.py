@@ -131,7 +131,7 @@ class ExactSearch:
         )
 
     def _failure_of(self, first: JudgedOutcome) -> Failure:
-        """What the small run must show: what the run showed when it was made."""
+        """Failure that the small run must show: that of the run when it was made."""
         record, is_any = self._record, self._options.any_failure
         found = failure_of(first, is_any=is_any)
         was_looked_at = record.violation is not None or record.failed_by is not None

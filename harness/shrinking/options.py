@@ -41,7 +41,7 @@ class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a search may take."""
+    """Limits of a search."""
 
     tries: int
     seconds: float
@@ -70,7 +70,7 @@ def is_simulated(folder: RunFolder) -> bool:
 
 
 def exact_limits(options: ShrinkOptions) -> Limits:
-    """What a search among simulated worlds may take.
+    """Limits of a search among simulated worlds.
 
     Raises:
         UsageError: an option does not fit such a search, or cannot have its value.
@@ -85,7 +85,7 @@ def exact_limits(options: ShrinkOptions) -> Limits:
 
 
 def run_limits(options: ShrinkOptions) -> tuple[Limits, Asking]:
-    """What a search on a real runtime may take, and how often a plan must fail.
+    """Limits of a search on a real runtime, and how often a plan must fail.
 
     Raises:
         UsageError: an option does not fit such a search, or cannot have its value.

@@ -42,7 +42,7 @@ _WORLDS_MAX: Final = 100_000
 
 
 class Rehearsed(msgspec.Struct, frozen=True, kw_only=True):
-    """What simulation had to say."""
+    """Result of a search in simulation."""
 
     #: The small plan; None: the failure was not found there.
     plan: Scenario | None
@@ -57,7 +57,7 @@ Rehearse = Callable[[RunFolder, Path, Console, Stop, float], Rehearsed]
 def rehearsed(
     folder: RunFolder, runs_folder: Path, console: Console, stop: Stop, seconds: float
 ) -> Rehearsed:
-    """What simulation has to say of a run.
+    """Look for a run's failure in simulation, and make its plan small there.
 
     Args:
         folder: of the run, judged invalid.

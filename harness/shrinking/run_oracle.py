@@ -35,7 +35,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one plan."""
+    """Tries of one plan, and what they came to."""
 
     plan: Scenario
     step: str

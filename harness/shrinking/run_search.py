@@ -155,7 +155,7 @@ class RunSearch:
         return comment_lines(self._name, self._verdict.words(), answer)
 
     def _rehearsed(self, budget: SearchBudget, console: Console) -> Scenario | None:
-        """What simulation leaves of the plan; None: nothing to go by."""
+        """Plan that simulation leaves; None: nothing to go by."""
         if self._options.simulate is False or not self.start.faults:
             return None
         seconds = min(_SIMULATION_S_MAX, _SIMULATION_SHARE * self.limits.seconds)

@@ -31,7 +31,7 @@ _WEATHER: Final = (
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a plan is."""
+    """Size of a plan."""
 
     faults: int
     #: That clients began while faults could strike; None: another run has others.
@@ -49,7 +49,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search came to."""
+    """Result of a search."""
 
     before: Size
     after: Size
@@ -80,7 +80,7 @@ def name_of(folder: RunFolder) -> str:
 
 
 def size_of(plan: Scenario, happened: Happened | None = None) -> Size:
-    """How large a plan is, and how large it was seen to be."""
+    """Size of a plan, and of what it was seen to do."""
     return Size(
         faults=len(plan.faults),
         operations=None if happened is None else len(happened.performed),
@@ -99,7 +99,7 @@ def change(before: Size, after: Size) -> str:
 
 
 def headline(result: Result, cut_short: str | None, seconds: float) -> str:
-    """What became smaller, how often it failed, and whether anything may still go.
+    """Say what became smaller, how often it failed, and whether anything may still go.
 
     Args:
         result: of the search.
@@ -122,7 +122,7 @@ def headline(result: Result, cut_short: str | None, seconds: float) -> str:
 
 
 def to_be_continued(cut_short: str | None, folder: str) -> str | None:
-    """How to go on with a search that ended early; None if it did not.
+    """Say how to go on with a search that ended early; None if it did not.
 
     Args:
         cut_short: why it did.
@@ -150,7 +150,7 @@ def try_words(answer: Answer, made: Try, *, is_same: bool) -> str | None:
 
 
 def answer_words(answer: Answer) -> str:
-    """What became of a plan."""
+    """Say what became of a plan."""
     verdict = {True: "fails", False: "does not fail", None: "not settled"}[answer.fails]
     return f"{_plan_words(answer)} {verdict}, {answer.failed} of {answer.tried}"
 
@@ -199,7 +199,7 @@ def story(judged: JudgedOutcome, operations: int) -> list[str]:
 
 
 def unusual_parts(scenario: Scenario) -> list[str]:
-    """What of the weather and the settings is not as by default."""
+    """Name the weather and the settings that are not as by default."""
     plain = calm(scenario)
     return [
         name.replace("_", " ")

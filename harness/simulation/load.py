@@ -10,7 +10,7 @@ Must never look at a wall clock, nor hold a float as a time.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, Unpack
 
 from contracts.operations import Completion, Operation
 from contracts.scenario import LoadOptions
@@ -20,7 +20,7 @@ from harness.load.reading import Reading
 from harness.load.routes import routes
 from harness.load.seat import Books, Seat
 from harness.load.timetable import SlotTimes, Timetable
-from history.records import Event, EventType
+from history.records import Event, EventFields, EventType
 from workloads.workload import Workload
 
 #: The highest rate in a world: where refusals take no time, more would let no time pass.
@@ -47,23 +47,13 @@ class VirtualHistory:
         self.listeners: list[Callable[[int], None]] = []
 
     def append(
-        self,
-        process: int,
-        type_: EventType,
-        f: str,
-        *,
-        key: str | None = None,
-        value: Any = None,
-        node: str | None = None,
-        error: str | None = None,
-        position: tuple[int, int] | None = None,
-        final: bool = False,
+        self, process: int, type_: EventType, f: str, **fields: Unpack[EventFields]
     ) -> Event:
         """Stamp and record one event."""
         if type_ == "invoke":
             self.kinds[f] = None
         index, time = len(self.events), self._world.now * _NS_PER_US
-        event = Event(index, time, process, type_, f, key, value, node, error, position, final)
+        event = Event(index, time, process, type_, f, **fields)
         self.events.append(event)
         return event
 
@@ -87,7 +77,7 @@ class VirtualClient:
 
     def __init__(self, slot: int, route: Route, cluster: SimulatedCluster, books: Books) -> None:
         self._seat = Seat(slot, route, books)
-        self._slot, self._route, self._cluster = slot, route, cluster
+        self._route, self._cluster = route, cluster
         self._timeout_us = books.timeout_us
         self._client = cluster.open_client(slot, route)
 
@@ -101,7 +91,7 @@ class VirtualClient:
             completion, is_retired = self._seat.end(completion)
             if is_retired:
                 self._client.close()
-                self._client = self._cluster.open_client(self._slot, self._route)
+                self._client = self._cluster.open_client(self._seat.slot, self._route)
             done(completion)
 
         self._client.invoke(operation, self._timeout_us, completed)

@@ -14,7 +14,7 @@ import msgspec
 from contracts.errors import HarnessError
 from contracts.operations import Completion, Operation
 from contracts.system import Route
-from harness.clients import US_PER_S, Clients
+from harness.clients import Clients
 from harness.final_reads import FinalReads
 from harness.load.routes import reader_slots
 from harness.load.seat import Books
@@ -223,7 +223,7 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     told = _ToldWorkload(inner, tape)
     system = _System(story, tape, told)
     processes = Processes(slots)
-    timeout_us = round(story.load.operation_timeout_s * US_PER_S)
+    timeout_us = story.load.operation_timeout_us
     books = Books(tape, traffic, processes, inner.functions, timeout_us)
     clients = Clients(
         nodes=VOTERS,

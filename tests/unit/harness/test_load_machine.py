@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from contracts.names import NodeName
@@ -15,7 +16,7 @@ from harness.processes import Processes
 from harness.traffic import Traffic
 from history.functions import USUAL
 from history.records import Event
-from tests.unit.harness.test_workload_functions import Recorded
+from tests.unit.harness.ended_operations import Recorded
 
 READ = Operation("read", "x", None)
 WRITE = Operation("write", "x", 1)
@@ -80,7 +81,7 @@ def seated(completions: Sequence[tuple[Outcome, int]], operation: Operation) -> 
     class Clocked:
         def append(self, *what: object, **fields: object) -> Event:
             event = recorded.append(*what, **fields)  # type: ignore[arg-type]
-            return Event(event.index, now, event.process, event.type, event.f, node=event.node)
+            return msgspec.structs.replace(event, time=now)
 
     books = Books(Clocked(), Traffic(), Processes(2), USUAL, 100_000)
     seat = Seat(1, Route("pinned", NodeName("n2")), books)

@@ -20,9 +20,10 @@ from harness.timeline import longest_unavailability_ns
 from harness.traffic import Traffic
 from history.functions import Function, Functions, Refusal, effect_of, was_refused
 from history.plan import decode_plan, encode_plan
-from history.records import Event, PairedOperation
+from history.records import PairedOperation
 from history.run_folder import RunFolder
 from tests.declared_runs import QUEUE, TRANSACTIONS, Line, as_queue, as_transaction, folder_of
+from tests.unit.harness.ended_operations import Recorded
 from tests.unit.harness.in_process import judge_in_process
 
 
@@ -124,16 +125,6 @@ class Unanswered:
 
     async def close(self) -> None:
         Unanswered.closed_count += 1
-
-
-class Recorded:
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def append(self, process: int, type_: Any, f: str, **fields: Any) -> Event:
-        event = Event(len(self.events), len(self.events), process, type_, f, **fields)
-        self.events.append(event)
-        return event
 
 
 @pytest.mark.parametrize(
