@@ -44,7 +44,7 @@ from bench.alarm_ledger import (
 )
 from harness.results import Results, leading_sentence
 from harness.results import read as read_results
-from nemesis.kinds import fault_kind, kind_names
+from nemesis.kinds import fault_kind, machine_kind_names
 
 #: Kinds in one run; each twice where its time allows.
 _KINDS_EACH: Final = 3
@@ -61,7 +61,7 @@ _OUTPUT_TAIL: Final = 600
 
 def tried_kinds() -> tuple[str, ...]:
     """All kinds, but for those that no system can promise to survive."""
-    return tuple(kind for kind in kind_names() if fault_kind(kind).rule != "lies")
+    return tuple(kind for kind in machine_kind_names() if fault_kind(kind).rule != "lies")
 
 
 def kinds_of(number: int, kinds: Sequence[str]) -> tuple[str, ...]:

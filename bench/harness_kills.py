@@ -26,16 +26,12 @@ import msgspec
 
 from bench import kill_moments
 from bench.killed_runs import MANNERS, Campaign, Kill, Round
-from nemesis.bad_links import BAD_LINKS
-from nemesis.clocks import CLOCKS
-from nemesis.disks import DISKS
-from nemesis.partitions import PARTITIONS
-from nemesis.processes import PROCESSES
+from nemesis.families import bad_links, clocks, disks, partitions, processes
 from runtimes.docker.engine import connect
 
 #: A harness may end before its moment comes; one that always does is broken.
 _ROUNDS_PER_KILL_MAX = 3
-FAMILIES = (PARTITIONS, DISKS, BAD_LINKS, PROCESSES, CLOCKS)
+FAMILIES = tuple(each.KINDS for each in (partitions, disks, bad_links, processes, clocks))
 _KINDS_EACH = 2
 _NODES = 3
 

@@ -31,10 +31,10 @@ _TIMEOUT_S = 60.0
 #: What is asked for, in words, and how.
 _SHAPES: tuple[tuple[str, Shape], ...] = (
     ("nothing", Shape()),
-    ("delay 50 ms", Shape(delay_ms=50)),
-    ("delay 200 ms", Shape(delay_ms=200)),
-    ("delay 500 ms", Shape(delay_ms=500)),
-    ("delay 200 ms, jitter 50 ms", Shape(delay_ms=200, jitter_ms=50)),
+    ("delay 50 ms", Shape(delay_us=50_000)),
+    ("delay 200 ms", Shape(delay_us=200_000)),
+    ("delay 500 ms", Shape(delay_us=500_000)),
+    ("delay 200 ms, jitter 50 ms", Shape(delay_us=200_000, jitter_us=50_000)),
     ("loss 10 %", Shape(loss=0.1)),
     ("loss 30 %", Shape(loss=0.3)),
     ("duplicate 50 %", Shape(duplicate=0.5)),

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from contracts.fault import Link
+from contracts.fault import Link, Microseconds
 from contracts.names import NodeName
 
 
@@ -21,8 +21,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: Lost.
     loss: float = 0.0
     #: Later by this much, and by up to the jitter more or less.
-    delay_ms: int = 0
-    jitter_ms: int = 0
+    delay_us: Microseconds = 0
+    jitter_us: Microseconds = 0
     #: Overtaken by those behind them (needs a delay: an undelayed packet cannot be overtaken).
     reorder: float = 0.0
     #: Delivered twice.
@@ -256,7 +256,7 @@ class ClockWarp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a node's wall clock shows beside the true one."""
 
     #: Ahead by this much.
-    offset_ms: int = 0
+    offset_us: Microseconds = 0
     #: Faster by this many parts per million, from the moment of the warp.
     drift_ppm: int = 0
 

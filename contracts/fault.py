@@ -13,6 +13,16 @@ Milliseconds = int
 US_PER_MS: Final = 1_000
 
 
+def in_us(time_ms: float) -> Microseconds:
+    """Milliseconds, which may have a fraction, in whole microseconds."""
+    return round(time_ms * US_PER_MS)
+
+
+def in_ms(time_us: Microseconds) -> float:
+    """Microseconds in milliseconds; a whole number where it is one."""
+    return time_us // US_PER_MS if time_us % US_PER_MS == 0 else time_us / US_PER_MS
+
+
 class Link(msgspec.Struct, frozen=True, order=True):
     """One direction between two nodes: packets from ``source`` to ``destination``."""
 

@@ -22,23 +22,31 @@ Capability = Literal[
     "cpu",
     "memory",
     "loss",
-    "delay",  # jitter, reorder and duplicate too: one means does them all
+    "delay",  # jitter too
+    "reorder",
+    "duplicate",
     "rate",
     "black-hole",
     "reset",
+    "disconnect",
     "power",
     "full-disk",
     "disk-stall",
     "disk-error",
     "file-change",
+    "truncate",
     "wipe",
+    "exact-disk",  # single calls that fail, bits that rot: a disk that is a program's
     "clock",
+    "clock-drift",
 ]
 
 
+#: What needs a world that is a program's: no machine can do it.
+EXACT_CAPABILITIES: frozenset[Capability] = frozenset({"disconnect", "exact-disk"})
 #: What runtimes can do only to nodes whose data lie on disks of their own, where they have such.
 DISK_CAPABILITIES: frozenset[Capability] = frozenset(
-    {"power", "full-disk", "disk-stall", "disk-error", "file-change", "wipe"}
+    {"power", "full-disk", "disk-stall", "disk-error", "file-change", "truncate", "wipe"}
 )
 
 

@@ -11,7 +11,7 @@ from contracts.fault import Fault
 from contracts.names import NodeName
 
 #: Version of the scenario's form.
-SCENARIO_SCHEMA = 2
+SCENARIO_SCHEMA = 3
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

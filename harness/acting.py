@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.arms import FileChange, FileChanged, PowerLoss
-from contracts.errors import HarnessError
+from contracts.errors import CapabilityError, HarnessError
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from harness.stop import patiently
@@ -73,7 +73,15 @@ def perform(runtime: Runtime, act: Act, records: Sequence[Record] = ()) -> Perfo
     """
     if isinstance(act, acts.PutBack):
         return _put_back(runtime, act, records)
-    done = _ACTS[type(act)](runtime, act)
+    do = _ACTS.get(type(act))
+    if do is None:
+        raise CapabilityError(
+            act.sentence(),
+            f"runtime {runtime.name}",
+            "no machine can do that",
+            "Choose another fault, or --runtime simulated.",
+        )
+    done = do(runtime, act)
     return Performed() if done is None else done
 
 

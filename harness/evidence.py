@@ -24,7 +24,6 @@ from harness.run_clock import NANOSECONDS, RunClock
 from harness.state_watch import StateWatch
 from harness.stop import NotYetError, Stop
 from harness.traffic import Traffic
-from nemesis.bad_links import PROBES
 from nemesis.expectations import (
     CanariesTell,
     ClockIs,
@@ -47,6 +46,7 @@ from nemesis.expectations import (
     PeersStall,
     ProcessorShare,
 )
+from nemesis.families.bad_links import PROBES
 
 #: How long one probe waits for an answer.
 PROBE_TIMEOUT_S = 0.5

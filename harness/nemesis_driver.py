@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from contracts.errors import HarnessError
-from contracts.fault import US_PER_MS, ActualFault, Fault, FaultEvent, FaultPhase
+from contracts.fault import ActualFault, Fault, FaultEvent, FaultPhase
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
@@ -189,7 +189,7 @@ class NemesisDriver:
 
     def _strike(self, kind: FaultKind, fault: Fault, actual: ActualFault, at: int) -> None:
         """The whole course of one fault."""
-        course = kind.course_of(actual, fault.duration_us // US_PER_MS, self._nodes)
+        course = kind.course_of(actual, fault.duration_us, self._nodes)
         looked_for = [item for step in course.steps for item in step.seen]
         looked_for += [*course.healed, *course.resumed]
         baseline = self._observer.before(looked_for)
@@ -226,8 +226,8 @@ class NemesisDriver:
         told: list[str] = []
         is_told = False
         for step in one.course.steps:
-            due = invoked + step.after_ms * US_PER_MS * _NS_PER_US
-            if step.after_ms and self._stop.wait((due - self._clock.now()) / 1e9):
+            due = invoked + step.after_us * _NS_PER_US
+            if step.after_us and self._stop.wait((due - self._clock.now()) / 1e9):
                 break
             seen = self._take(one, step)
             if seen is None:

@@ -15,7 +15,7 @@ from contracts.system import System, SystemOptions
 from harness.options import NODES_MAX
 from harness.plain_text import printable
 from harness.standard_streams import write_bytes
-from nemesis.kinds import kind_names
+from nemesis.kinds import kind_names, machine_kind_names
 from nemesis.scripted import SCRIPTED
 
 
@@ -45,8 +45,11 @@ def list_systems(console: Console, *, as_json: bool = False) -> int:
     for system in listed:
         console.print(_table(system))
     console.print(Text("Planted bugs are off unless --bug NAME switches them on.", style="dim"))
-    faults = f"Faults for --nemesis: {', '.join(kind_names())}; plans: {', '.join(SCRIPTED)}."
+    machine = machine_kind_names()
+    exact = (kind for kind in kind_names() if kind not in machine)
+    faults = f"Faults for --nemesis: {', '.join(machine)}; plans: {', '.join(SCRIPTED)}."
     console.print(Text(faults, style="dim"))
+    console.print(Text(f"With --runtime simulated also: {', '.join(exact)}.", style="dim"))
     return 0
 
 

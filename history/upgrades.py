@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from contracts.fault import US_PER_MS, Awaited, Fault
+from contracts.fault_draws import how, spread, where
 from contracts.names import Int64
 
 Content = dict[str, Any]
@@ -67,6 +68,10 @@ class _Scenario1(msgspec.Struct):
     faults: list[_SimulatedFault1] = []
 
 
+class _Scenario2(msgspec.Struct):
+    faults: list[Fault] = []
+
+
 def upgraded_fault(content: Content) -> Content:
     """A line of a schedule; lines have no schema, and those of schema 1 say ``at_ms``.
 
@@ -83,12 +88,16 @@ def upgraded_scenario(content: Content) -> Content:
         msgspec.ValidationError: its faults were none then either.
         ValueError: it waits for what no scenario can wait for any more.
     """
-    upgrade = UPGRADES.get(("scenario", scenario_schema(content)))
-    return content if upgrade is None else upgrade(content)
+    while (upgrade := UPGRADES.get(("scenario", scenario_schema(content)))) is not None:
+        content = upgrade(content)
+    return content
 
 
 def scenario_schema(content: Content) -> Any:
-    """The schema that a scenario says, else that of its faults: saved tests did not say theirs."""
+    """The schema that a scenario says, else that of its faults: saved tests did not say theirs.
+
+    Those whose faults have times are of schema 2 or later.
+    """
     faults = content.get("faults")
     if "schema" in content or not faults or not isinstance(faults, list):
         return content.get("schema")
@@ -160,8 +169,50 @@ def _awaited(on: str, moment: _Moment1, from_us: int) -> Awaited:
     )
 
 
+def _scenario_2(content: Content) -> Content:
+    """Kinds that sweeps had names and options of their own for become those of plans.
+
+    What a fault's integer settled of their options is one of them now.
+    """
+    faults = msgspec.convert(content, _Scenario2).faults
+    return content | {"schema": 3, "faults": [msgspec.to_builtins(_named(one)) for one in faults]}
+
+
+def _named(fault: Fault) -> Fault:
+    options = dict(fault.options)
+    draws = how(fault.draw)
+    kind = _NAMES_3.get(fault.kind, fault.kind)
+    match fault.kind:
+        case "clog":
+            options.setdefault("delay_us", spread(draws, 1_000, 9))
+            options["jitter_us"] = 0
+        case "disk-full":
+            options.setdefault("spare_bytes", draws.below(4_096))
+        case "one-way":
+            drawn = ("inbound", "outbound")[where(fault.draw).below(2)]
+            is_inbound = options.pop("direction", drawn) == "inbound"
+            kind = "one-way-in" if is_inbound else "one-way-out"
+        case "clock-jump":
+            size_us = spread(draws, 1_000, 20)
+            delta_us = options.pop("delta_us", -size_us if draws.below(2) else size_us)
+            if "offset_ms" not in options:
+                options["offset_us"] = delta_us
+        case "flap":
+            options.setdefault("count", 3 + draws.below(6))
+        case "reset":
+            options.pop("direction", None)
+        case _:
+            pass
+    return msgspec.structs.replace(fault, kind=kind, options=options)
+
+
+#: Names of sweeps to those of plans.
+_NAMES_3: Final = {
+    "clog": "delay", "disk-full": "full-disk", "stop": "terminate", "reset": "disconnect",
+}  # fmt: skip
 #: Record and schema to what leads to the next schema.
 UPGRADES: Final[Mapping[tuple[str, Any], Callable[[Content], Content]]] = {
     ("fault", 1): _fault_1,
     ("scenario", 1): _scenario_1,
+    ("scenario", 2): _scenario_2,
 }

@@ -2,8 +2,9 @@
 
 Each act says which capability it needs and, in words, what it does. An act that *holds* puts
 something in force on each of its nodes or links until an act that *releases* the same; who carries
-acts out counts holders, so that what two faults hold comes free when both are healed. Must never
-act: ``harness.acting`` does that on real runtimes, ``harness.simulation.course_acts`` in worlds.
+acts out counts holders, so that what two faults hold comes free when both are healed. The module is
+longer than 400 lines because every act is here. Must never act: ``harness.acting`` does that on
+real runtimes, ``harness.simulation.acting`` in worlds.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,16 @@ Held = Literal[
     "memory",
     "full",
     "stalled",
+    "slow",
     "failing",
     "clock",
 ]
+
+
+#: Calls to a disk that can be made to fail.
+DiskCall = Literal["sync", "read", "write", "rename"]
+#: What rots: records, epoch and vote, where epochs begin, how much was flushed, whose disk it is.
+Rotten = Literal["log", "state", "checkpoint", "mark", "identity"]
 
 
 class _OnLinks(msgspec.Struct, frozen=True, tag=True):
@@ -201,6 +209,9 @@ class UnlimitMemory(_OnNodes, frozen=True):
 class Fill(_OnNodes, frozen=True):
     """Leave no room on the disks."""
 
+    #: Bytes that still fit; more than 0 only where disks are exact.
+    spare_bytes: int = 0
+
     needs = "full-disk"
     holds = "full"
     verb = "fill the disk of"
@@ -244,6 +255,75 @@ class Repair(_OnNodes, frozen=True):
     needs = "disk-error"
     releases = "failing"
     verb = "repair the disk of"
+
+
+class SlowDisk(_OnNodes, frozen=True):
+    """Have each job of the disks take so many times as long."""
+
+    factor: int
+
+    needs = "exact-disk"
+    holds = "slow"
+    verb = "slow down the disk of"
+
+
+class HastenDisk(_OnNodes, frozen=True):
+    """Undo ``SlowDisk``."""
+
+    needs = "exact-disk"
+    releases = "slow"
+    verb = "let go as fast as before the disk of"
+
+
+class FailCalls(_OnNodes, frozen=True):
+    """Have calls to the disks fail with EIO."""
+
+    call: DiskCall
+    #: How many of the next ones; None: all until ``MendCalls``.
+    count: int | None = 1
+
+    needs = "exact-disk"
+    holds = "failing"
+    verb = "have calls to the disk fail of"
+
+
+class MendCalls(_OnNodes, frozen=True):
+    """Undo ``FailCalls``."""
+
+    needs = "exact-disk"
+    releases = "failing"
+    verb = "have calls to the disk succeed again of"
+
+
+class Restart(_OnNodes, frozen=True):
+    """SIGKILL, and start again at once."""
+
+    needs = "exact-disk"
+    verb = "restart"
+
+
+class Rot(_OnNodes, frozen=True):
+    """Flip bits of one flushed byte, which the disk does not tell."""
+
+    what: Rotten
+    draw: int
+
+    needs = "exact-disk"
+    verb = "have bits rot on the disk of"
+
+
+class RollBack(_OnNodes, frozen=True):
+    """Put the whole disk back to what ``Keep`` found; the nodes must be down."""
+
+    needs = "exact-disk"
+    verb = "put back the disk of"
+
+
+class Disconnect(_OnNodes, frozen=True):
+    """Break every connection of the nodes once; new ones may be made at once."""
+
+    needs = "disconnect"
+    verb = "break every connection of"
 
 
 class Keep(_OnNodes, frozen=True):
@@ -301,7 +381,8 @@ LinkAct = Cut | Restore | ShapeLinks | UnshapeLinks | ResetLinks | UnresetLinks
 NodeAct = (
     Kill | Start | Terminate | PowerOff | Pause | Resume | Throttle | Unthrottle | LimitMemory
     | UnlimitMemory | Fill | Drain | Stall | Unstall | Fail | Repair | Keep | ChangeFile | PutBack
-    | Wipe | Warp | Unwarp
+    | Wipe | Warp | Unwarp | SlowDisk | HastenDisk | FailCalls | MendCalls | Restart | Rot
+    | RollBack | Disconnect
 )  # fmt: skip
 Act = LinkAct | NodeAct
 
@@ -309,7 +390,8 @@ Act = LinkAct | NodeAct
 ACTS: Final[tuple[type[Act], ...]] = (
     Cut, Restore, ShapeLinks, UnshapeLinks, ResetLinks, UnresetLinks, Kill, Start, Terminate,
     PowerOff, Pause, Resume, Throttle, Unthrottle, LimitMemory, UnlimitMemory, Fill, Drain, Stall,
-    Unstall, Fail, Repair, Keep, ChangeFile, PutBack, Wipe, Warp, Unwarp,
+    Unstall, Fail, Repair, Keep, ChangeFile, PutBack, Wipe, Warp, Unwarp, SlowDisk, HastenDisk,
+    FailCalls, MendCalls, Restart, Rot, RollBack, Disconnect,
 )  # fmt: skip
 
 
@@ -329,18 +411,24 @@ def at(act: Act, kept: Sequence[Place]) -> Act:
 
 
 def needed(act: Act) -> frozenset[Capability]:
-    """What a runtime must be able to do for the act; a shape needs what each of its parts needs.
+    """Say what a runtime must be able to do for the act; a shape needs what its parts need.
 
     Every runtime can start its nodes.
     """
     if isinstance(act, Start):
         return frozenset()
+    if isinstance(act, ChangeFile) and act.change.kind == "truncate":
+        return frozenset({act.needs, "truncate"})
+    if isinstance(act, Warp) and act.warp.drift_ppm:
+        return frozenset({act.needs, "clock-drift"})
     if not isinstance(act, ShapeLinks):
         return frozenset({act.needs})
     shape = act.shape
     parts: tuple[tuple[Capability, object], ...] = (
         ("loss", shape.loss),
-        ("delay", shape.delay_ms or shape.jitter_ms or shape.reorder or shape.duplicate),
+        ("delay", shape.delay_us or shape.jitter_us),
+        ("reorder", shape.reorder),
+        ("duplicate", shape.duplicate),
         ("rate", shape.rate_kbit),
         ("black-hole", shape.bytes_max),
     )
@@ -354,7 +442,7 @@ def ended_by(act: Act) -> tuple[NodeName, ...]:
 
 def forgets(act: Act) -> bool:
     """Whether a node may lack afterwards what it had flushed before."""
-    return isinstance(act, ChangeFile | Wipe)
+    return isinstance(act, ChangeFile | Wipe | Rot | RollBack)
 
 
 def started_by(act: Act) -> tuple[NodeName, ...]:

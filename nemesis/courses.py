@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import Link, Milliseconds
+from contracts.fault import US_PER_MS, Link, Microseconds, Milliseconds
 from contracts.names import NodeName
 from nemesis.acts import Act
 from nemesis.expectations import Expectation
@@ -19,8 +19,9 @@ class Step(msgspec.Struct, frozen=True):
 
     acts: tuple[Act, ...]
     #: Since the injection.
-    after_ms: Milliseconds = 0
-    #: What must be seen once they are done.
+    after_us: Microseconds = 0
+    #: What must be seen once they are done; nothing where only an exact world can do them, which
+    #: knows what it did.
     seen: tuple[Expectation, ...] = ()
     #: Whether a node must start before it can be seen, which takes longer than a fault to bite.
     awaits_start: bool = False
@@ -72,6 +73,11 @@ class Setting(msgspec.Struct, frozen=True):
     links: tuple[Link, ...]
     #: Who led when the target was resolved.
     leader: NodeName | None
-    duration_ms: Milliseconds
+    duration_us: Microseconds
     #: Settles what is open.
     draw: int
+
+    @property
+    def duration_ms(self) -> Milliseconds:
+        """The duration in whole milliseconds, as most courses are made of."""
+        return self.duration_us // US_PER_MS

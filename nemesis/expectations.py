@@ -256,8 +256,8 @@ class ClockIs(msgspec.Struct, frozen=True):
     """The node's program sees its clock ahead of the true one by so much; bounds included."""
 
     node: NodeName
-    ahead_ms_min: int
-    ahead_ms_max: int
+    ahead_ms_min: float
+    ahead_ms_max: float
 
     def sentence(self) -> str:
         """What is expected, in words."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import ActualFault, Fault, Link, Milliseconds
+from contracts.fault import ActualFault, Fault, Link, Microseconds
 from contracts.names import NodeName
 from contracts.runtime import Capability
 from nemesis.courses import Course, Setting
@@ -50,6 +50,8 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     course: Callable[[Setting, Any], Course]
     #: What it may be told; every field has a default.
     options: type[msgspec.Struct] = NoOptions
+    #: Those that only an exact disk obeys.
+    exact_options: frozenset[str] = frozenset()
     joined: Joined | None = None
     #: None: it is about nodes alone.
     links: LinksOf | None = None
@@ -71,12 +73,22 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     ends_processes: bool = False
     rule: Rule = "keeps"
     exclusive: Exclusive | None = None
+    #: Whether it is over at once, whatever its duration.
+    is_instant: bool = False
+    #: Whether its node would take an earlier rot of the same disk for a torn tail.
+    hides_rot: bool = False
 
     def refuses(self, target: str) -> bool:
         """Whether the symbolic target makes no sense for it."""
         if self.only_targets is not None and target not in self.only_targets:
             return True
         return target in self.refused_targets
+
+    def needs_of(self, fault: Fault) -> frozenset[Capability]:
+        """What a runtime must be able to do for this fault."""
+        is_exact = any(fault.options.get(name) for name in self.exact_options)
+        more: frozenset[Capability] = frozenset({"exact-disk"} if is_exact else ())
+        return self.needs | more
 
     def targets(self) -> tuple[str, ...]:
         """Targets to offer to who named a wrong one."""
@@ -111,13 +123,13 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def course_of(
-        self, fault: ActualFault, duration_ms: Milliseconds, nodes: tuple[NodeName, ...]
+        self, fault: ActualFault, duration_us: Microseconds, nodes: tuple[NodeName, ...]
     ) -> Course:
         """What is done when, how it is healed, and what must be seen.
 
         Args:
             fault: as it was settled.
-            duration_ms: from its injection to its heal.
+            duration_us: from its injection to its heal.
             nodes: all of the cluster's.
         """
         setting = Setting(
@@ -125,7 +137,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
             hit=fault.nodes,
             links=fault.links,
             leader=fault.leader,
-            duration_ms=duration_ms,
+            duration_us=duration_us,
             draw=fault.draw,
         )
         return self.course(setting, read_options(self.name, self.options, fault.options))

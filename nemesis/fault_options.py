@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from contracts.errors import UsageError
+from contracts.fault import US_PER_MS, in_ms, in_us
 from nemesis.nearest import or_nearest
 from nemesis.targets import PINNED_NODES
 
@@ -17,12 +18,30 @@ _DAY_MS = 86_400_000
 #: A share of packets.
 Share = Annotated[float, Meta(ge=0.01, le=1.0)]
 Milliseconds = Annotated[int, Meta(ge=1, le=_DAY_MS)]
+#: A time that is told in milliseconds; nothing lasts longer than centuries.
+_Told = Annotated[float, Meta(ge=-1e13, le=1e13)]
+_MINUTE_US = 60_000_000
+_Delay = Annotated[int, Meta(ge=1, le=_MINUTE_US)]
+_Jitter = Annotated[int, Meta(ge=0, le=_MINUTE_US)]
+_YEAR_US = 365 * _DAY_MS * US_PER_MS
+_Offset = Annotated[int, Meta(ge=-_YEAR_US, le=_YEAR_US)]
 Times = Annotated[int, Meta(ge=1, le=1000)]
+_Flag = Annotated[int, Meta(ge=0, le=1)]
 
 #: Option of every fault: it may go beyond what a system can promise to survive.
 BEYOND_PROMISE = "beyond_promise"
+#: Options of a sequel: index of the fault that must have struck before, and where what the sequel
+#: waits for must happen: at the nodes that were hit, or at others; without it anywhere.
+AFTER = "after"
+PLACE = "after_place"
+SAME = "same"
+OTHER = "other"
+#: Options of a fault: the happening after which it heals, which of those it is, and how much later.
+UNTIL = "until"
+UNTIL_COUNT = "until_count"
+UNTIL_DELAY_US = "until_delay_us"
 #: Options that only scenarios of the simulation carry; the simulation reads them.
-_SIMULATED = ("after", "after_place", "until", "until_count", "until_delay_us")
+_SIMULATED = (AFTER, PLACE, UNTIL, UNTIL_COUNT, UNTIL_DELAY_US)
 
 _WORDS = (
     (r"`(?:int|float)`", "a number"),
@@ -104,8 +123,8 @@ class LossOptions(msgspec.Struct, frozen=True):
 class DelayOptions(msgspec.Struct, frozen=True):
     """Of late packets."""
 
-    delay_ms: Annotated[int, Meta(ge=1, le=60_000)] = 200
-    jitter_ms: Annotated[int, Meta(ge=0, le=60_000)] = 50
+    delay_us: _Delay = 200_000
+    jitter_us: _Jitter = 50_000
     direction: Direction = "both"
 
 
@@ -114,7 +133,7 @@ class ReorderOptions(msgspec.Struct, frozen=True):
 
     reorder: Share = 0.5
     #: Of those that are overtaken.
-    delay_ms: Annotated[int, Meta(ge=1, le=60_000)] = 50
+    delay_us: _Delay = 50_000
     direction: Direction = "both"
 
 
@@ -146,6 +165,53 @@ class ResetOptions(msgspec.Struct, frozen=True):
     direction: Direction = "both"
 
 
+class SlowLinkOptions(msgspec.Struct, frozen=True):
+    """Of a link that is slow in each direction by itself; None: drawn, or not at all."""
+
+    #: Towards the other node, and back; 0: not slower.
+    delay_us: _Jitter | None = None
+    back_delay_us: _Jitter | None = None
+
+
+class FullDiskOptions(msgspec.Struct, frozen=True):
+    """Of a disk without room."""
+
+    #: Bytes that still fit; more than 0 only where disks are exact.
+    spare_bytes: Annotated[int, Meta(ge=0, le=1 << 30)] = 0
+
+
+class SlowDiskOptions(msgspec.Struct, frozen=True):
+    """Of a slow disk."""
+
+    #: Jobs take so many times as long; None: drawn.
+    factor: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
+
+
+class SyncOptions(msgspec.Struct, frozen=True):
+    """Of syncs that fail."""
+
+    #: The next ones.
+    count: Times = 1
+
+
+class CallOptions(msgspec.Struct, frozen=True):
+    """Of calls to a disk that fail. None: drawn."""
+
+    #: The next ones, where it is not lasting.
+    count: Times = 1
+    #: Whether all of them fail until the fault is healed, 0 or 1.
+    lasting: _Flag | None = None
+    #: Whether the node is restarted into it: what a start does happens seldom otherwise.
+    restart: _Flag | None = None
+
+
+class RotOptions(msgspec.Struct, frozen=True):
+    """Of bits that rot."""
+
+    #: Whether the node is down meanwhile, so that its start meets them; None: drawn.
+    restart: _Flag | None = None
+
+
 class FileOptions(msgspec.Struct, frozen=True):
     """Of changes of files."""
 
@@ -167,7 +233,7 @@ class ClockJumpOptions(msgspec.Struct, frozen=True):
     """Of a wall clock that is wrong."""
 
     #: Ahead by this much; negative: behind.
-    offset_ms: Annotated[int, Meta(ge=-31_536_000_000, le=31_536_000_000)] = 60_000
+    offset_us: _Offset = 60_000_000
 
 
 class ClockDriftOptions(msgspec.Struct, frozen=True):
@@ -179,13 +245,15 @@ class ClockDriftOptions(msgspec.Struct, frozen=True):
 class ClockStrobeOptions(msgspec.Struct, frozen=True):
     """Of a wall clock that jumps to and fro."""
 
-    offset_ms: Annotated[int, Meta(ge=-31_536_000_000, le=31_536_000_000)] = 30_000
+    offset_us: _Offset = 30_000_000
     #: From one jump to the next.
     period_ms: Annotated[int, Meta(ge=200, le=_DAY_MS)] = 1000
 
 
 def read_options(kind: str, schema: type[_Options], options: Mapping[str, Any]) -> _Options:
     """The options of a fault, defaults filled in; those that every fault may have left out.
+
+    A time that the schema has in microseconds may be told in milliseconds: ``delay_ms = 1.5``.
 
     Raises:
         UsageError: names the option that does not exist or cannot have its value.
@@ -196,19 +264,33 @@ def read_options(kind: str, schema: type[_Options], options: Mapping[str, Any]) 
     for name, value in options.items():
         if name in (PINNED_NODES, BEYOND_PROMISE, *_SIMULATED):
             continue
-        if name not in fields:
+        field = name if name in fields else _in_records(name)
+        if field not in fields or field in given:
             raise UsageError(
-                f"the fault {kind!r} has no option {name!r}",
-                or_nearest(name, (*fields, PINNED_NODES), "options"),
+                f"the fault {kind!r} has no option {name!r}"
+                if field not in fields
+                else f"the fault {kind!r} has its option {name!r} twice",
+                or_nearest(name, (*map(_for_users, fields), PINNED_NODES), "options"),
             )
         try:
-            given[name] = msgspec.convert(value, types[name])
+            in_record = value if field == name else in_us(msgspec.convert(value, _Told))
+            given[field] = msgspec.convert(in_record, types[field])
         except msgspec.ValidationError as error:
             raise UsageError(
                 f"the option {name!r} of the fault {kind!r} cannot be {value!r}",
-                _expected(str(error), types[name]),
+                _expected(str(error), types[field], is_told_in_ms=field != name),
             ) from error
     return schema(**given)
+
+
+def _in_records(name: str) -> str:
+    """The name of an option told in milliseconds, in microseconds."""
+    return re.sub("_ms$", "_us", name)
+
+
+def _for_users(name: str) -> str:
+    """The name of an option as users write it, who say milliseconds."""
+    return re.sub("_us$", "_ms", name)
 
 
 def filled(options: msgspec.Struct) -> dict[str, Any]:
@@ -219,11 +301,17 @@ def filled(options: msgspec.Struct) -> dict[str, Any]:
 def described(schema: type[msgspec.Struct]) -> str:
     """The options and their defaults in one clause, for tables of kinds; empty for none."""
     fields = msgspec.structs.fields(schema)
-    return ", ".join(f"{field.name} = {field.default}" for field in fields)
+    return ", ".join(
+        f"{_for_users(field.name)} = "
+        f"{in_ms(field.default) if field.name.endswith('_us') and field.default else field.default}"
+        for field in fields
+    )
 
 
-def _expected(said: str, type_: Any) -> str:
+def _expected(said: str, type_: Any, *, is_told_in_ms: bool) -> str:
     """A next step from what the decoder said."""
+    if is_told_in_ms:
+        said = re.sub(r"(?<=[<>]= )-?\d+", lambda bound: f"{in_ms(int(bound[0])):g}", said)
     choices = ", ".join(map(str, getattr(type_, "__args__", ())))
     for pattern, words in _WORDS:
         said = re.sub(pattern, words.replace("{choices}", choices), said)

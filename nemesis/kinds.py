@@ -1,28 +1,39 @@
 """The registry of fault kinds.
 
-To add one, write its course in the module of its family, give it an entry there and a section on
-its page in ``docs/faults``; tests over the whole registry then ask it for its proofs.
+To add one, write its course in a module of ``nemesis.families``, which says its kinds as ``KINDS``,
+and a section on its page in ``docs/faults``; tests over the whole registry then ask it for its
+proofs. An act that no kind had yet also needs its line in the tables of those who can do it.
 """
 
+import pkgutil
+from importlib import import_module
 from typing import Final
 
 from contracts.errors import UsageError
-from nemesis.bad_links import BAD_LINKS
-from nemesis.clocks import CLOCKS
-from nemesis.disks import DISKS
+from contracts.runtime import EXACT_CAPABILITIES
+from nemesis import families
 from nemesis.fault_kind import FaultKind
 from nemesis.nearest import or_nearest
-from nemesis.partitions import PARTITIONS
-from nemesis.processes import PROCESSES
 
-_KINDS: Final[dict[str, FaultKind]] = {
-    kind.name: kind for kind in (*PARTITIONS, *PROCESSES, *BAD_LINKS, *DISKS, *CLOCKS)
-}
+
+def found_kinds() -> dict[str, FaultKind]:
+    """The kinds of all families, by their names."""
+    names = sorted(module.name for module in pkgutil.iter_modules(families.__path__))
+    modules = [import_module(f"{families.__name__}.{name}") for name in names]
+    return {kind.name: kind for module in modules for kind in module.KINDS}
+
+
+_KINDS: Final = found_kinds()
 
 
 def kind_names() -> tuple[str, ...]:
     """Names of all fault kinds, sorted."""
     return tuple(sorted(_KINDS))
+
+
+def machine_kind_names() -> tuple[str, ...]:
+    """Names of the kinds that some machine can carry out, sorted; the others need a world."""
+    return tuple(name for name in kind_names() if not _KINDS[name].needs & EXACT_CAPABILITIES)
 
 
 def fault_kind(name: str) -> FaultKind:

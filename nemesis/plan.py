@@ -6,7 +6,7 @@ schedule. Unless the pace says so windows never overlap (so that every effect ha
 lies between them, and the end is calm, so that recovery is seen too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -247,27 +247,42 @@ def schedule(
 
 def needs(faults: Iterable[Fault]) -> frozenset[Capability]:
     """What a runtime must be able to do to carry out these faults."""
-    return frozenset[Capability]().union(*(fault_kind(fault.kind).needs for fault in faults))
+    return frozenset[Capability]().union(
+        *(fault_kind(fault.kind).needs_of(fault) for fault in faults)
+    )
 
 
 def refuse_what_cannot_be_had(
-    faults: Sequence[Fault], capabilities: frozenset[Capability], runtime: str
+    faults: Sequence[Fault],
+    capabilities: frozenset[Capability],
+    runtime: str,
+    *,
+    because: Mapping[Capability, str] | None = None,
 ) -> None:
     """Refuse a plan before the run instead of skipping its faults in silence.
+
+    Args:
+        faults: those of the plan.
+        capabilities: what the runtime can do.
+        runtime: its name.
+        because: why it cannot do the rest; None: that depends on the machine.
 
     Raises:
         CapabilityError: the runtime lacks something that a fault needs.
     """
     for fault in faults:
-        missing = fault_kind(fault.kind).needs - capabilities
-        if missing:
-            raise CapabilityError(
-                f"plan the fault {fault.kind}",
-                f"runtime {runtime}",
-                f"it cannot do {' and '.join(sorted(missing))} here",
-                "Leave the fault out of --nemesis, or choose another --runtime; "
-                "'splitbrain doctor' shows what is missing.",
-            )
+        missing = sorted(fault_kind(fault.kind).needs_of(fault) - capabilities)
+        if not missing:
+            continue
+        next_step = "Leave the fault out of --nemesis, or choose another --runtime"
+        if because is None:
+            problem = f"it cannot do {' and '.join(missing)} here"
+            next_step += "; 'splitbrain doctor' shows what is missing"
+        else:
+            problem = " and ".join(because[one] for one in missing)
+        raise CapabilityError(
+            f"plan the fault {fault.kind}", f"runtime {runtime}", problem, f"{next_step}."
+        )
 
 
 def _all_windows(

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.errors import UsageError
-from contracts.fault import US_PER_MS, Awaited, Fault, Microseconds, Milliseconds
+from contracts.fault import US_PER_MS, Awaited, Fault, Microseconds, Milliseconds, in_ms, in_us
 from contracts.names import NodeName
 from history.json_problems import in_words
 from nemesis.awaiting import ANYWHERE, check_awaited
@@ -86,16 +86,6 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overlap: int = 1
     #: Whether faults may go beyond what a system can promise to survive.
     beyond_promise: bool = False
-
-
-def in_us(time_ms: float) -> Microseconds:
-    """Milliseconds, which may have a fraction, in whole microseconds."""
-    return round(time_ms * US_PER_MS)
-
-
-def in_ms(time_us: Microseconds) -> float:
-    """Microseconds in milliseconds; a whole number where it is one."""
-    return time_us // US_PER_MS if time_us % US_PER_MS == 0 else time_us / US_PER_MS
 
 
 def file_awaited(when: Awaited) -> FileAwaited:

@@ -139,10 +139,10 @@ def check_pinned(options: Mapping[str, Any], nodes: Sequence[NodeName]) -> None:
 
 
 def nodes_hit(fault: Fault, view: ClusterView) -> tuple[NodeName, ...] | None:
-    """The nodes that the fault hits now: the pinned ones, else what its target means."""
-    pinned = fault.options.get(PINNED_NODES)
+    """The nodes that the fault hits now: the pinned ones in their order, else the target's."""
+    pinned: Sequence[NodeName] | None = fault.options.get(PINNED_NODES)
     if pinned is not None:
-        return tuple(node for node in view.everyone if node in pinned)
+        return tuple(node for node in pinned if node in view.everyone)
     return resolve(fault.target, fault.draw, view)
 
 

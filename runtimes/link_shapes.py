@@ -18,7 +18,7 @@ import msgspec
 
 from contracts.arms import LinkQuality, Shape
 from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Link
+from contracts.fault import Link, in_ms
 from contracts.names import NodeName
 from contracts.runtime import Capability
 from runtimes.link_probes import quality_of
@@ -30,16 +30,18 @@ _ROUNDING: Final = 1e-3
 _Thing = TypeVar("_Thing")
 _Result = TypeVar("_Result")
 
+#: Of whatever holds packets back.
+_HOLDING: Final[frozenset[Capability]] = frozenset({"delay", "reorder", "duplicate"})
 #: Word of a kernel's ability, as ``links.py means`` prints it, to what it is good for.
-_CAPABILITIES: Final[Mapping[str, Capability]] = {
-    "loss": "loss",
-    "black-hole": "black-hole",
-    "queue": "delay",
-    "netem": "delay",
-    "rate": "rate",
-    "reset": "reset",
+_CAPABILITIES: Final[Mapping[str, frozenset[Capability]]] = {
+    "loss": frozenset({"loss"}),
+    "black-hole": frozenset({"black-hole"}),
+    "queue": _HOLDING,
+    "netem": _HOLDING,
+    "rate": frozenset({"rate"}),
+    "reset": frozenset({"reset"}),
 }
-_ALONG: Final = ("delay_ms", "jitter_ms", "reorder", "duplicate")
+_ALONG: Final = ("delay_us", "jitter_us", "reorder", "duplicate")
 
 
 class LinkTools(Protocol):
@@ -72,7 +74,7 @@ class LinkTools(Protocol):
 
 def link_capabilities(means: Collection[str]) -> frozenset[Capability]:
     """What plans may ask for where the kernel can do this."""
-    return frozenset(_CAPABILITIES[word] for word in means if word in _CAPABILITIES)
+    return frozenset[Capability]().union(*(_CAPABILITIES.get(word, ()) for word in means))
 
 
 def refuse_unfit(shape: Shape) -> None:
@@ -85,12 +87,12 @@ def refuse_unfit(shape: Shape) -> None:
     for name, share in shares.items():
         if not 0 <= share <= 1:
             raise UsageError(f"{name} is {share}", "It is a share of packets: give 0 to 1")
-    if min(shape.delay_ms, shape.jitter_ms) < 0 or shape.jitter_ms > shape.delay_ms:
+    if min(shape.delay_us, shape.jitter_us) < 0 or shape.jitter_us > shape.delay_us:
         raise UsageError(
-            f"a delay of {shape.delay_ms} ms cannot vary by {shape.jitter_ms} ms",
+            f"a delay of {in_ms(shape.delay_us)} ms cannot vary by {in_ms(shape.jitter_us)} ms",
             "Give a jitter from 0 to the delay",
         )
-    if shape.reorder and not shape.delay_ms:
+    if shape.reorder and not shape.delay_us:
         raise UsageError(
             "packets that are not delayed cannot be overtaken", "Give a delay with reorder"
         )

@@ -8,6 +8,7 @@ started, left behind or swept.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -68,24 +69,18 @@ _RUNTIMES: Mapping[str, _Entry] = {
     "local": _Entry(_local, _local_stopper, _local_sweep),
 }
 
-#: Faults of plans that a simulated world carries out.
-_SIMULATED_CAN: frozenset[Capability] = frozenset(
-    {
-        "partition",
-        "kill",
-        "pause",
-        "terminate",
-        "delay",
-        "reset",
-        "power",
-        "full-disk",
-        "disk-stall",
-        "disk-error",
-        "file-change",
-        "wipe",
-        "clock",
-    }
-)
+#: What no simulated world can do, and why; it can do everything else.
+SIMULATED_LACKS: Mapping[Capability, str] = {
+    "loss": "its connections, like TCP, lose nothing but time",
+    "reorder": "its connections, like TCP, keep the order",
+    "duplicate": "its connections, like TCP, deliver once",
+    "rate": "its messages take time and no room on a link",
+    "black-hole": "its messages are not cut into packets",
+    "cpu": "its nodes take no processor time",
+    "memory": "its nodes share the memory of one process",
+    "truncate": "its disks lose bytes by crashes alone",
+    "clock-drift": "how fast its clocks go is settled before it starts",
+}
 
 
 def runtime_names() -> list[str]:
@@ -101,7 +96,8 @@ def capabilities(name: str) -> frozenset[Capability]:
         HarnessError: what it needs (an engine) does not answer.
     """
     if name == SIMULATED:
-        return _SIMULATED_CAN
+        every: frozenset[Capability] = frozenset(get_args(Capability))
+        return every - SIMULATED_LACKS.keys()
     return runtime(name).capabilities()
 
 

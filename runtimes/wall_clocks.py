@@ -53,7 +53,7 @@ def clock_environment(library: str, file: str, own: Mapping[str, str]) -> dict[s
 
 def offset_line(warp: ClockWarp, elapsed_ns: int) -> str:
     """The file's content so long after the warp."""
-    offset_us = warp.offset_ms * 1000 + elapsed_ns * warp.drift_ppm // 1_000_000_000
+    offset_us = warp.offset_us + elapsed_ns * warp.drift_ppm // 1_000_000_000
     seconds, microseconds = divmod(abs(offset_us), 1_000_000)
     return f"{'-' if offset_us < 0 else '+'}{seconds}.{microseconds:06d}\n"
 

@@ -17,14 +17,15 @@ from tidy.tree import Finding
 
 #: Modules in which a simulated world lives, by their path.
 _SIMULATED = re.compile(
-    r"nodes/(metadata|quorum|registers|storage|wire)/\w+\.py"
+    r"contracts/(draws|fault_draws)\.py"
+    r"|nodes/(metadata|quorum|registers|storage|wire)/\w+\.py"
     r"|nodes/server/(applier|assembling|client_service|disk|formatting|incarnation|node|proposals"
     r"|quorum_settings|reads|surroundings)\.py"
     r"|nodes/transport/(back_off|client_protocol|kafka_codec)\.py"
     r"|simulation/(disk|kraft|world)/\w+\.py"
     r"|systems/kraft/(aim|client_machine|committed_log|outcomes|planted_bugs)\.py"
-    r"|harness/simulation/(course_acts|disk_acts|early_heals|fault_acts|fault_blow|fault_driver"
-    r"|fault_reach|load|log_ends|outcome|recovery|simulate|swarm|swarm_faults|triggers)\.py"
+    r"|harness/simulation/(acting|early_heals|fault_driver"
+    r"|fault_reach|load|log_ends|outcome|recovery|simulate|swarm|triggers|world_kinds)\.py"
     r"|harness/load/(reading|routes|seat|timetable)\.py"
     r"|harness/processes\.py"
     r"|(nemesis|workloads)/\w+\.py"

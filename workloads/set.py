@@ -6,10 +6,10 @@ given up after some hundred elements, so that reading one stays cheap.
 
 from typing import Any, Final
 
+from contracts.draws import Draws
 from contracts.operations import Completion, Operation
 from history.functions import READ, RECORD, Functions
 from workloads.chosen_options import chosen
-from workloads.draws import Draws
 from workloads.keys import KeyRotation
 
 #: Sets that grow at once.

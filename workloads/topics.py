@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from contracts.draws import Draws
 from contracts.operations import Completion, Operation
 from history.functions import CREATE, DELETE, READ, Functions
 from workloads.chosen_options import chosen
-from workloads.draws import Draws
 from workloads.keys import KeyRotation
 
 #: Topics that live at once.

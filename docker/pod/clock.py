@@ -5,8 +5,8 @@ A jump is written once. A drift is written again and again, a hundredth of a sec
 it does not depend on when a program was started, nor changes how long its timeouts are. It must
 never leave two writers of one file.
 
-Usage: clock.py set FILE OFFSET_MS DRIFT_PPM
-       clock.py tick FILE OFFSET_MS DRIFT_PPM   (goes on until it is killed; started by ``set``)
+Usage: clock.py set FILE OFFSET_US DRIFT_PPM
+       clock.py tick FILE OFFSET_US DRIFT_PPM   (goes on until it is killed; started by ``set``)
 Nothing happens where FILE's folder is not there. Exit codes: 0 done, 1 failed, 64 bad usage.
 
 Source: libfaketime's README (relative times, FAKETIME_TIMESTAMP_FILE).
@@ -30,9 +30,9 @@ def line(offset_us: int) -> str:
     return f"{'-' if offset_us < 0 else '+'}{seconds}.{microseconds:06d}\n"
 
 
-def offset_us(offset_ms: int, drift_ppm: int, elapsed_ns: int) -> int:
+def ahead_us(offset_us: int, drift_ppm: int, elapsed_ns: int) -> int:
     """How far ahead a clock is so long after its warp."""
-    return offset_ms * 1000 + elapsed_ns * drift_ppm // 1_000_000_000
+    return offset_us + elapsed_ns * drift_ppm // 1_000_000_000
 
 
 def write(file: Path, content: str) -> None:
@@ -59,14 +59,14 @@ def stop_ticker(file: Path) -> None:
     note.unlink(missing_ok=True)
 
 
-def set_clock(file: Path, offset_ms: int, drift_ppm: int) -> None:
+def set_clock(file: Path, offset_us: int, drift_ppm: int) -> None:
     """Have the clock go so from now on."""
     if not file.parent.is_dir():
         return
     stop_ticker(file)
-    write(file, line(offset_ms * 1000))
+    write(file, line(offset_us))
     if drift_ppm:
-        words = [sys.executable, __file__, "tick", str(file), str(offset_ms), str(drift_ppm)]
+        words = [sys.executable, __file__, "tick", str(file), str(offset_us), str(drift_ppm)]
         quiet = subprocess.DEVNULL
         ticker = subprocess.Popen(
             words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
@@ -74,19 +74,19 @@ def set_clock(file: Path, offset_ms: int, drift_ppm: int) -> None:
         file.with_name(f"{file.name}-ticker").write_text(str(ticker.pid))
 
 
-def tick(file: Path, offset_ms: int, drift_ppm: int) -> None:
+def tick(file: Path, offset_us: int, drift_ppm: int) -> None:
     """Rewrite the file until killed."""
     began = time.monotonic_ns()
     while True:
-        write(file, line(offset_us(offset_ms, drift_ppm, time.monotonic_ns() - began)))
+        write(file, line(ahead_us(offset_us, drift_ppm, time.monotonic_ns() - began)))
         time.sleep(_TICK_S)
 
 
 def main(words: list[str]) -> int:
     """Set, or go on setting."""
     match words:
-        case [("set" | "tick") as action, file, offset_ms, drift_ppm]:
-            numbers = int(offset_ms), int(drift_ppm)
+        case [("set" | "tick") as action, file, offset_us, drift_ppm]:
+            numbers = int(offset_us), int(drift_ppm)
         case _:
             print(__doc__, file=sys.stderr)
             return 64

@@ -22,7 +22,7 @@ Quality = Mapping[str, float]
 QUEUE = 7
 TABLE = "splitbrain_shape"
 #: What netem does or the program in user space.
-HELD = ("delay_ms", "jitter_ms", "reorder", "duplicate")
+HELD = ("delay_us", "jitter_us", "reorder", "duplicate")
 
 _MILLION = 1_000_000
 #: A packet waits at a slow link for at most this long; what comes later is dropped.
@@ -32,7 +32,7 @@ _QUEUE_BYTES_MIN = 16_384
 _UNLIMITED_KBIT = 32_000_000
 _NETEM_PACKETS = 100_000
 _UNITS_KBIT = {"": 0.001, "K": 1.0, "M": 1_000.0, "G": 1_000_000.0}
-_UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1_000.0}
+_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 
 def is_held(quality: Quality) -> bool:
@@ -131,9 +131,9 @@ def departure_commands(device: str, leaving: Mapping[str, Quality]) -> list[str]
 
 def netem(quality: Quality) -> str:
     """The words for netem. Only what has a delay can be overtaken."""
-    words = [f"netem limit {_NETEM_PACKETS} delay {int(quality.get('delay_ms', 0))}ms"]
-    if quality.get("jitter_ms"):
-        words.append(f"{int(quality['jitter_ms'])}ms")
+    words = [f"netem limit {_NETEM_PACKETS} delay {int(quality.get('delay_us', 0))}us"]
+    if quality.get("jitter_us"):
+        words.append(f"{int(quality['jitter_us'])}us")
     if quality.get("reorder"):
         words.append(f"reorder {quality['reorder']:.4%}")
     if quality.get("duplicate"):
@@ -163,9 +163,9 @@ def _netem_in_force(words: str) -> dict[str, float]:
     quality: dict[str, float] = {}
     times = re.search(r"delay ([\d.]+)(us|ms|s)(?:\s+([\d.]+)(us|ms|s))?", words)
     if times is not None:
-        quality["delay_ms"] = round(float(times[1]) * _UNITS_MS[times[2]])
+        quality["delay_us"] = round(float(times[1]) * _UNITS_US[times[2]])
         if times[3]:
-            quality["jitter_ms"] = round(float(times[3]) * _UNITS_MS[times[4]])
+            quality["jitter_us"] = round(float(times[3]) * _UNITS_US[times[4]])
     for name in ("reorder", "duplicate"):
         if share := re.search(rf"{name} ([\d.]+)%", words):
             quality[name] = round(float(share[1]) / 100, 6)

@@ -218,7 +218,7 @@ def means() -> list[str]:
     trials = {
         "loss": {"loss": 0.5},
         "black-hole": {"bytes_max": 500},
-        "queue": {"delay_ms": 1},
+        "queue": {"delay_us": 1_000},
     }
     found: list[str] = []
     for word, quality in trials.items():
@@ -231,7 +231,7 @@ def means() -> list[str]:
         found.append(word)
     if found:
         load({})
-    for word, quality in {"rate": {"rate_kbit": 100}, "netem": {"delay_ms": 1}}.items():
+    for word, quality in {"rate": {"rate_kbit": 100}, "netem": {"delay_us": 1_000}}.items():
         try:
             slow({_TRIAL_ADDRESS: quality}, "lo")
         except RefusedError:

@@ -8,7 +8,7 @@ everything on first.
 
 Usage: ``packet_queue.py``. It prints one line, ``ready`` or why not, and then listens in the
 abstract namespace of Unix sockets, which is a network's own. A request is one packet of JSON:
-``{"table": {ADDRESS: {"delay_ms": D, "jitter_ms": J, "reorder": R, "duplicate": D}}}`` replaces
+``{"table": {ADDRESS: {"delay_us": D, "jitter_us": J, "reorder": R, "duplicate": D}}}`` replaces
 the table, ``{}`` only looks, ``{"stop": true}`` ends the program; the answer tells its process
 and the table.
 
@@ -52,7 +52,7 @@ _RECEIVE_BYTES = 128 * 1024
 _SO_RCVBUFFORCE = 33
 #: Taken before due ones are looked for again.
 _AT_ONCE = 64
-_NS_PER_MS = 1_000_000
+_NS_PER_US = 1_000
 
 _MESSAGE = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
@@ -71,8 +71,8 @@ class Table:
         self.shown = table
         self._by_address = {
             socket.inet_aton(address): (
-                quality.get("delay_ms", 0) * _NS_PER_MS,
-                quality.get("jitter_ms", 0) * _NS_PER_MS,
+                quality.get("delay_us", 0) * _NS_PER_US,
+                quality.get("jitter_us", 0) * _NS_PER_US,
                 quality.get("reorder", 0.0),
                 quality.get("duplicate", 0.0),
             )

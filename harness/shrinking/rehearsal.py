@@ -25,8 +25,7 @@ from harness.shrinking.words import size_of
 from harness.simulation.folder import keep_sweep_run
 from harness.simulation.judging import judged
 from harness.simulation.like_command import LikeOrder, lines_of, order_of, search
-from harness.simulation.likeness import plan_near, within_load
-from harness.simulation.planned import simulated
+from harness.simulation.likeness import like_scenario, within_load
 from harness.simulation.trial import run
 from harness.stop import Stop
 from history.run_folder import RunFolder
@@ -81,7 +80,7 @@ def rehearsed(
         late = found.interrupted and not stop.is_set()
         told = f"no seed failed alike within {seconds:g} s." if late else lines[0]
         return _nothing(f"simulation: {told}")
-    plan = within_load(plan_near(order.likeness, found.seed))
+    plan = within_load(like_scenario(order.likeness, found.seed))
     with SearchDisplay(console, budget, "in simulation") as display:
 
         def asking(plan: Scenario, step: str) -> None:
@@ -97,7 +96,7 @@ def rehearsed(
         small = shrink(plan, oracle, budget).plan
     assert oracle.best is not None
     root = keep_sweep_run(
-        judged(run(simulated(oracle.best), is_recording=True)),
+        judged(run(oracle.best, is_recording=True)),
         runs_folder,
         kind="shrunk-like",
         like=order.likeness.run,
@@ -116,7 +115,7 @@ def _oracle_of(
     """Whether a plan fails alike in one of a few worlds."""
     replay = replay_for(Failure(checkers=order.wanted, is_alike=True))
     seeds = (seed, *_OTHER_SEEDS)
-    return ExactOracle(lambda plan: replay(simulated(plan)), budget, told, seeds)
+    return ExactOracle(replay, budget, told, seeds)
 
 
 @contextmanager

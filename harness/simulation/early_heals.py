@@ -6,18 +6,13 @@ fault did not hit does. Must never heal within the step that was watched, but in
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
 from contracts.fault import Fault
 from contracts.names import NodeName
+from nemesis.fault_options import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US
 from simulation.world.world import SimulatedWorld
-
-#: Options of a fault: the happening after which it heals, which of those it is, and how much later.
-UNTIL: Final = "until"
-UNTIL_COUNT: Final = "until_count"
-UNTIL_DELAY_US: Final = "until_delay_us"
 
 
 class _Waiting(msgspec.Struct):

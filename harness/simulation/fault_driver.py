@@ -17,15 +17,17 @@ from contracts.errors import UsageError
 from contracts.fault import ActualFault, Fault, FaultEvent, FaultPhase
 from contracts.names import NodeName
 from contracts.simulation import Timer
+from harness.simulation.acting import Doing, words_of_time
 from harness.simulation.early_heals import EarlyHeals
-from harness.simulation.fault_acts import act_of
-from harness.simulation.fault_blow import Act, Blow, Struck, how, in_ms
 from harness.simulation.fault_reach import Reach
 from harness.simulation.load import VirtualHistory
 from harness.simulation.log_ends import ends_of
 from harness.simulation.triggers import Triggers
+from harness.simulation.world_kinds import kind_in_worlds
 from history.timeline_records import TimelineFault
 from nemesis.awaiting import sentence
+from nemesis.courses import Course
+from nemesis.fault_kind import FaultKind
 from nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
 from simulation.world.world import SimulatedWorld
 
@@ -33,6 +35,8 @@ from simulation.world.world import SimulatedWorld
 TARGET_PATIENCE_US: Final = 5_000_000
 _LOOK_AGAIN_US: Final = 20_000
 _NS_PER_US: Final = 1_000
+#: What the heal of one fault ends for all others of the same node.
+_ENDED_FOR_ALL: Final = ("failing", "full")
 
 
 class _InForce(msgspec.Struct):
@@ -40,7 +44,8 @@ class _InForce(msgspec.Struct):
 
     fault: Fault
     actual: ActualFault
-    struck: Struck
+    course: Course
+    doing: Doing
     struck_us: int
     ok_before: int
     ok_by_node_before: dict[str, int]
@@ -77,7 +82,7 @@ class FaultDriver:
         self.struck: list[ActualFault] = []
         history.listeners.append(self._acknowledged)
         for fault in world.scenario.faults:
-            act_of(fault.kind)
+            kind_in_worlds(fault.kind)
             if fault.target != THERE:
                 check_target(canonical(fault.target), self._cluster.nodes, leave_one=False)
             elif fault.when is None:
@@ -128,8 +133,8 @@ class FaultDriver:
         """Strike as soon as the target exists."""
         if fault.index not in self._waiting:
             return
-        act = act_of(fault.kind)
-        actual = self._resolve(act, fault, there)
+        kind = kind_in_worlds(fault.kind)
+        actual = self._resolve(kind, fault, there)
         if actual is None:
             if self._world.now >= until_us:
                 del self._waiting[fault.index]
@@ -139,20 +144,22 @@ class FaultDriver:
                 self._world.after(_LOOK_AGAIN_US, lambda: self._settle(fault, there, until_us))
             return
         del self._waiting[fault.index]
-        reason = self._reason_against(act, actual)
+        duration_us = 0 if kind.is_instant else fault.duration_us
+        course = kind.course_of(actual, duration_us, self._cluster.nodes)
+        reason = self._reason_against(kind, actual, course)
         if reason is not None:
             self._record(fault, None, "not-applicable", reason)
             return
-        self._strike(act, fault, actual)
+        self._strike(course, fault, actual, duration_us)
 
-    def _resolve(self, act: Act, fault: Fault, there: NodeName | None) -> ActualFault | None:
+    def _resolve(self, kind: FaultKind, fault: Fault, there: NodeName | None) -> ActualFault | None:
         """What the fault means now; None while its target does not exist."""
         target = canonical(fault.target)
         if target == THERE:
             assert there is not None
             target = str(there)
         aimed = msgspec.structs.replace(fault, target=target)
-        actual = act.resolve(aimed, self._view(target))
+        actual = kind.actual(aimed, self._view(target))
         if actual is None or not actual.nodes:
             return None
         return msgspec.structs.replace(actual, target=fault.target, draw=fault.draw)
@@ -165,18 +172,18 @@ class FaultDriver:
         ends = ends_of(self._cluster) if target == LAGGARD else {}
         return ClusterView(self._cluster.nodes, leader, self._last_leader, ends)
 
-    def _reason_against(self, act: Act, actual: ActualFault) -> str | None:
+    def _reason_against(self, kind: FaultKind, actual: ActualFault, course: Course) -> str | None:
         """Why the fault does not strike, None if it does."""
-        if act.needs_up and not any(self._cluster.is_up(node) for node in actual.nodes):
+        if kind.needs_up and not any(self._cluster.is_up(node) for node in actual.nodes):
             return f"{', '.join(actual.nodes)} down already"
-        if act.is_exclusive:
+        if _is_exclusive(course):
             for other in self._in_force.values():
                 shared = [node for node in other.actual.nodes if node in actual.nodes]
-                if shared and act_of(other.fault.kind).is_exclusive:
+                if shared and _is_exclusive(other.course):
                     return f"another fault of the disk of {', '.join(shared)} is in force"
-        if act.rule == "keeps" or self._world.scenario.beyond_promise:
+        if kind.rule == "keeps" or self._world.scenario.beyond_promise:
             return None
-        if act.rule == "lies":
+        if kind.rule == "lies":
             return "beyond the promise: nobody can tell that a disk is older than it was"
         voters = self._cluster.nodes[: self._world.scenario.nodes]
         forgetful = {*self.reach.forgot, *actual.nodes}
@@ -184,13 +191,13 @@ class FaultDriver:
         if len(forgot) > (len(voters) - 1) // 2:
             return f"beyond the promise: {', '.join(forgot)} would have forgotten, a majority"
         for node in actual.nodes:
-            if act.needs_sound and self.reach.forgot.get(node) == "rotten":
+            if kind.hides_rot and self.reach.forgot.get(node) == "rotten":
                 return f"beyond the promise: it would hide what has rotted at {node} before"
             if not self._cluster.may_forget(node):
                 return f"beyond the promise: {node} holds what others could elect without"
         return None
 
-    def _strike(self, act: Act, fault: Fault, actual: ActualFault) -> None:
+    def _strike(self, course: Course, fault: Fault, actual: ActualFault, duration_us: int) -> None:
         """Do it; where it ends the step that called, that passes last.
 
         Raises:
@@ -199,16 +206,16 @@ class FaultDriver:
         world, history = self._world, self._history
         self.struck.append(actual)
         self._record(fault, actual, "invoked")
-        duration_us = 0 if act.is_instant else fault.duration_us
         self.reach.draw = fault.draw
-        blow = Blow(self.reach, actual, duration_us, fault.options, how(fault.draw))
-        struck = act.strike(blow)
-        self._record(fault, actual, "verified", struck.evidence)
+        doing = Doing(self.reach, course, actual)
+        doing.begin()
+        self._record(fault, actual, "verified", doing.evidence)
         number = -1
         if world.is_recording:
-            number = world.record(self._band(fault, actual, struck, world.now, None))
+            number = world.record(self._band(fault, actual, doing, world.now, None))
         in_force = self._in_force[fault.index] = _InForce(
-            fault, actual, struck, world.now, history.ok_count, dict(history.ok_by_node), number
+            *(fault, actual, course, doing, world.now),
+            *(history.ok_count, dict(history.ok_by_node), number),
         )
         in_force.timer = world.after(duration_us, lambda: self._heal(fault.index))
         if duration_us:
@@ -236,10 +243,10 @@ class FaultDriver:
             f"{inside} by its nodes",
         )  # fmt: skip
         self.reach.draw = fault.draw
-        evidence = in_force.struck.heal()
+        evidence = in_force.doing.heal()
         self._record(fault, actual, "removed", evidence)
         if in_force.story_number >= 0:
-            band = self._band(fault, actual, in_force.struck, in_force.struck_us, world.now)
+            band = self._band(fault, actual, in_force.doing, in_force.struck_us, world.now)
             world.amend(in_force.story_number, band)
         self._not_resumed.append((world.now, fault, actual))
 
@@ -252,7 +259,7 @@ class FaultDriver:
             if invoked_us < healed_us:
                 left.append((healed_us, fault, actual))
                 continue
-            took = in_ms(self._world.now - healed_us)
+            took = words_of_time(self._world.now - healed_us)
             self._record(fault, actual, "resumed", f"an operation acknowledged after {took}")
         self._not_resumed = left
 
@@ -260,7 +267,7 @@ class FaultDriver:
         self,
         fault: Fault,
         actual: ActualFault,
-        struck: Struck,
+        doing: Doing,
         since_us: int,
         until_us: int | None,
     ) -> TimelineFault:
@@ -269,7 +276,7 @@ class FaultDriver:
             name=fault.kind,
             nodes=tuple(map(str, actual.nodes)),
             until=until_us,
-            detail=f"{fault.target}: {struck.evidence}",
+            detail=f"{fault.target}: {doing.evidence}",
         )
 
     def _record(
@@ -292,3 +299,8 @@ class FaultDriver:
                 evidence=evidence,
             )
         )
+
+
+def _is_exclusive(course: Course) -> bool:
+    """Whether a node can have but one such fault at a time."""
+    return any(act.holds in _ENDED_FOR_ALL for step in course.steps for act in step.acts)

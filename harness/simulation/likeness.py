@@ -18,14 +18,13 @@ from contracts.fault import US_PER_MS, Awaited, Fault, FaultEvent
 from contracts.scenario import Scenario
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
-from harness.simulation.course_acts import NOT_SIMULATED
-from harness.simulation.fault_acts import is_simulated
-from harness.simulation.planned import record_of_plan, simulated
+from harness.simulation.planned import record_of_plan
 from harness.simulation.scenario_rules import CLIENTS_MAX
 from history.plan import Plan
 from nemesis.awaiting import Tale
 from nemesis.kinds import fault_kind
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
+from runtimes.registry import SIMULATED_LACKS
 from simulation.world.streams import Streams
 
 _NS_PER_US: Final = 1_000
@@ -108,8 +107,9 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
         fault = scheduled.get(event.index)
         if fault is None:
             continue
-        if not is_simulated(fault.kind):
-            left_out[fault.kind] = NOT_SIMULATED.get(fault.kind, "no simulated world can do that")
+        lacking = fault_kind(fault.kind).needs & SIMULATED_LACKS.keys()
+        if lacking:
+            left_out[fault.kind] = " and ".join(SIMULATED_LACKS[one] for one in sorted(lacking))
             continue
         end_time = event.time + fault.duration_us * _NS_PER_US if end is None else end.time
         struck.append(
@@ -129,10 +129,10 @@ def likeness_of(record: RunRecord, happenings: Sequence[str]) -> Likeness:
     )
 
 
-def plan_near(likeness: Likeness, seed: int) -> Scenario:
+def like_scenario(likeness: Likeness, seed: int) -> Scenario:
     """The same plan, with the moments of the record as a seed shifts them, to be run in its world.
 
-    A function of the arguments alone. Its faults have the options of the plan.
+    A function of the arguments alone.
     """
     streams = Streams(seed, _STREAM)
     is_pinned = streams.chance("pin", 0.5)
@@ -155,11 +155,6 @@ def plan_near(likeness: Likeness, seed: int) -> Scenario:
     ends_us = [struck.at_us + struck.duration_us + _TAIL_US for struck in likeness.faults]
     load_us = min(plan.load_us, max(ends_us, default=plan.load_us)) // US_PER_MS * US_PER_MS
     return msgspec.structs.replace(plan, seed=seed, load_us=load_us, unwatched=True)
-
-
-def like_scenario(likeness: Likeness, seed: int) -> Scenario:
-    """The world of a seed."""
-    return simulated(plan_near(likeness, seed))
 
 
 def within_load(plan: Scenario) -> Scenario:

@@ -8,13 +8,12 @@ sections 2 and 9.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 from rich.console import Console
 
 from contracts.errors import CapabilityError
-from contracts.fault import US_PER_MS, Fault
+from contracts.fault import Fault
 from contracts.runtime import SIMULATED
 from contracts.scenario import (
     LoadOptions,
@@ -28,8 +27,6 @@ from harness.plan_record import plan_of
 from harness.progress import fault_sentence, phase_sentence, stamped_line
 from harness.run_clock import NANOSECONDS
 from harness.runner import RunOutcome
-from harness.simulation.course_acts import NOT_SIMULATED
-from harness.simulation.fault_acts import is_simulated
 from harness.simulation.folder import course, runtime_versions, write_run
 from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.scenario_rules import CLIENTS_MAX
@@ -37,9 +34,9 @@ from harness.store import create_run
 from harness.waiting import Waiting
 from history.plan import Plan
 from history.run_folder import RunFolder
-from nemesis.fault_options import BEYOND_PROMISE, ClockJumpOptions, FlapOptions, read_options
+from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.plan import refuse_what_cannot_be_had
-from runtimes.registry import capabilities
+from runtimes.registry import SIMULATED_LACKS, capabilities
 
 _US_PER_S = 1_000_000
 #: How long nodes get to agree after the last heal, as in containers.
@@ -54,14 +51,11 @@ def scenario_of(test: PlannedTest) -> Scenario:
     """The world in which a plan runs; every fault strikes at the time that the plan says."""
     options, chosen = test.options, test.system_options
     record = _record_of(options, options.nodes, test.workload.name, chosen.settings, test.schedule)
-    return simulated(as_chosen(record, chosen.state_machine, len(test.observers)))
+    return as_chosen(record, chosen.state_machine, len(test.observers))
 
 
 def record_of_plan(plan: Plan, faults: Sequence[Fault]) -> Scenario:
-    """A recorded plan with these faults, as the record that searches and worlds share.
-
-    Its faults have the options of the plan; ``simulated`` makes a world of it.
-    """
+    """A recorded plan with these faults, as the record that searches and worlds share."""
     record = _record_of(plan, len(plan.nodes), plan.workload, plan.settings, faults)
     return as_chosen(record, plan.state_machine, len(plan.observers))
 
@@ -106,34 +100,8 @@ def as_chosen(scenario: Scenario, state_machine: str | None, observers: int) -> 
     return msgspec.structs.replace(scenario, state_machine=state_machine, observers=observers)
 
 
-def simulated(record: Scenario) -> Scenario:
-    """The record of a plan, its faults with their options as a simulated world reads them."""
-    faults = tuple(
-        msgspec.structs.replace(fault, options=_options_of(fault)) for fault in record.faults
-    )
-    return msgspec.structs.replace(record, faults=faults)
-
-
-def _options_of(fault: Fault) -> dict[str, Any]:
-    """A fault's options as the simulation reads them, where it has a kind of the same name."""
-    options = fault.options
-    if fault.kind == "clock-jump":
-        told = read_options(fault.kind, ClockJumpOptions, options)
-        return {**options, "delta_us": told.offset_ms * US_PER_MS}
-    if fault.kind == "flap":
-        return {**options, "count": read_options(fault.kind, FlapOptions, options).count}
-    return options
-
-
-def _refuse_what_is_not_simulated(schedule: Sequence[Fault], happenings: set[str]) -> None:
+def _refuse_what_never_happens(schedule: Sequence[Fault], happenings: set[str]) -> None:
     for fault in schedule:
-        if not is_simulated(fault.kind):
-            raise CapabilityError(
-                f"plan the fault {fault.kind}",
-                f"runtime {SIMULATED}",
-                NOT_SIMULATED.get(fault.kind, "no simulated world can do that"),
-                "Leave the fault out of --nemesis, or choose another --runtime.",
-            )
         if fault.when is not None and fault.when.on not in happenings:
             raise CapabilityError(
                 f"wait for {fault.when.on}",
@@ -151,8 +119,10 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
         CapabilityError: the plan is not for such worlds.
     """
     system = check_simulated(test.system)
-    refuse_what_cannot_be_had(test.schedule, capabilities(SIMULATED), SIMULATED)
-    _refuse_what_is_not_simulated(test.schedule, {*system.happenings, *system.happenings_undrawn})
+    refuse_what_cannot_be_had(
+        test.schedule, capabilities(SIMULATED), SIMULATED, because=SIMULATED_LACKS
+    )
+    _refuse_what_never_happens(test.schedule, {*system.happenings, *system.happenings_undrawn})
     options = test.options
     if options.concurrency > CLIENTS_MAX:
         raise CapabilityError(

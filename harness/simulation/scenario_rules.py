@@ -16,11 +16,17 @@ from contracts.fault import Fault
 from contracts.names import NodeName
 from contracts.scenario import Scenario
 from harness.options import NODES_MAX, SEED_MAX
-from harness.simulation.fault_acts import all_act_names, is_of_plans_alone
-from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
+from harness.simulation.world_kinds import kind_in_worlds, names_in_worlds
 from nemesis.awaiting import ANYWHERE, AT_LEADER
-from nemesis.fault_options import read_options
-from nemesis.kinds import fault_kind
+from nemesis.fault_options import (
+    AFTER,
+    OTHER,
+    PLACE,
+    SAME,
+    UNTIL_COUNT,
+    UNTIL_DELAY_US,
+    read_options,
+)
 from nemesis.nearest import or_nearest
 from nemesis.targets import PINNED_NODES, THERE, canonical, check_target
 from workloads.workload import workload_names
@@ -34,11 +40,8 @@ TIME_US_MAX = 7 * 24 * 3600 * 1_000_000
 #: Parts per million by which a clock may drift: it must still go forward.
 _DRIFT_PPM_MAX = 500_000
 _SCOPES = ("all", "majority")
-#: Options of faults that are whole numbers.
-_WHOLE_OPTIONS = (
-    *("count", "delay_us", "delta_us", "factor", "restart", "spare_bytes"),
-    *("until_count", "until_delay_us", AFTER),
-)
+#: Options of any fault that are whole numbers.
+_WHOLE_OPTIONS = (UNTIL_COUNT, UNTIL_DELAY_US, AFTER)
 
 
 class RuleError(ValueError):
@@ -115,7 +118,7 @@ def _check_faults(scenario: Scenario) -> None:
         if fault.index in taken:
             raise _refused(f"{field}.index", fault.index, "another one than every other fault's")
         taken.add(fault.index)
-        _named(f"{field}.kind", fault.kind, all_act_names(), "faults")
+        _named(f"{field}.kind", fault.kind, names_in_worlds(), "faults")
         _check_moment(field, fault, nodes)
         _check_target(f"{field}.target", fault, nodes)
         _whole(f"{field}.duration_us", fault.duration_us, 0, TIME_US_MAX)
@@ -153,14 +156,10 @@ def _check_options(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> Non
         value = options.get(name, 0)
         if not isinstance(value, int):
             raise _refused(f"{field}.{name}", value, "a whole number")
-    if is_of_plans_alone(fault.kind):
-        try:
-            read_options(fault.kind, fault_kind(fault.kind).options, options)
-        except UsageError as error:
-            raise RuleError(f"{field}: {error.problem}", error.next_step) from error
-    direction = options.get("direction", "inbound")
-    if not is_of_plans_alone(fault.kind) and direction not in ("inbound", "outbound"):
-        raise _refused(f"{field}.direction", direction, "inbound or outbound")
+    try:
+        read_options(fault.kind, kind_in_worlds(fault.kind).options, options)
+    except UsageError as error:
+        raise RuleError(f"{field}: {error.problem}", error.next_step) from error
     if options.get(PLACE, SAME) not in (SAME, OTHER):
         raise _refused(f"{field}.{PLACE}", options[PLACE], f"{SAME} or {OTHER}")
     if PINNED_NODES in options:

@@ -14,7 +14,7 @@ which every vote is followed by a crash goes where an even mix never goes. What 
 - **load**: 2 to 6 clients or, in 40 %, a crowd, in which some only read, each pinned to a node:
   nothing makes them wait behind a write, so they ask whoever has just been elected or deposed; 30
   to 800 operations a second, registers (few values, or each once) or sets, short and long timeouts;
-- **faults**: ``swarm_faults``, which strike at times, at happenings and as sequels of others; they
+- **faults**: ``nemesis.swarm``, which strike at times, at happenings and as sequels of others; they
   last long enough for an election, or from less than a message takes to several elections. The
   moments that matter last microseconds, so the waiting ones find what the clock misses;
 - **recovery**: everything heals, or (40 %) a majority only.
@@ -34,7 +34,7 @@ from contracts.scenario import (
     RecoveryOptions,
     Scenario,
 )
-from harness.simulation.swarm_faults import Drawing, SwarmLimits, drawn_faults, log_spread
+from nemesis.swarm import Drawing, SwarmLimits, drawn_faults, log_spread
 from simulation.world.streams import Streams
 
 _SMALL_SEGMENT_BYTES: Final = 300

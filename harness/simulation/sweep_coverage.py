@@ -10,12 +10,7 @@ from rich.text import Text
 from harness.coverage_cells import CoverageCell
 from harness.coverage_tables import HEADER, Rows, coverage_rows, never_tried, workload_rows
 from harness.plain_text import printable
-from harness.simulation.fault_acts import act_names, act_of
-
-
-def drawn_kinds(*, beyond_promise: bool) -> tuple[str, ...]:
-    """The kinds of faults that a sweep's seeds may draw."""
-    return tuple(kind for kind in act_names() if beyond_promise or act_of(kind).rule != "lies")
+from nemesis.sorts import drawn_kinds
 
 
 def coverage_blocks(

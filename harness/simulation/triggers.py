@@ -10,20 +10,13 @@ the same happening is told before ``NodeCrashed`` is let pass.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
 from contracts.scenario import NodeCrashed
 from nemesis.awaiting import ANYWHERE, AT_LEADER
+from nemesis.fault_options import AFTER, PLACE, SAME
 from simulation.world.world import SimulatedWorld
-
-#: Options of a sequel: index of the fault that must have struck before, and where what the sequel
-#: waits for must happen: at the nodes that were hit, or at others; without it anywhere.
-AFTER: Final = "after"
-PLACE: Final = "after_place"
-SAME: Final = "same"
-OTHER: Final = "other"
 
 #: Told which fault's moment has come, and at which node.
 Strike = Callable[[Fault, NodeName], None]

@@ -18,7 +18,7 @@ from harness.suite.tally import (
     sum_by_commit,
     sum_programs,
 )
-from nemesis.kinds import kind_names
+from nemesis.kinds import machine_kind_names
 
 Rows = list[tuple[str, ...]]
 
@@ -116,7 +116,7 @@ def _coverage(nights: Sequence[NightTally]) -> tuple[list[str], Rows, Rows]:
     more = f" {counted(coverage.untold, 'more run')} told nothing." if coverage.untold else ""
     lines = [
         f"Counted over {counted(coverage.told, 'run')} without a planted bug.{more}",
-        *(f"Never tried {line}" for line in never_tried(coverage.cells, kind_names())),
+        *(f"Never tried {line}" for line in never_tried(coverage.cells, machine_kind_names())),
     ]
     matrix: Rows = []
     by_workload: Rows = []

@@ -134,7 +134,7 @@ def _read(pod: Pod) -> int:
 
 
 def _set(pod: Pod, warp: ClockWarp) -> None:
-    words = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_ms), str(warp.drift_ppm)]
+    words = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_us), str(warp.drift_ppm)]
     code, output = pod.execute(words)
     if code != 0:
         raise HarnessError(

@@ -43,7 +43,7 @@ from runtimes.watchdog import Watchdog
 
 #: What every engine can do.
 _ALWAYS: frozenset[Capability] = frozenset(
-    {"partition", "kill", "pause", "terminate", "cpu", "memory", "clock"}
+    {"partition", "kill", "pause", "terminate", "cpu", "memory", "clock", "clock-drift"}
 )
 
 

@@ -46,7 +46,7 @@ from runtimes.local.programs import refuse_missing
 _DATA: Final = "data"
 #: What needs neither namespaces nor root.
 _ALWAYS: Final[frozenset[Capability]] = frozenset(
-    {"kill", "pause", "terminate", "power", "file-change", "wipe"}
+    {"kill", "pause", "terminate", "power", "file-change", "truncate", "wipe"}
 )
 #: Datagrams that see one direction of a link go to this port of the destination.
 _ONE_WAY_PORT: Final = 47_999
@@ -103,7 +103,7 @@ class LocalRuntime:
         """What needs nothing everywhere; links and clocks where there are namespaces."""
         able: set[Capability] = {*_ALWAYS, *possible_bases()}
         if self._own_clocks is not None:
-            able.add("clock")
+            able |= {"clock", "clock-drift"}
         if self._mode.way == "namespaces":
             able |= {"partition", *link_capabilities(self._mode.links)}
         return frozenset(able)

@@ -38,13 +38,13 @@ _IDLE_MS: Final = (0, 0, 2_000)
 _BROKERS_MAX: Final = 3
 #: What else happens to brokers than to any node, and up to how often; it heals after so many parts
 #: of a session, doubled up to so many times.
-_BROKER_FAULTS: Final = ("stop", "stop", "stop", "kill", "kill", "pause")
+_BROKER_FAULTS: Final = ("terminate", "terminate", "terminate", "kill", "kill", "pause")
 _BROKER_FAULTS_MAX: Final = 5
 _SESSION_PARTS: Final = 8
 _PARTS_DOUBLINGS: Final = 5
 #: What ends a broker while it, or another one, is proposed for an ISR; up to how often, and at one
 #: of the first how many proposals.
-_BLOWS: Final = ("stop", "stop", "stop", "kill")
+_BLOWS: Final = ("terminate", "terminate", "terminate", "kill")
 _BLOWS_MAX: Final = 6
 _PROPOSALS_MAX: Final = 4
 #: It strikes within a part of a session, halved up to so many times.

@@ -18,7 +18,7 @@ from nemesis.acts import Act, places
 from nemesis.courses import Course
 from nemesis.expectations import Expectation
 from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, kind_names
+from nemesis.kinds import fault_kind, machine_kind_names
 from nemesis.targets import PINNED_NODES, ClusterView
 from tests.golden.nemesis_rendering import compact, fields_set
 from tests.golden.story import NODES, planned
@@ -26,7 +26,7 @@ from tests.golden.story import NODES, planned
 #: Kinds whose acts are those of another one, with other values: where two are beside each other,
 #: the values tell whose is in force.
 _OTHER_VALUES: Final = ("clock-jump", "delay")
-_LASTS_MS: Final = 3000
+_LASTS_US: Final = 3_000_000
 #: How the places of two faults lie to each other: the nodes hit by each.
 _PLACES: Final = {
     "same": (("n1",), ("n1",)),
@@ -58,7 +58,7 @@ class Holding(Protocol):
 def representatives() -> dict[str, list[str]]:
     """One kind of each course, to all kinds whose courses are made of the same acts."""
     by_acts: dict[object, list[str]] = {}
-    for name in kind_names():
+    for name in machine_kind_names():
         course = _course(name, NODES[:1], fits=False)
         shape = [[type(act) for act in those] for those in (*_steps(course), course.heal)]
         by_acts.setdefault(repr(shape), []).append(name)
@@ -188,4 +188,4 @@ def _course(name: str, hit: Sequence[str], *, fits: bool = True) -> Course:
     fault = planned(name, kind.first_target, options=options)
     actual: ActualFault | None = kind.actual(fault, ClusterView(NODES, leader=NODES[0]))
     assert actual is not None, name
-    return kind.course_of(actual, _LASTS_MS, NODES)
+    return kind.course_of(actual, _LASTS_US, NODES)

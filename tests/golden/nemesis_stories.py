@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contracts.fault import US_PER_MS
 from contracts.names import NodeName
 from nemesis import acts
 from nemesis.acts import Act
@@ -68,7 +67,7 @@ class _Kind:
         fault = planned(name, self.first, options=self.options)
         actual = self.kind.actual(fault, ClusterView(NODES, leader=NODES[0]))
         assert actual is not None
-        self.course: Course = self.kind.course_of(actual, fault.duration_us // US_PER_MS, NODES)
+        self.course: Course = self.kind.course_of(actual, fault.duration_us, NODES)
         #: A node that it hits.
         self.hit: NodeName = actual.nodes[0]
         self.steps = [act for step in self.course.steps for act in step.acts]

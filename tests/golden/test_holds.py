@@ -1,7 +1,7 @@
 """Two faults hold side by side, and of their acts is done, what the golden file says."""
 
 from harness.holds import Holds
-from nemesis.kinds import kind_names
+from nemesis.kinds import machine_kind_names
 from tests.golden.goldens import Goldens
 from tests.golden.holds_table import representatives, table
 
@@ -11,4 +11,6 @@ def test_what_two_faults_hold_is_what_the_golden_file_says(goldens: Goldens) -> 
 
 
 def test_every_kind_of_fault_has_one_that_does_the_same_acts_in_the_table() -> None:
-    assert {name for names in representatives().values() for name in names} == set(kind_names())
+    assert {name for names in representatives().values() for name in names} == set(
+        machine_kind_names()
+    )

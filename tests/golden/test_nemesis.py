@@ -2,7 +2,7 @@
 
 import pytest
 
-from nemesis.kinds import kind_names
+from nemesis.kinds import machine_kind_names
 from tests.golden.goldens import Goldens
 from tests.golden.nemesis_engine import carried_out
 from tests.golden.nemesis_pairs import pairs_of
@@ -14,7 +14,7 @@ from tests.golden.nemesis_stories import stories_of
 _SEVERAL = "several"
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", machine_kind_names())
 def test_a_kind_of_fault_does_what_its_golden_file_says(kind: str, goldens: Goldens) -> None:
     stories = [*stories_of(kind), *pairs_of(kind)]
     lines = [line for story in stories for line in rendered(carried_out(story))]
@@ -27,4 +27,4 @@ def test_whole_schedules_do_what_their_golden_file_says(goldens: Goldens) -> Non
 
 
 def test_every_golden_file_of_the_nemesis_is_that_of_a_kind(goldens: Goldens) -> None:
-    assert goldens.names("nemesis") == {*kind_names(), _SEVERAL}
+    assert goldens.names("nemesis") == {*machine_kind_names(), _SEVERAL}

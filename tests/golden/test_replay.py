@@ -11,7 +11,7 @@ from contracts.errors import UsageError
 from contracts.names import NodeName
 from harness.options import TestOptions
 from history.run_folder import RunFolder
-from nemesis.kinds import kind_names
+from nemesis.kinds import machine_kind_names
 from nemesis.scripted import SCRIPTED, least_time_limit_ms
 from nemesis.targets import ClusterView
 from tests.golden.goldens import Goldens
@@ -62,14 +62,16 @@ def options_lines(options: TestOptions, folder: Path) -> Iterator[str]:
 def test_replays_of_recorded_runs_are_what_the_golden_file_says(
     letter: str, goldens: Goldens, tmp_path: Path
 ) -> None:
-    kinds = [kind for kind in kind_names() if letter[0] <= kind[0] <= letter[-1]]
+    kinds = [kind for kind in machine_kind_names() if letter[0] <= kind[0] <= letter[-1]]
     lines = [line for kind in kinds for line in replay_lines(kind, tmp_path)]
     goldens.compare(f"replay/kinds_{letter}.txt", lines)
 
 
 def test_every_kind_is_in_a_golden_file_of_replays(goldens: Goldens) -> None:
     texts = [path.read_text() for path in (goldens.folder / "replay").glob("kinds_*.txt")]
-    assert all(any(f"## {kind}, in order" in text for text in texts) for kind in kind_names())
+    assert all(
+        any(f"## {kind}, in order" in text for text in texts) for kind in machine_kind_names()
+    )
 
 
 def test_all_options_of_a_replay_are_what_the_golden_file_says(

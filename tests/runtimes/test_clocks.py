@@ -10,6 +10,7 @@ import pytest
 
 from contracts.arms import ClockWarp
 from contracts.errors import CapabilityError
+from contracts.fault import US_PER_MS
 from contracts.runtime import Mount
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
@@ -79,8 +80,8 @@ def test_a_jump_is_seen_by_the_program_at_once_and_its_monotonic_clock_goes_on(
     cluster: ObservableRuntime, offset_ms: int
 ) -> None:
     wall, monotonic = clocks(cluster)
-    cluster.clocks.warp(N1, ClockWarp(offset_ms=offset_ms))
-    cluster.clocks.warp(N1, ClockWarp(offset_ms=offset_ms))
+    cluster.clocks.warp(N1, ClockWarp(offset_us=offset_ms * US_PER_MS))
+    cluster.clocks.warp(N1, ClockWarp(offset_us=offset_ms * US_PER_MS))
     later, on = clocks(cluster)
     assert abs((later - wall) - (on - monotonic) - offset_ms / 1000) < SLACK_MS / 1000
     assert is_ahead(cluster, offset_ms)
@@ -112,7 +113,7 @@ def test_a_drift_grows_and_is_gone_when_undone(cluster: ObservableRuntime, drift
 def test_a_wrong_clock_outlasts_the_nodes_life_and_can_be_read_meanwhile(
     cluster: ObservableRuntime,
 ) -> None:
-    cluster.clocks.warp(N1, ClockWarp(offset_ms=AN_HOUR_MS))
+    cluster.clocks.warp(N1, ClockWarp(offset_us=AN_HOUR_MS * US_PER_MS))
     cluster.kill(N1)
     assert is_ahead(cluster, AN_HOUR_MS)
     cluster.start(N1)
@@ -123,7 +124,7 @@ def test_a_wrong_clock_outlasts_the_nodes_life_and_can_be_read_meanwhile(
 
 
 def test_healing_all_sets_every_clock_right(cluster: ObservableRuntime) -> None:
-    cluster.clocks.warp(N1, ClockWarp(offset_ms=AN_HOUR_MS, drift_ppm=100_000))
+    cluster.clocks.warp(N1, ClockWarp(offset_us=AN_HOUR_MS * US_PER_MS, drift_ppm=100_000))
     cluster.heal_all()
     assert is_ahead(cluster, 0)
 
@@ -134,7 +135,7 @@ def test_nodes_without_clocks_of_their_own_refuse_and_say_so(name: str, run_fold
     try:
         runtime.deploy(specification(runtime, run_folder))
         with pytest.raises(CapabilityError, match="clock"):
-            runtime.clocks.warp(N1, ClockWarp(offset_ms=1))
+            runtime.clocks.warp(N1, ClockWarp(offset_us=1_000))
     finally:
         runtime.teardown()
 

@@ -56,7 +56,7 @@ HARNESS = """
         if "partition" in runtime.capabilities():
             runtime.cut([link("n1", "n2")])
         if "delay" in runtime.capabilities():
-            runtime.links.shape([link("n2", "n1")], Shape(loss=0.1, delay_ms=50, rate_kbit=500))
+            runtime.links.shape([link("n2", "n1")], Shape(loss=0.1, delay_us=50_000, rate_kbit=500))
         runtime.pause(N3)
         print(spec.run_id, flush=True)
         sys.stdin.read()

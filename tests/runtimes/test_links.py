@@ -28,9 +28,9 @@ have_networks = pytest.mark.parametrize("deployed", [DOCKER, NAMESPACES], indire
 pytestmark = pytest.mark.timeout(180)
 
 LOSSY = Shape(loss=0.2)
-LATE = Shape(delay_ms=100)
-UNSTEADY = Shape(delay_ms=100, jitter_ms=50)
-OVERTAKING = Shape(delay_ms=50, reorder=0.2)
+LATE = Shape(delay_us=100_000)
+UNSTEADY = Shape(delay_us=100_000, jitter_us=50_000)
+OVERTAKING = Shape(delay_us=50_000, reorder=0.2)
 DOUBLED = Shape(duplicate=0.2)
 SLOW = Shape(rate_kbit=500)
 BLACK_HOLE = Shape(bytes_max=600)
@@ -64,7 +64,7 @@ def is_clean(seen: LinkQuality) -> bool:
 
 def bites(shape: Shape, seen: LinkQuality) -> bool:
     """Whether the figures are those of the shape."""
-    expected_ms = shape.delay_ms
+    expected_ms = shape.delay_us / 1000
     late = seen.median_ms is not None and (
         expected_ms * 0.8 - 1 <= seen.median_ms <= expected_ms * 1.2 + 10
     )
@@ -117,7 +117,7 @@ def test_a_shape_is_of_one_direction_and_of_one_link_alone(cluster: ObservableRu
 
 @have_networks
 def test_figures_are_those_that_were_asked_for(cluster: ObservableRuntime) -> None:
-    cluster.links.shape([THERE, BACK], Shape(loss=0.05, delay_ms=40, rate_kbit=8000))
+    cluster.links.shape([THERE, BACK], Shape(loss=0.05, delay_us=40_000, rate_kbit=8000))
     seen = measured(cluster)
     assert seen.median_ms is not None
     assert 80 * 0.8 <= seen.median_ms <= 80 * 1.2 + 20
@@ -126,7 +126,7 @@ def test_figures_are_those_that_were_asked_for(cluster: ObservableRuntime) -> No
 
 @have_networks
 def test_a_later_shape_replaces_an_earlier_one(cluster: ObservableRuntime) -> None:
-    cluster.links.shape(BOTH, Shape(delay_ms=500, loss=0.5, rate_kbit=100))
+    cluster.links.shape(BOTH, Shape(delay_us=500_000, loss=0.5, rate_kbit=100))
     cluster.links.shape([THERE], LOSSY)
     cluster.links.shape([THERE], LOSSY)
     assert cluster.links.shaped()[THERE] == LOSSY
@@ -154,7 +154,7 @@ def test_a_shape_and_a_cut_go_on_beside_each_other(cluster: ObservableRuntime) -
 
 @have_networks
 @pytest.mark.parametrize(
-    ("shape", "outcome"), [(Shape(delay_ms=3000), "stalled"), (Shape(loss=1.0), "stalled")]
+    ("shape", "outcome"), [(Shape(delay_us=3_000_000), "stalled"), (Shape(loss=1.0), "stalled")]
 )
 def test_an_open_connection_feels_a_shape_and_its_end(
     cluster: ObservableRuntime, shape: Shape, outcome: str
@@ -272,10 +272,10 @@ def test_a_shape_that_was_not_made_is_noticed(cluster: ObservableRuntime, idle_t
 def test_a_shape_that_was_not_undone_is_noticed(
     cluster: ObservableRuntime, idle_tools: Any
 ) -> None:
-    cluster.links.shape([THERE], Shape(loss=0.5, delay_ms=50))
+    cluster.links.shape([THERE], Shape(loss=0.5, delay_us=50_000))
     idle_tools()
     cluster.links.unshape([THERE])
-    assert cluster.links.shaped() == {THERE: Shape(loss=0.5, delay_ms=50)}
+    assert cluster.links.shaped() == {THERE: Shape(loss=0.5, delay_us=50_000)}
     assert not is_clean(measured(cluster, 100))
 
 
@@ -312,7 +312,7 @@ def kill_the_delayer(cluster: ObservableRuntime) -> bool:
     [
         (Shape(loss=1.5), "share"),
         (Shape(reorder=0.5), "overtaken"),
-        (Shape(delay_ms=10, jitter_ms=20), "vary"),
+        (Shape(delay_us=10_000, jitter_us=20_000), "vary"),
         (Shape(rate_kbit=0), "rate"),
         (Shape(bytes_max=0), "bytes_max"),
     ],

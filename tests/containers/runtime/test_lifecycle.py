@@ -51,7 +51,7 @@ HARNESS = """
     spec = specification(folder)
     runtime.deploy(spec)
     runtime.cut([link("n1", "n2")])
-    runtime.links.shape([link("n2", "n1")], Shape(loss=0.1, delay_ms=50, rate_kbit=500))
+    runtime.links.shape([link("n2", "n1")], Shape(loss=0.1, delay_us=50_000, rate_kbit=500))
     runtime.links.reset([link("n3", "n1")])
     runtime.pause(NAMES[2])
     print(spec.run_id, flush=True)

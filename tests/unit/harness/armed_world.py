@@ -21,7 +21,7 @@ from contracts.arms import (
     Shape,
 )
 from contracts.errors import HarnessError
-from contracts.fault import Link
+from contracts.fault import US_PER_MS, Link, in_ms
 from contracts.names import NodeName
 from contracts.runtime import NodeSample, NodeStatus
 from contracts.state_event import StateEvent
@@ -210,7 +210,7 @@ class ArmedWorld:
         small_there = round((probes - large) * (1 - shape.loss))
         return LinkQuality(
             *(probes, large_there + small_there, round(probes * shape.duplicate)),
-            *(round(probes * shape.reorder / 2), 1.0 + shape.delay_ms, large, large_there),
+            *(round(probes * shape.reorder / 2), 1.0 + in_ms(shape.delay_us), large, large_there),
             kbit=float(shape.rate_kbit or 3000),
         )
 
@@ -298,7 +298,7 @@ class ArmedWorld:
     # Clocks.
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
-        self._put("warp", "clock", [node], warp.offset_ms + warp.drift_ppm // 100)
+        self._put("warp", "clock", [node], warp.offset_us // US_PER_MS + warp.drift_ppm // 100)
 
     def unwarp(self, node: NodeName) -> None:
         self._take("unwarp", "clock", [node])

@@ -12,7 +12,7 @@ import nemesis
 from contracts.fault import FaultEvent
 from harness.fault_results import fault_results, fault_windows
 from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, kind_names
+from nemesis.kinds import fault_kind, machine_kind_names
 from tests.unit.harness.driven import Driven, fault
 
 WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
@@ -30,7 +30,8 @@ ACTS = {
     "cpu": ("throttle", "unthrottle"),
     "memory": ("limit_memory", "unlimit_memory"),
     **dict.fromkeys(
-        ("loss", "delay", "reorder", "duplicate", "rate", "black-hole"), ("shape", "unshape")
+        ("loss", "delay", "reorder", "duplicate", "rate", "black-hole", "slow-link"),
+        ("shape", "unshape"),
     ),
     "reset": ("reset", "unreset"),
     "power": ("power_off", "start"),
@@ -49,7 +50,7 @@ def driven(kind: str, *deaf: str) -> Driven:
     return Driven([fault(kind, fault_kind(kind).first_target, options=options)], deaf)
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", machine_kind_names())
 def test_a_fault_bites_heals_and_lets_traffic_resume(kind: str) -> None:
     run = driven(kind)
     assert run.failure is None
@@ -59,7 +60,7 @@ def test_a_fault_bites_heals_and_lets_traffic_resume(kind: str) -> None:
     assert not any(run.world.bad.values())
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", machine_kind_names())
 def test_an_injection_that_does_nothing_is_seen_and_said(kind: str) -> None:
     if kind == "restore":
         run = Driven([fault(kind, "leader", options={BEYOND_PROMISE: True})], ("kill",))
@@ -72,7 +73,7 @@ def test_an_injection_that_does_nothing_is_seen_and_said(kind: str) -> None:
     assert not result.verified
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", machine_kind_names())
 def test_a_heal_that_does_nothing_is_seen_and_said(kind: str) -> None:
     run = driven(kind, ACTS[kind][1])
     assert "not-healed" in run.phases()
@@ -81,7 +82,7 @@ def test_a_heal_that_does_nothing_is_seen_and_said(kind: str) -> None:
     assert f"could not heal the fault 0 ({kind}:" in str(run.failure)
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", machine_kind_names())
 def test_every_kind_has_a_page_that_names_it(kind: str) -> None:
     page = Path(nemesis.__file__).parent.parent / "docs" / "faults" / f"{fault_kind(kind).page}.md"
     assert page.exists(), f"write {page.name}"
@@ -89,7 +90,7 @@ def test_every_kind_has_a_page_that_names_it(kind: str) -> None:
     assert kind in text or kind.replace("-", " ") in text
 
 
-@pytest.mark.parametrize("page", sorted({fault_kind(kind).page for kind in kind_names()}))
+@pytest.mark.parametrize("page", sorted({fault_kind(kind).page for kind in machine_kind_names()}))
 def test_every_page_says_layer_means_proof_and_limits(page: str) -> None:
     text = (Path(nemesis.__file__).parent.parent / "docs" / "faults" / f"{page}.md").read_text()
     found = re.findall(

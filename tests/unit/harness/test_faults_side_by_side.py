@@ -66,7 +66,7 @@ def test_one_fault_that_cuts_again_and_again_holds_once() -> None:
 
 def test_of_two_shapes_the_one_that_is_left_is_in_force_again() -> None:
     holds = Holds()
-    lossy, late = ShapeLinks((LINK,), Shape(loss=0.5)), ShapeLinks((LINK,), Shape(delay_ms=9))
+    lossy, late = ShapeLinks((LINK,), Shape(loss=0.5)), ShapeLinks((LINK,), Shape(delay_us=9_000))
     holds.admit(0, lossy)
     holds.admit(1, late)
     assert holds.admit(1, UnshapeLinks((LINK,))) == (lossy,)

@@ -5,7 +5,7 @@ import pytest
 from checker.registry import history_models
 from harness.cli import run
 from harness.run_commands import check_command, run_test_command
-from nemesis.kinds import kind_names
+from nemesis.kinds import kind_names, machine_kind_names
 from nemesis.scripted import SCRIPTED
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 
@@ -16,7 +16,10 @@ def words(text: str | None) -> str:
 
 def test_the_help_of_nemesis_names_every_kind_target_and_scripted_plan() -> None:
     told = words(run_test_command.__doc__)
-    assert f"Kinds: {', '.join(kind_names())}. Targets: " in told
+    machine = machine_kind_names()
+    exact = [kind for kind in kind_names() if kind not in machine]
+    assert f"Kinds: {', '.join(machine)}. " in told
+    assert f"With --runtime simulated also: {', '.join(exact)}. Targets: " in told
     assert f"Scripted plans: {', '.join(SCRIPTED)}. " in told
     targets = told.partition("Targets: ")[2].partition(", or a node")[0].split(", ")
     assert set(targets) == {

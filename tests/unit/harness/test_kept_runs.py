@@ -27,8 +27,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> RunFolder:
 
 
 def test_there_are_folders_of_every_kind() -> None:
-    assert len(FOLDERS) == 4
-    assert len(SIMULATED) == 3
+    assert len(FOLDERS) == 6
+    assert len(SIMULATED) == 5
     assert len(PLANNED) == 2
 
 
@@ -45,7 +45,8 @@ def test_an_old_run_is_read_without_a_problem_and_judged(
     limit_us = record.plan.time_limit_s * 1_000_000
     assert all(0 <= fault.at_us <= limit_us for fault in record.scheduled)
     assert max(fault.at_us for fault in record.scheduled) > limit_us / 10
-    expected = 1 if record.plan.bugs else 2
+    # Plans that were run for two seconds are vacuous: too few operations succeeded.
+    expected = 1 if record.plan.bugs else 0 if "sim-" in folder.root.parent.name else 2
     assert cli.run(["check", str(folder.root), "--no-analyze"]) == expected
     told = capsys.readouterr().out
     assert "changed" not in told
@@ -65,7 +66,7 @@ def test_an_old_simulated_run_is_replayed_step_by_step(
     code = cli.run(["replay", str(folder.root)])
     told = capsys.readouterr()
     assert "another" not in told.out + told.err
-    assert code == (1 if "sim-" in folder.root.parent.name else 0), told.out
+    assert code == (1 if read_recorded(folder)[0].bugs else 0), told.out
 
 
 @pytest.mark.parametrize("folder", PLANNED, indirect=True, ids=str)

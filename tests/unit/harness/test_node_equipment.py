@@ -7,7 +7,7 @@ import pytest
 from contracts.names import RunId
 from contracts.runtime import DeploymentSpec
 from harness.node_equipment import equipped
-from nemesis.kinds import fault_kind, kind_names
+from nemesis.kinds import fault_kind, machine_kind_names
 from nemesis.plan import needs
 from tests.unit.harness.run_fake import FakeRun, fault
 
@@ -22,7 +22,7 @@ def equipment(spec: DeploymentSpec) -> tuple[str, str, str]:
     return spec.disks, spec.clocks, spec.limits
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", machine_kind_names())
 def test_a_kind_brings_what_it_needs_and_nothing_else(kind: str) -> None:
     plan = [fault(kind, fault_kind(kind).first_target)]
     assert equipment(equipped(DeploymentSpec(RunId("r"), Path(), ()), needs(plan))) == (

@@ -7,10 +7,12 @@ import msgspec
 import pytest
 
 from contracts.fault import Awaited, Fault
+from contracts.fault_draws import where
 from contracts.scenario import SCENARIO_SCHEMA
 from harness.simulation.scenario_file import OtherSchemaError, decode_scenario
 from history.upgrades import UPGRADES, upgraded_fault
 from nemesis.schedule_lines import decode_schedule
+from nemesis.sorts import SORTS
 
 WAITING_1 = {
     "index": 1,
@@ -119,3 +121,43 @@ def test_a_saved_scenario_that_says_no_schema_is_of_the_version_whose_faults_it_
 def test_each_scenario_of_an_earlier_version_has_a_way_to_this_one() -> None:
     led_from = {schema for record, schema in UPGRADES if record == "scenario"}
     assert led_from == set(range(1, SCENARIO_SCHEMA))
+
+
+def fault_2(kind: str, **options: Any) -> dict[str, Any]:
+    return msgspec.to_builtins(Fault(0, kind, "leader", 5, 30, 7, options))
+
+
+@pytest.mark.parametrize(
+    ("old", "kind", "options"),
+    [
+        (fault_2("clog", delay_us=1_500), "delay", {"delay_us": 1_500, "jitter_us": 0}),
+        (fault_2("disk-full", spare_bytes=9), "full-disk", {"spare_bytes": 9}),
+        (fault_2("stop", until="leads"), "terminate", {"until": "leads"}),
+        (fault_2("reset"), "disconnect", {}),
+        (fault_2("one-way", direction="inbound"), "one-way-in", {}),
+        (fault_2("one-way", direction="outbound", nodes=["n1"]), "one-way-out", {"nodes": ["n1"]}),
+        (fault_2("clock-jump", delta_us=-5), "clock-jump", {"offset_us": -5}),
+        (fault_2("clock-jump", offset_ms=20, delta_us=20_000), "clock-jump", {"offset_ms": 20}),
+        (fault_2("flap", count=2), "flap", {"count": 2}),
+        (fault_2("slow-link", delay_us=8), "slow-link", {"delay_us": 8}),
+        (fault_2("wipe", after=3), "wipe", {"after": 3}),
+    ],
+)
+def test_a_kind_that_sweeps_named_for_themselves_has_the_name_of_plans(
+    old: dict[str, Any], kind: str, options: dict[str, Any]
+) -> None:
+    scenario = {"schema": 2, "system": "kraft", "seed": 7, "faults": [old]}
+    (fault,) = decode_scenario(json.dumps(scenario)).faults
+    assert (fault.kind, fault.options) == (kind, options)
+
+
+def test_what_the_integer_of_a_fault_settled_is_what_sweeps_draw_of_it_now() -> None:
+    names = {"delay": "clog", "full-disk": "disk-full", "one-way": "one-way"}
+    for name in ("delay", "full-disk", "one-way", "clock-jump", "flap"):
+        for draw in range(50):
+            old = {**fault_2(names.get(name, name)), "draw": draw}
+            scenario = {"schema": 2, "system": "kraft", "seed": 7, "faults": [old]}
+            (fault,) = decode_scenario(json.dumps(scenario)).faults
+            sort = SORTS[name]
+            assert fault.kind == sort.kinds[where(draw).below(len(sort.kinds))]
+            assert fault.options == sort.options(draw)

@@ -9,7 +9,7 @@ from tests.unit.runtimes.pod_tools import pod_tool
 rules = pod_tool("link_rules")
 
 PEER, OTHER = "10.77.0.2", "10.77.0.3"
-ALL = {"bytes_max": 600, "loss": 0.25, "delay_ms": 50}
+ALL = {"bytes_max": 600, "loss": 0.25, "delay_us": 50_000}
 
 #: As kernel and programs print what ``ALL`` makes.
 IPTABLES = """
@@ -76,7 +76,7 @@ def test_what_can_never_arrive_is_not_held_and_doubles_are_held_once(
 def test_rates_and_netem_are_read_back_by_address() -> None:
     assert rules.leaving_in_force(CLASSES, QUEUES, FILTERS) == {
         PEER: {"rate_kbit": 512},
-        OTHER: {"delay_ms": 1200, "jitter_ms": 50, "reorder": 0.1, "duplicate": 0.05},
+        OTHER: {"delay_us": 1_200_000, "jitter_us": 50_000, "reorder": 0.1, "duplicate": 0.05},
     }
     assert rules.leaving_in_force("", "qdisc noqueue 0: root refcnt 2", "") == {}
 
@@ -90,9 +90,9 @@ def test_a_slow_link_drops_what_would_wait_too_long() -> None:
 
 
 def test_netem_holds_what_leaves_with_and_without_a_rate() -> None:
-    late = {"delay_ms": 100, "jitter_ms": 20, "reorder": 0.1, "duplicate": 0.05}
+    late = {"delay_us": 100_000, "jitter_us": 20_000, "reorder": 0.1, "duplicate": 0.05}
     commands = rules.departure_commands("eth0", {PEER: late, OTHER: {"rate_kbit": 64, **late}})
-    words = "delay 100ms 20ms reorder 10.0000% duplicate 5.0000%"
+    words = "delay 100000us 20000us reorder 10.0000% duplicate 5.0000%"
     assert [words in command for command in commands if "netem" in command] == [True, True]
     assert any("rate 64kbit" in command for command in commands)
 

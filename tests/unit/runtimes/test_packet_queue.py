@@ -22,20 +22,20 @@ def fates(**quality: float) -> list[tuple[int, bool]]:
 
 def test_packets_of_nobody_in_the_table_pass_at_once() -> None:
     table = queue.Table()
-    table.replace({"10.77.0.2": {"delay_ms": 100}})
+    table.replace({"10.77.0.2": {"delay_us": 100_000}})
     assert table.fate(SENDER, random.Random(1)) == (0, False)
 
 
 def test_a_delay_is_exact_and_a_jitter_spreads_evenly_around_it() -> None:
-    assert set(fates(delay_ms=100)) == {(100 * MILLISECOND, False)}
-    waits = [wait / MILLISECOND for wait, _ in fates(delay_ms=100, jitter_ms=50)]
+    assert set(fates(delay_us=100_000)) == {(100 * MILLISECOND, False)}
+    waits = [wait / MILLISECOND for wait, _ in fates(delay_us=100_000, jitter_us=50_000)]
     assert 50 <= min(waits) < 55
     assert 145 < max(waits) <= 150
     assert 97 < sum(waits) / len(waits) < 103
 
 
 def test_overtaking_packets_do_not_wait_and_doubled_ones_come_twice() -> None:
-    overtaking = [wait for wait, _ in fates(delay_ms=100, reorder=0.2) if wait == 0]
+    overtaking = [wait for wait, _ in fates(delay_us=100_000, reorder=0.2) if wait == 0]
     assert 340 < len(overtaking) < 460
     doubled = [wait for wait, is_doubled in fates(duplicate=0.2) if is_doubled]
     assert 340 < len(doubled) < 460
@@ -102,7 +102,7 @@ def test_packets_of_a_link_that_has_no_shape_any_more_pass_in_their_order() -> N
     held, kernel = waiting(
         (late, 11, "10.0.0.1"), (late, 12, "10.0.0.2"), (late + 1, 13, "10.0.0.1")
     )
-    held.replace({"10.0.0.2": {"delay_ms": 10}})
+    held.replace({"10.0.0.2": {"delay_us": 10_000}})
     assert kernel.passed == [11, 13]
     held.replace({})
     assert kernel.passed == [11, 13, 12]

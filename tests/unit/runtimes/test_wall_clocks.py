@@ -103,9 +103,9 @@ def test_both_runtimes_write_the_same_line(
     offset_ms: int, drift_ppm: int, elapsed_ns: int, line: str
 ) -> None:
     tool = pod_tool("clock")
-    warp = ClockWarp(offset_ms=offset_ms, drift_ppm=drift_ppm)
+    warp = ClockWarp(offset_us=offset_ms * 1000, drift_ppm=drift_ppm)
     assert offset_line(warp, elapsed_ns) == line
-    assert tool.line(tool.offset_us(offset_ms, drift_ppm, elapsed_ns)) == line
+    assert tool.line(tool.ahead_us(offset_ms * 1000, drift_ppm, elapsed_ns)) == line
 
 
 def test_what_a_program_preloads_itself_stays() -> None:
@@ -124,7 +124,7 @@ def test_the_tool_writes_once_for_a_jump_and_goes_on_for_a_drift(tmp_path: Path)
     def set_clock(*words: str) -> None:
         subprocess.run([sys.executable, str(program), "set", str(file), *words], check=True)
 
-    set_clock("2000", "0")
+    set_clock("2000000", "0")
     assert file.read_text() == "+2.000000\n"
     assert not (tmp_path / "now-ticker").exists()
     set_clock("0", "900000")

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
+from contracts.draws import Draws
 from contracts.errors import UsageError
 from contracts.operations import Completion, Operation
 from history.functions import only_reads
-from workloads.draws import Draws
 from workloads.workload import (
     Workload,
     checkers_fitting,

@@ -19,10 +19,8 @@ from harness.simulation.likeness import (
     Turn,
     like_scenario,
     likeness_of,
-    plan_near,
     within_load,
 )
-from harness.simulation.planned import simulated
 from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.simulation.scenario_rules import check_values
 from harness.simulation.trial import simulated_system
@@ -141,7 +139,7 @@ def test_a_fault_of_a_world_is_one_of_a_plan_with_the_options_of_the_run(
     whens = set[bool]()
     for seed in range(20):
         scenario = like_scenario(alone, seed)
-        (back,) = within_load(plan_near(alone, seed)).faults
+        (back,) = within_load(like_scenario(alone, seed)).faults
         # The plan's load ends with the world's, and so does what it cuts off.
         lasts_us = min(back.duration_us, scenario.load_us - back.at_us)
         assert back == msgspec.structs.replace(
@@ -160,10 +158,10 @@ def test_every_world_is_a_plan_that_containers_take(likeness: Likeness) -> None:
     slow = msgspec.structs.replace(likeness, faults=tuple(late))
     for seed in range(40):
         scenario = like_scenario(slow, seed)
-        plan = within_load(plan_near(slow, seed))
+        plan = within_load(like_scenario(slow, seed))
         assert fits(plan), plan
         assert len(plan.faults) <= 3
-        assert simulated(plan) == msgspec.structs.replace(scenario, faults=plan.faults)
+        assert plan == msgspec.structs.replace(scenario, faults=plan.faults)
 
 
 def test_no_invariant_watches_such_a_world(likeness: Likeness) -> None:

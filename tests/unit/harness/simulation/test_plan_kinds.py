@@ -7,19 +7,20 @@ from contracts.errors import CapabilityError
 from contracts.fault import Awaited, Fault
 from contracts.runtime import SIMULATED
 from harness.options import PlannedTest, TestOptions, plan_test
-from harness.simulation.course_acts import NOT_SIMULATED
-from harness.simulation.fault_acts import act_names, act_of, is_simulated
-from harness.simulation.planned import check_plan, scenario_of, simulated
+from harness.simulation.planned import check_plan, scenario_of
 from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
+from harness.simulation.world_kinds import names_in_worlds
 from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, kind_names
+from nemesis.kinds import fault_kind, kind_names, machine_kind_names
+from nemesis.sorts import SORTS
+from runtimes.registry import SIMULATED_LACKS
 from simulation.kraft.system import KraftSimulation
 from systems.registry import system
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
 
 WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
-CARRIED_OUT = [name for name in kind_names() if is_simulated(name)]
+CARRIED_OUT = names_in_worlds()
 
 
 def planned(*schedule: Fault) -> PlannedTest:
@@ -34,15 +35,19 @@ def fault(kind: str, **more: object) -> Fault:
     return Fault(0, kind, target, 1_000_000, 600_000, 5, **more)  # type: ignore[arg-type]
 
 
-def test_every_kind_is_carried_out_or_refused_with_a_reason() -> None:
-    assert set(kind_names()) - set(CARRIED_OUT) == set(NOT_SIMULATED)
+def test_what_no_world_can_do_is_what_needs_a_real_network_or_machine() -> None:
+    assert set(kind_names()) - set(CARRIED_OUT) == {
+        "loss", "reorder", "duplicate", "rate", "black-hole", "cpu", "memory", "truncate",
+        "clock-drift",
+    }  # fmt: skip
+    assert set(kind_names()) == {*CARRIED_OUT, *machine_kind_names()}
 
 
 @pytest.mark.parametrize("kind", CARRIED_OUT)
 def test_a_kind_of_plans_strikes_and_heals_in_a_simulated_world(kind: str) -> None:
     check_plan(planned(fault(kind)))
     struck = msgspec.structs.replace(fault(kind), at_us=200_000, duration_us=300_000)
-    made = simulated(scenario(faults=(struck,), nodes=5, beyond_promise=True, load_us=2_000_000))
+    made = scenario(faults=(struck,), nodes=5, beyond_promise=True, load_us=2_000_000)
     world = FakeSystem()
     outcome = simulate(made, world)
     assert [event.phase for event in outcome.faults] == WHOLE
@@ -63,21 +68,18 @@ def test_an_option_that_a_kind_of_plans_has_not_is_refused() -> None:
         decode_scenario(encode_scenario(made))
 
 
-@pytest.mark.parametrize("kind", sorted(NOT_SIMULATED))
-def test_a_kind_that_no_world_has_is_refused_before_the_run(kind: str) -> None:
-    with pytest.raises(CapabilityError, match=f"plan the fault {kind} .*simulated"):
+@pytest.mark.parametrize("kind", sorted(set(kind_names()) - set(CARRIED_OUT)))
+def test_a_kind_that_no_world_has_is_refused_before_the_run_with_the_reason(kind: str) -> None:
+    reasons = [SIMULATED_LACKS[one] for one in fault_kind(kind).needs & SIMULATED_LACKS.keys()]
+    with pytest.raises(CapabilityError, match=f"plan the fault {kind} .*simulated.*{reasons[0]}"):
         check_plan(planned(fault(kind)))
 
 
-def test_sweeps_draw_from_the_same_kinds_as_ever() -> None:
-    assert act_names() == (
-        "clock-jump", "clog", "disk-full", "flap", "fsync-fails", "kill", "one-way", "partial",
-        "partition", "pause", "power", "read-errors", "rename-fails", "reset", "roll-back",
-        "rot-checkpoint", "rot-identity", "rot-log", "rot-mark", "rot-state", "slow-disk",
-        "slow-link", "stop", "wipe", "write-fails",
-    )  # fmt: skip
-    assert act_of("partition").targets == ("leader", "follower", "random:1", "halves")
-    assert act_of("power").targets == ("leader", "follower", "random:1", "all")
+def test_what_sweeps_draw_can_be_carried_out_at_the_targets_that_they_draw() -> None:
+    for name, sort in SORTS.items():
+        for kind in sort.kinds:
+            assert kind in CARRIED_OUT
+            assert not [target for target in sort.targets if fault_kind(kind).refuses(target)], name
 
 
 def test_a_fault_of_a_plan_is_the_same_in_the_world() -> None:

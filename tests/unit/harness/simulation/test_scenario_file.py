@@ -63,8 +63,16 @@ def test_whatever_a_sweep_draws_can_be_read(beyond_promise: bool) -> None:
             "faults[0].when.node cannot be 'n8'",
         ),
         (
-            {"faults": [fault(options={"count": "two"})]},
-            "faults[0].options.count cannot be 'two': it must be a whole number",
+            {"faults": [fault(options={"until_count": "two"})]},
+            "faults[0].options.until_count cannot be 'two': it must be a whole number",
+        ),
+        (
+            {"faults": [fault(kind="flap", options={"count": "two"})]},
+            "faults[0].options: the option 'count' of the fault 'flap' cannot be 'two'",
+        ),
+        (
+            {"faults": [fault(kind="kill", options={"count": 2})]},
+            "faults[0].options: the fault 'kill' has no option 'count'",
         ),
         (
             {"faults": [fault(options={"nodes": "n1"})]},

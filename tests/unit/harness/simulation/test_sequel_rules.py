@@ -7,7 +7,7 @@ import pytest
 from contracts.fault import Awaited, Fault
 from contracts.scenario import Scenario
 from harness.simulation.scenario_rules import RuleError, check_values
-from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
+from nemesis.fault_options import AFTER, OTHER, PLACE, SAME
 
 
 def scenario(**options: Any) -> Scenario:

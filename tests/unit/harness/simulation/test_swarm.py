@@ -5,11 +5,10 @@ from collections import Counter
 import msgspec
 
 from contracts.scenario import Scenario
-from harness.simulation.early_heals import UNTIL
-from harness.simulation.fault_acts import act_names
 from harness.simulation.swarm import draw_scenario
-from harness.simulation.swarm_faults import SwarmLimits
-from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
+from nemesis.fault_options import AFTER, OTHER, PLACE, SAME, UNTIL
+from nemesis.sorts import drawn_kinds
+from nemesis.swarm import SwarmLimits
 from tests.unit.harness.simulation.fake_cluster import FakeSystem
 
 SEEDS = range(300)
@@ -47,7 +46,7 @@ def test_every_choice_is_met_within_a_few_hundred_seeds() -> None:
     assert max(world.network.slow_us_max for world in worlds) > 500_000
     assert min(world.network.delay_us_min for world in worlds) <= 200
     kinds = {fault.kind for world in worlds for fault in world.faults}
-    assert kinds == set(act_names()) - {"roll-back", "rot-state"}
+    assert kinds == set(drawn_kinds(beyond_promise=False))
     assert any(not world.faults for world in worlds)
 
 

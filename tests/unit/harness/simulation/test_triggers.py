@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from contracts.fault import Awaited, Fault
 from contracts.names import NodeName
-from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME, Triggers
+from harness.simulation.triggers import Triggers
+from nemesis.fault_options import AFTER, OTHER, PLACE, SAME
 from simulation.world.world import SimulatedWorld
 
 HIT, ELSEWHERE = NodeName("n1"), NodeName("n2")

@@ -145,7 +145,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_namespaces_are_refused_partitions_are_refused_by_name(denied: None) -> None:
     runtime = LocalRuntime()
-    able = {"kill", "pause", "terminate", "power", "file-change", "wipe"}
+    able = {"kill", "pause", "terminate", "power", "file-change", "truncate", "wipe"}
     assert runtime.capabilities() - {"cpu", "memory"} == able
     assert runtime.versions()["limits"] == "plain processes, no partitions were possible"
     assert "Operation not permitted" in runtime.versions()["local"]

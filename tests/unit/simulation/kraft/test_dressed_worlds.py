@@ -66,7 +66,7 @@ def test_brokers_end_in_order_and_crash_besides_what_befalls_any_node() -> None:
         assert {fault.target for fault in added} <= brokers
         assert len({fault.index for fault in dressed.faults}) == len(dressed.faults)
         kinds.update(fault.kind for fault in added)
-    assert set(kinds) == {"stop", "kill", "pause"}
+    assert set(kinds) == {"terminate", "kill", "pause"}
 
 
 @pytest.mark.parametrize("seed", [2, 3])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from contracts.arms import FileChange
+from contracts.fault import US_PER_MS
 from contracts.names import NodeName
 from nemesis.acts import (
     Act,
@@ -28,9 +29,9 @@ from nemesis.acts import (
 )
 from nemesis.courses import Course, Setting, Step
 from nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
+from nemesis.families.processes import answering, exited, running
 from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import FileOptions, NoOptions, RestoreOptions
-from nemesis.processes import answering, exited, running
+from nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
 #: Of kinds that change files.
@@ -60,11 +61,16 @@ def _writable(setting: Setting) -> tuple[DiskIs, ...]:
     return tuple(DiskIs(node, ("writable",)) for node in setting.hit)
 
 
-def _full(setting: Setting, _options: NoOptions) -> Course:
+def _full(setting: Setting, options: FullDiskOptions) -> Course:
     """A node that ends for want of room is started again when there is some."""
     hit = setting.hit
     return Course(
-        steps=(Step((Fill(hit),), seen=tuple(DiskIs(node, ("full",)) for node in hit)),),
+        steps=(
+            Step(
+                (Fill(hit, options.spare_bytes),),
+                seen=tuple(DiskIs(node, ("full",)) for node in hit),
+            ),
+        ),
         heal=(Drain(hit), Start(hit)),
         healed=(*_writable(setting), *running(hit)),
         resumed=answering(hit),
@@ -114,7 +120,7 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
         return Course(
             steps=(
                 Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
-                Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
+                Step((Start(hit),), met_ms * US_PER_MS, seen=_took_back(hit), awaits_start=True),
             ),
             # Only one that has refused its file gets it back, which it may take its time to do.
             settled=_took_back(hit),
@@ -140,10 +146,10 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
             Step((Keep(hit),)),
             Step(
                 (Kill(hit), ChangeFile(hit, change)),
-                half_ms,
+                half_ms * US_PER_MS,
                 seen=(*exited(hit), *(FileReads(node) for node in hit)),
             ),
-            Step((Start(hit),), met_ms, seen=_took_back(hit), awaits_start=True),
+            Step((Start(hit),), met_ms * US_PER_MS, seen=_took_back(hit), awaits_start=True),
         ),
         settled=_took_back(hit),
         heal=(PutBack(hit), Start(hit)),
@@ -174,7 +180,7 @@ def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
     return FaultKind(name=name, summary=summary, **(usual | fields))
 
 
-DISKS: Final = (
+KINDS: Final = (
     _kind(
         "power", "Cuts the target's power: what was not flushed is gone.",
         needs=frozenset({"power"}), course=_power, ends_processes=True, exclusive=None,
@@ -182,7 +188,8 @@ DISKS: Final = (
     ),
     _kind(
         "full-disk", "Leaves the target's disk no room.",
-        needs=frozenset({"full-disk"}), course=_full,
+        needs=frozenset({"full-disk"}), course=_full, options=FullDiskOptions,
+        exact_options=frozenset({"spare_bytes"}),
     ),
     _kind(
         "disk-stall", "Lets no write on the target's disk come to an end.",
@@ -199,8 +206,9 @@ DISKS: Final = (
     ),
     _kind(
         "truncate", "Cuts off the end of a file of the stopped target, which then starts.",
-        page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_changed("truncate"),
-        options=FileOptions, ends_processes=True, rule="forgets", needs_up=False,
+        page=_FILES_PAGE, needs=frozenset({"file-change", "truncate", "kill"}),
+        course=_changed("truncate"), options=FileOptions, ends_processes=True, rule="forgets",
+        needs_up=False,
     ),
     _kind(
         "restore", "Puts a file of the stopped target back to an older state.",

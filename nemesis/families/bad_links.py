@@ -9,30 +9,39 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from contracts.arms import LARGE_PROBE_BYTES, Shape
-from contracts.fault import Link
+from contracts.fault import Link, Microseconds, in_ms
+from contracts.fault_draws import how, spread, where
 from contracts.names import NodeName
 from contracts.runtime import Capability
-from nemesis.acts import ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
+from nemesis.acts import Disconnect, ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
 from nemesis.courses import Course, Setting, Step
 from nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped, PeersFlow
+from nemesis.families.partitions import links_between
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import (
     BlackHoleOptions,
     DelayOptions,
     DuplicateOptions,
     LossOptions,
+    NoOptions,
     RateOptions,
     ReorderOptions,
     ResetOptions,
+    SlowLinkOptions,
 )
-from nemesis.partitions import links_between
-from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+from nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
 #: Probes along a link by which it is judged.
 PROBES: Final = 40
 #: Of a healed link; what a loaded machine may lose and take.
 _LOST_MAX: Final = 0.1
 _CALM_MS_MAX: Final = 100.0
+#: Of a delay that was asked for: what probes must see of it.
+_LATE_PART: Final = 0.8
+#: A slow link delays by 8 ms up to a second.
+_SLOW_LINK_US: Final = 8_000
+_SLOW_LINK_DOUBLINGS: Final = 7
+_SLOW_LINK_US_MAX: Final = 1_000_000
 #: Probes send about 3,000 kbit/s, so a faster link's rate is not told by what comes through.
 _TOLD_KBIT_MAX: Final = 1_000
 
@@ -75,7 +84,7 @@ def _shaped(
 
 def _calm(links: tuple[Link, ...], shape: Shape) -> tuple[Expectation, ...]:
     """What a link must be like when the shape is gone."""
-    late_ms = shape.delay_ms or math.inf
+    late_ms = in_ms(shape.delay_us) or math.inf
     return tuple(
         LinkBehaves(
             link,
@@ -102,7 +111,9 @@ def _lossy(link: Link, options: LossOptions) -> LinkBehaves:
 
 
 def _late(link: Link, options: DelayOptions) -> LinkBehaves:
-    return LinkBehaves(link, median_ms_min=0.8 * max(1, options.delay_ms - options.jitter_ms))
+    return LinkBehaves(
+        link, median_ms_min=_LATE_PART * max(1, in_ms(options.delay_us - options.jitter_us))
+    )
 
 
 def _overtaken(link: Link, options: ReorderOptions) -> LinkBehaves:
@@ -136,27 +147,87 @@ def _reset(setting: Setting, _options: ResetOptions) -> Course:
     )
 
 
+def _disconnect(setting: Setting, _options: NoOptions) -> Course:
+    return Course(steps=(Step((Disconnect(setting.hit),)),), heal=(), healed=())
+
+
+def _slow_link(setting: Setting, options: SlowLinkOptions) -> Course:
+    """Slow each direction down, by much, for itself; maybe only one."""
+    slowed = tuple(
+        (link, Shape(delay_us=delay_us))
+        for link, delay_us in zip(setting.links, _delays_us(setting.draw, options), strict=True)
+        if delay_us
+    )
+    links = tuple(link for link, _ in slowed)
+    seen = (
+        LinkBehaves(link, median_ms_min=_LATE_PART * in_ms(shape.delay_us))
+        for link, shape in slowed
+    )
+    return Course(
+        steps=(
+            Step(
+                tuple(ShapeLinks((link,), shape) for link, shape in slowed),
+                seen=(*(LinkShaped(link, shape) for link, shape in slowed), *seen),
+            ),
+        ),
+        heal=(UnshapeLinks(links),),
+        healed=(
+            *(LinkShaped(link, None) for link in links),
+            *(one for link, shape in slowed for one in _calm((link,), shape)),
+        ),
+        resumed=_flows(setting),
+    )
+
+
+def _delays_us(draw: int, options: SlowLinkOptions) -> tuple[Microseconds, Microseconds]:
+    """Towards the other node, and back: as told, else drawn, the second maybe not at all."""
+    draws = how(draw)
+    there_us = min(spread(draws, _SLOW_LINK_US, _SLOW_LINK_DOUBLINGS), _SLOW_LINK_US_MAX)
+    back_us = min(spread(draws, _SLOW_LINK_US, _SLOW_LINK_DOUBLINGS), _SLOW_LINK_US_MAX)
+    if draws.below(2):
+        back_us = 0
+    return (
+        there_us if options.delay_us is None else options.delay_us,
+        back_us if options.back_delay_us is None else options.back_delay_us,
+    )
+
+
+def _other_of_a_pair(
+    hit: tuple[NodeName, ...], view: ClusterView, draw: int, _options: Any
+) -> tuple[NodeName, ...]:
+    """The target's first node and one other."""
+    others = [node for node in view.nodes if node != hit[0]]
+    return (hit[0], shuffled(others, where(draw).below(1 << 16))[0])
+
+
+def _to_and_fro(
+    hit: tuple[NodeName, ...], _nodes: tuple[NodeName, ...], _draw: int, _options: Any
+) -> tuple[Link, ...]:
+    return (Link(hit[0], hit[1]), Link(hit[1], hit[0]))
+
+
 def _kind(name: str, need: Capability, summary: str, **fields: Any) -> FaultKind:
     usual: dict[str, Any] = {
         "page": name,
+        "needs": frozenset({need}),
         "links": _touching,
         "other_targets": (FOLLOWER, random_target(1), HALVES),
         "refused_targets": frozenset({ALL}),
         "leaves_one": True,
         "needs_up": False,
     }
-    return FaultKind(name=name, needs=frozenset({need}), summary=summary, **(usual | fields))
+    return FaultKind(name=name, summary=summary, **(usual | fields))
 
 
 def _late_shape(options: DelayOptions) -> Shape:
-    return Shape(delay_ms=options.delay_ms, jitter_ms=options.jitter_ms)
+    return Shape(delay_us=options.delay_us, jitter_us=options.jitter_us)
 
 
 def _overtaking_shape(options: ReorderOptions) -> Shape:
-    return Shape(delay_ms=options.delay_ms, reorder=options.reorder)
+    return Shape(delay_us=options.delay_us, reorder=options.reorder)
 
 
-BAD_LINKS: Final = (
+KINDS: Final = (
     _kind(
         "loss", "loss", "Loses a share of the packets between the target and the others.",
         course=_shaped(lambda options: Shape(loss=options.loss), _lossy), options=LossOptions,
@@ -167,10 +238,11 @@ BAD_LINKS: Final = (
     ),
     _kind(
         "reorder", "delay", "Lets a share of the packets overtake those before them.",
+        needs=frozenset({"delay", "reorder"}),
         course=_shaped(_overtaking_shape, _overtaken), options=ReorderOptions, page="delay",
     ),
     _kind(
-        "duplicate", "delay", "Delivers a share of the packets twice.",
+        "duplicate", "duplicate", "Delivers a share of the packets twice.",
         course=_shaped(lambda options: Shape(duplicate=options.duplicate), _doubled),
         options=DuplicateOptions, page="delay",
     ),
@@ -187,5 +259,17 @@ BAD_LINKS: Final = (
     _kind(
         "reset", "reset", "Resets the connections between the target and the others.",
         course=_reset, options=ResetOptions,
+    ),
+    _kind(
+        "slow-link", "delay", "Delays what the target and one other node send to each other, much.",
+        course=_slow_link, options=SlowLinkOptions, page="delay", joined=_other_of_a_pair,
+        links=_to_and_fro, other_targets=(FOLLOWER, random_target(1)),
+        refused_targets=frozenset({ALL, HALVES}), nodes_min=3,
+    ),
+    _kind(
+        "disconnect", "disconnect", "Breaks every connection of the target once.",
+        course=_disconnect, page="reset", links=None, is_instant=True, needs_up=True,
+        other_targets=(FOLLOWER, random_target(1), ALL), refused_targets=frozenset({HALVES}),
+        leaves_one=False,
     ),
 )  # fmt: skip

@@ -15,31 +15,44 @@ nor know a happening by name.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from contracts.fault import Awaited, Fault
-from harness.simulation.early_heals import UNTIL, UNTIL_COUNT, UNTIL_DELAY_US
-from harness.simulation.fault_acts import act_names, act_of
-from harness.simulation.triggers import AFTER, OTHER, PLACE, SAME
+from contracts.fault_draws import where
+from nemesis.fault_options import (
+    AFTER,
+    OTHER,
+    PLACE,
+    SAME,
+    UNTIL,
+    UNTIL_COUNT,
+    UNTIL_DELAY_US,
+)
+from nemesis.sorts import SORTS, delayed_by
 from nemesis.targets import LEADER, THERE, random_target
-from simulation.world.streams import Streams
 
 _DRAW_LIMIT: Final = 1 << 31
-#: Kinds that fewer seeds have, because a node that meets them is out for long.
-_DISK_KINDS: Final = (
-    "disk-full", "read-errors", "rot-state", "wipe", "roll-back",
-)  # fmt: skip
-#: Kinds that few seeds have: what they show is shown by one in a world, and they crowd others out.
-_RARE_KINDS: Final = (
-    "rename-fails", "rot-checkpoint", "rot-identity", "rot-mark", "slow-link", "write-fails",
-)  # fmt: skip
-#: How often a kind is drawn where a seed has it.
-_WEIGHTS: Final = {
-    "kill": 4, "power": 4, "partition": 4, "rot-log": 6, "pause": 3, "slow-disk": 3, "one-way": 2,
-    "partial": 2, "fsync-fails": 4,
-}  # fmt: skip
+_Thing = TypeVar("_Thing")
+
+
+class Streams(Protocol):
+    """The random streams of one seed, by purpose."""
+
+    def between(self, purpose: str, low: int, high: int) -> int:
+        """An integer from low to high, both included."""
+        ...
+
+    def chance(self, purpose: str, probability: float) -> bool:
+        """Whether something of this probability happens; draws nothing for 0."""
+        ...
+
+    def pick(self, purpose: str, things: Sequence[_Thing]) -> _Thing:
+        """One of them."""
+        ...
+
+
 #: How many of a seed's faults have a sequel.
 _SEQUEL_CHANCES: Final = (0.3, 0.6, 0.9)
 #: Used where the system gives no hint.
@@ -61,7 +74,7 @@ class SwarmLimits(msgspec.Struct, frozen=True, kw_only=True):
     sequels_max: int = 12
     load_us_min: int = 2_000_000
     load_us_max: int = 8_000_000
-    #: Kinds of faults; None: all that the promise allows.
+    #: Sorts of faults; None: all that the promise allows.
     kinds: tuple[str, ...] | None = None
     workloads: tuple[str, ...] = ("register", "register", "register", "set")
 
@@ -112,7 +125,7 @@ def drawn_faults(drawing: Drawing) -> tuple[Fault, ...]:
 def _target(drawing: Drawing, kind: str) -> str:
     """Of a timed fault: one of the kind's own, or the leader where the seed aims at it."""
     streams = drawing.streams
-    own = act_of(kind).targets
+    own = SORTS[kind].targets
     target = streams.pick("timed", own)
     if drawing.aims_at_leader and LEADER in own and streams.chance("aim", 0.7):
         return LEADER
@@ -130,7 +143,7 @@ def _waiting(drawing: Drawing, kinds: Sequence[str], first: int) -> list[Fault]:
     ]
     for index in range(first, first + streams.between("faults", 0, limits.triggered_faults_max)):
         kind = streams.pick("triggered", kinds)
-        own = act_of(kind).targets
+        own = SORTS[kind].targets
         target = THERE if streams.chance("triggered", 0.75) else streams.pick("triggered", own)
         when = Awaited(
             on=streams.pick("triggered", awaited),
@@ -170,7 +183,7 @@ def _sequels(drawing: Drawing, kinds: Sequence[str], firsts: Sequence[Fault]) ->
         if len(faults) >= drawing.limits.sequels_max or not streams.chance("sequels", chance):
             continue
         kind = streams.pick("sequels", chosen)
-        own = act_of(kind).targets
+        own = SORTS[kind].targets
         target = THERE if streams.chance("sequels", 0.75) else streams.pick("sequels", own)
         when = Awaited(
             on=streams.pick("sequels", awaited),
@@ -188,12 +201,12 @@ def _sequels(drawing: Drawing, kinds: Sequence[str], firsts: Sequence[Fault]) ->
 def _standing(drawing: Drawing, kinds: Sequence[str], index: int) -> list[Fault]:
     """One machine that is worse than the others all the time."""
     streams = drawing.streams
-    kind = streams.pick("standing", ("slow-disk", "clog"))
+    kind = streams.pick("standing", ("slow-disk", "delay"))
     if kind not in kinds:
         return []
     slowness = {
         "slow-disk": {"factor": log_spread(streams, "standing", 3, 48)},
-        "clog": {"delay_us": log_spread(streams, "standing", 500, drawing.failover_us // 12)},
+        "delay": delayed_by(log_spread(streams, "standing", 500, drawing.failover_us // 12)),
     }
     fault = Fault(
         index=index,
@@ -208,22 +221,25 @@ def _standing(drawing: Drawing, kinds: Sequence[str], index: int) -> list[Fault]
 
 
 def _fault(
-    drawing: Drawing, purpose: str, index: int, kind: str, target: str, moment: int | Awaited
+    drawing: Drawing, purpose: str, index: int, name: str, target: str, moment: int | Awaited
 ) -> Fault:
     streams = drawing.streams
     duration_us = _duration(drawing, purpose)
-    options = {} if act_of(kind).is_instant else _until(drawing)
-    if options:
+    sort = SORTS[name]
+    until = {} if sort.is_instant else _until(drawing)
+    if until:
         # What it waits for is mostly that others get on without who was hit: give them the time.
         duration_us = streams.between("until", drawing.failover_us, 2 * drawing.failover_us)
+    draw = streams.between(purpose, 0, _DRAW_LIMIT)
+    kinds = sort.kinds
     return Fault(
         index=index,
-        kind=kind,
+        kind=kinds[where(draw).below(len(kinds))],
         target=target,
         at_us=moment if isinstance(moment, int) else 0,
         duration_us=duration_us,
-        draw=streams.between(purpose, 0, _DRAW_LIMIT),
-        options=options,
+        draw=draw,
+        options=until | sort.options(draw),
         when=None if isinstance(moment, int) else moment,
     )
 
@@ -268,15 +284,15 @@ def _duration(drawing: Drawing, purpose: str) -> int:
 
 
 def _kinds(drawing: Drawing) -> tuple[str, ...]:
-    """The kinds that this seed has, each as often as its weight."""
+    """Draw the sorts that this seed has, each as often as its weight."""
     streams, limits = drawing.streams, drawing.limits
     chosen: list[str] = []
-    for kind in limits.kinds or act_names():
-        # Drawn for every kind, so that leaving one out does not shift the others.
-        chance = 0.4 if kind in _DISK_KINDS else 0.2 if kind in _RARE_KINDS else 0.5
-        is_in = streams.chance("rare kinds" if kind in _RARE_KINDS else "kinds", chance)
-        if is_in and (drawing.beyond_promise or act_of(kind).rule != "lies"):
-            chosen += [kind] * _WEIGHTS.get(kind, 1)
+    for name in limits.kinds or SORTS:
+        # Drawn for every sort, so that leaving one out does not shift the others.
+        sort = SORTS[name]
+        is_in = streams.chance("rare kinds" if sort.is_rare else "kinds", sort.chance)
+        if is_in and (drawing.beyond_promise or not sort.lies):
+            chosen += [name] * sort.weight
     return tuple(chosen)
 
 

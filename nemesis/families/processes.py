@@ -7,6 +7,7 @@ believed before.
 
 from typing import Any, Final
 
+from contracts.fault import US_PER_MS
 from contracts.names import NodeName
 from nemesis.acts import (
     Kill,
@@ -84,7 +85,7 @@ def _restart(setting: Setting, options: TerminateOptions) -> Course:
     return Course(
         steps=(
             Step((Terminate(hit, options.patience_ms / 1000),), seen=exited(hit)),
-            Step((Start(hit),), 1, seen=running(hit)),
+            Step((Start(hit),), US_PER_MS, seen=running(hit)),
         ),
         heal=(Start(hit),),
         healed=running(hit),
@@ -114,10 +115,10 @@ def _rolling_restart(setting: Setting, options: TerminateOptions) -> Course:
     steps: list[Step] = []
     for number, node in enumerate(order):
         one = (node,)
-        begin_ms = number * slot_ms
+        begin_ms, back_ms = number * slot_ms, number * slot_ms + slot_ms // 3
         ending = Terminate(one, options.patience_ms / 1000)
-        steps.append(Step((ending,), begin_ms, seen=exited(one)))
-        steps.append(Step((Start(one),), begin_ms + slot_ms // 3, seen=running(one)))
+        steps.append(Step((ending,), begin_ms * US_PER_MS, seen=exited(one)))
+        steps.append(Step((Start(one),), back_ms * US_PER_MS, seen=running(one)))
     return Course(
         steps=tuple(steps),
         heal=(Start(setting.hit),),
@@ -130,10 +131,11 @@ def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
     """Killed again as soon as it has come back, so that recovery itself is interrupted."""
     hit = setting.hit
     slot_ms = max(2, setting.duration_ms // options.count)
+    slot_us, half_us = slot_ms * US_PER_MS, slot_ms // 2 * US_PER_MS
     steps = [Step((Kill(hit),), seen=exited(hit))]
     for number in range(1, options.count):
-        steps.append(Step((Start(hit),), number * slot_ms - slot_ms // 2, seen=running(hit)))
-        steps.append(Step((Kill(hit),), number * slot_ms, seen=exited(hit)))
+        steps.append(Step((Start(hit),), number * slot_us - half_us, seen=running(hit)))
+        steps.append(Step((Kill(hit),), number * slot_us, seen=exited(hit)))
     return Course(
         steps=tuple(steps), heal=(Start(hit),), healed=running(hit), resumed=answering(hit)
     )
@@ -164,7 +166,7 @@ def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
             Step((LimitMemory(hit, options.limit_mib),), seen=pressed),
             Step(
                 (Start(hit),),
-                max(1, setting.duration_ms // 3),
+                max(1, setting.duration_ms // 3) * US_PER_MS,
                 seen=by_the_kernel,
                 awaits_start=True,
             ),
@@ -180,7 +182,7 @@ def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
     return FaultKind(name=name, summary=summary, **(usual | fields))
 
 
-PROCESSES: Final = (
+KINDS: Final = (
     _kind(
         "kill", "Ends the target's processes at once (SIGKILL) and starts them again when healed.",
         needs=frozenset({"kill"}), course=_kill, ends_processes=True,

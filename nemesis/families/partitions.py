@@ -7,7 +7,7 @@ partial partitions as in Cloudflare's post-mortem of 2020-11-02.
 
 from typing import Any, Final
 
-from contracts.fault import Link
+from contracts.fault import US_PER_MS, Link
 from contracts.names import NodeName
 from contracts.runtime import Capability
 from nemesis.acts import Cut, Kill, Restore, Start
@@ -174,13 +174,14 @@ def _flap_course(setting: Setting, options: FlapOptions) -> Course:
     """Cut and restore in equal parts of the time."""
     links, count = setting.links, options.count
     half_ms = max(_FLAP_MS_MIN, setting.duration_ms // (2 * count))
+    half_us = half_ms * US_PER_MS
     cut = tuple(LinkIs(link, open=False) for link in links)
     steps = [Step((Cut(links),), seen=_seen(setting))]
     for number in range(1, count):
         is_seen = looks_at(number, count, half_ms)
         whole, again = (_open(setting), cut) if is_seen else ((), ())
-        steps.append(Step((Restore(links),), (2 * number - 1) * half_ms, seen=whole))
-        steps.append(Step((Cut(links),), 2 * number * half_ms, seen=again))
+        steps.append(Step((Restore(links),), (2 * number - 1) * half_us, seen=whole))
+        steps.append(Step((Cut(links),), 2 * number * half_us, seen=again))
     return Course(
         steps=tuple(steps),
         heal=(Restore(setting.links),),
@@ -197,7 +198,7 @@ def _cut_then_kill_course(setting: Setting, options: CutThenKillOptions) -> Cour
     return Course(
         steps=(
             Step((Cut(setting.links),), seen=_seen(setting)),
-            Step((Kill(setting.hit),), kill_ms, seen=exited),
+            Step((Kill(setting.hit),), kill_ms * US_PER_MS, seen=exited),
         ),
         heal=(Restore(setting.links), Start(setting.hit)),
         healed=(*running, *_open(setting)),
@@ -209,7 +210,7 @@ _CUTS: Final[frozenset[Capability]] = frozenset({"partition"})
 _GROUPS: Final = (FOLLOWER, random_target(1), HALVES)
 _ONE: Final = (FOLLOWER, random_target(1))
 
-PARTITIONS: Final = (
+KINDS: Final = (
     FaultKind(
         name="partition", page=PAGE, needs=_CUTS, course=_cut_course, joined=_beside,
         links=_between, options=GroupOptions, other_targets=_GROUPS, leaves_one=True,

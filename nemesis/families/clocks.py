@@ -6,12 +6,13 @@ Monotonic clocks stay right: no runtime can change those, and says so.
 from typing import Any, Final
 
 from contracts.arms import ClockWarp
+from contracts.fault import US_PER_MS, in_ms
 from nemesis.acts import Unwarp, Warp
 from nemesis.courses import Course, Setting, Step, looks_at
 from nemesis.expectations import ClockIs, ClockOff, Expectation
+from nemesis.families.processes import running
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import ClockDriftOptions, ClockJumpOptions, ClockStrobeOptions
-from nemesis.processes import running
 from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
 PAGE: Final = "clocks"
@@ -25,10 +26,10 @@ def _healed(setting: Setting) -> tuple[Expectation, ...]:
 
 
 def _jump(setting: Setting, options: ClockJumpOptions) -> Course:
-    ahead = options.offset_ms
-    seen = tuple(ClockIs(node, ahead - _RIGHT_MS, ahead + _RIGHT_MS) for node in setting.hit)
+    ahead_ms = in_ms(options.offset_us)
+    seen = tuple(ClockIs(node, ahead_ms - _RIGHT_MS, ahead_ms + _RIGHT_MS) for node in setting.hit)
     return Course(
-        steps=(Step((Warp(setting.hit, ClockWarp(offset_ms=ahead)),), seen=seen),),
+        steps=(Step((Warp(setting.hit, ClockWarp(offset_us=options.offset_us)),), seen=seen),),
         heal=(Unwarp(setting.hit),),
         healed=_healed(setting),
     )
@@ -47,10 +48,10 @@ def _drift(setting: Setting, options: ClockDriftOptions) -> Course:
 def _strobe(setting: Setting, options: ClockStrobeOptions) -> Course:
     """Wrong and right in turn."""
     hit = setting.hit
-    off_ms = max(1, abs(options.offset_ms) - _RIGHT_MS)
+    off_ms = max(1, abs(options.offset_us) // US_PER_MS - _RIGHT_MS)
     turns = (
         (
-            Warp(hit, ClockWarp(offset_ms=options.offset_ms)),
+            Warp(hit, ClockWarp(offset_us=options.offset_us)),
             [ClockOff(each, off_ms) for each in hit],
         ),
         (Unwarp(hit), [ClockIs(each, -_RIGHT_MS, _RIGHT_MS) for each in hit]),
@@ -60,31 +61,30 @@ def _strobe(setting: Setting, options: ClockStrobeOptions) -> Course:
     for number in range(count):
         act, seen = turns[number % 2]
         is_seen = looks_at(number, count, options.period_ms)
-        steps.append(Step((act,), number * options.period_ms, seen=tuple(seen) if is_seen else ()))
+        at_us = number * options.period_ms * US_PER_MS
+        steps.append(Step((act,), at_us, seen=tuple(seen) if is_seen else ()))
     return Course(steps=tuple(steps), heal=(Unwarp(setting.hit),), healed=_healed(setting))
 
 
 def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
-    return FaultKind(
-        name=name,
-        summary=summary,
-        page=PAGE,
-        needs=frozenset({"clock"}),
-        other_targets=(FOLLOWER, random_target(1), ALL),
-        refused_targets=frozenset({HALVES}),
-        exclusive="clock",
-        **fields,
-    )
+    usual: dict[str, Any] = {
+        "page": PAGE,
+        "needs": frozenset({"clock"}),
+        "other_targets": (FOLLOWER, random_target(1), ALL),
+        "refused_targets": frozenset({HALVES}),
+        "exclusive": "clock",
+    }
+    return FaultKind(name=name, summary=summary, **(usual | fields))
 
 
-CLOCKS: Final = (
+KINDS: Final = (
     _kind(
         "clock-jump", "Sets the target's wall clock wrong.",
         course=_jump, options=ClockJumpOptions,
     ),
     _kind(
         "clock-drift", "Lets the target's wall clock go too fast or too slow.",
-        course=_drift, options=ClockDriftOptions,
+        needs=frozenset({"clock", "clock-drift"}), course=_drift, options=ClockDriftOptions,
     ),
     _kind(
         "clock-strobe", "Lets the target's wall clock jump to and fro.",

@@ -1,0 +1,176 @@
+"""Fault kinds of disks that only an exact world has: single calls that fail, bits that rot.
+
+A node that meets a failing disk ends by itself, as it should; the heal of the fault starts it
+again. Where a disk forgets what it had flushed (``rot-log``), and for rot in what tells rot from a
+torn tail (``rot-checkpoint``, ``rot-mark``), the cluster must be able to bear it; ``rot-identity``
+is as good as a lost disk. ``roll-back`` is a lie that nobody can bear, and so is ``rot-state``: the
+file of the vote is Kafka's, and has no checksum. Nothing is looked for: the world knows what it
+did. Source: design, section 9.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from contracts.fault_draws import how, spread
+from nemesis.acts import (
+    Act,
+    DiskCall,
+    FailCalls,
+    HastenDisk,
+    Keep,
+    Kill,
+    MendCalls,
+    Restart,
+    RollBack,
+    Rot,
+    Rotten,
+    SlowDisk,
+    Start,
+)
+from nemesis.courses import Course, Setting, Step
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import (
+    CallOptions,
+    NoOptions,
+    RotOptions,
+    SlowDiskOptions,
+    SyncOptions,
+)
+from nemesis.targets import ALL, HALVES
+
+PAGE: Final = "exact-disks"
+#: A slow disk takes 2 to 1,023 times as long.
+_SLOW_FACTOR: Final = 2
+_SLOW_DOUBLINGS: Final = 9
+#: One in so many kinds of rot is met by a node that is running.
+_RUNNING_ONE_IN: Final = 4
+_ROT_LIMIT: Final = 1 << 31
+
+
+def _slow(setting: Setting, options: SlowDiskOptions) -> Course:
+    drawn = spread(how(setting.draw), _SLOW_FACTOR, _SLOW_DOUBLINGS)
+    factor = drawn if options.factor is None else options.factor
+    return Course(
+        steps=(Step((SlowDisk(setting.hit, factor),)),), heal=(HastenDisk(setting.hit),), healed=()
+    )
+
+
+def _failing(setting: Setting, call: DiskCall, count: int | None, *more: Act) -> Course:
+    """Let calls fail; a node that has ended at one is started again."""
+    hit = setting.hit
+    return Course(
+        steps=(Step((FailCalls(hit, call, count), *more)),),
+        heal=(MendCalls(hit), Start(hit)),
+        healed=(),
+    )
+
+
+def _syncs_fail(setting: Setting, options: SyncOptions) -> Course:
+    return _failing(setting, "sync", options.count)
+
+
+def _reads_fail(setting: Setting, _options: NoOptions) -> Course:
+    return _failing(setting, "read", None)
+
+
+def _calls_fail(call: DiskCall) -> Callable[[Setting, CallOptions], Course]:
+    """Let the next call of one kind fail, or all of them until the fault is healed."""
+
+    def course(setting: Setting, options: CallOptions) -> Course:
+        draws = how(setting.draw)
+        lasting, restart = draws.below(2), draws.below(2)
+        if options.lasting is not None:
+            lasting = options.lasting
+        if options.restart is not None:
+            restart = options.restart
+        more = (Restart(setting.hit),) if restart else ()
+        return _failing(setting, call, None if lasting else options.count, *more)
+
+    return course
+
+
+def _rot(what: Rotten, *, restarts: bool = False) -> Callable[[Setting, RotOptions], Course]:
+    """Flip bits under a running node or, by draw, while it is down: then its start meets them.
+
+    Rot does not heal; what was stopped for it runs again, or refuses to. ``restarts``: only while
+    it is down, for what a running node may be about to rely on.
+    """
+
+    def course(setting: Setting, options: RotOptions) -> Course:
+        hit, draws = setting.hit, how(setting.draw)
+        drawn = draws.below(_RUNNING_ONE_IN)
+        is_restart = restarts or bool(drawn if options.restart is None else options.restart)
+        rot = Rot(hit, what, draws.below(_ROT_LIMIT))
+        return Course(
+            steps=(Step((Kill(hit), rot) if is_restart else (rot,)),),
+            heal=(Start(hit),) if is_restart else (),
+            healed=(),
+        )
+
+    return course
+
+
+def _roll_back(setting: Setting, _options: NoOptions) -> Course:
+    """Note what the disk holds, and put it back to that when healed."""
+    hit = setting.hit
+    return Course(
+        steps=(Step((Keep(hit),)),), heal=(Kill(hit), RollBack(hit), Start(hit)), healed=()
+    )
+
+
+def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
+    usual: dict[str, Any] = {
+        "page": PAGE,
+        "needs": frozenset({"exact-disk"}),
+        "refused_targets": frozenset({ALL, HALVES}),
+    }
+    return FaultKind(name=name, summary=summary, **(usual | fields))
+
+
+def _kind_of_rot(name: str, summary: str, what: Rotten, **fields: Any) -> FaultKind:
+    usual: dict[str, Any] = {
+        "course": _rot(what),
+        "options": RotOptions,
+        "rule": "forgets",
+        "needs_up": False,
+    }
+    return _kind(name, summary, needs=frozenset({"exact-disk", "kill"}), **(usual | fields))
+
+
+KINDS: Final = (
+    _kind(
+        "slow-disk", "Has each job of the target's disk take many times as long.",
+        course=_slow, options=SlowDiskOptions, needs_up=False,
+    ),
+    _kind(
+        "fsync-fails", "Lets the next syncs fail, which forget what they should have written.",
+        course=_syncs_fail, options=SyncOptions,
+    ),
+    _kind("read-errors", "Lets every read of the target's log fail.", course=_reads_fail),
+    _kind(
+        "write-fails", "Lets the next write fail, or all of them.",
+        course=_calls_fail("write"), options=CallOptions,
+    ),
+    _kind(
+        "rename-fails", "Lets the next rename fail, or all of them.",
+        course=_calls_fail("rename"), options=CallOptions,
+    ),
+    _kind_of_rot("rot-log", "Flips bits of flushed records.", "log"),
+    # The entry of an epoch comes before its first batch, which may be flushed and not yet marked.
+    _kind_of_rot(
+        "rot-checkpoint", "Flips bits of the file that tells where epochs begin.", "checkpoint",
+        course=_rot("checkpoint", restarts=True), ends_processes=True,
+    ),
+    _kind_of_rot(
+        "rot-mark", "Flips bits of the file that tells how much was flushed.", "mark",
+        hides_rot=True,
+    ),
+    _kind_of_rot("rot-identity", "Flips bits of the file that tells whose disk it is.", "identity"),
+    _kind_of_rot(
+        "rot-state", "Flips bits of the file that holds epoch and vote.", "state", rule="lies"
+    ),
+    _kind(
+        "roll-back", "Puts the whole disk of the target back to what it held at the injection.",
+        course=_roll_back, needs=frozenset({"exact-disk", "file-change", "kill"}), rule="lies",
+    ),
+)  # fmt: skip
