@@ -20,35 +20,16 @@ from harness.evidence_loader import RunRecord
 from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
 from harness.last_words import LastWords, last_words, node_logs
 from harness.results import NODE_CHECKER
+from nemesis.kinds import fault_kind, kind_names
 
 CHECKER_NAME = NODE_CHECKER
 
 #: A state event is stamped when the harness reads it, a fault when it is asked for.
 _STAMP_SLACK_NS = 2_000_000_000
-#: Faults that ask a node to end by itself, and words of which its stated reason must have one.
-ASKED_TO_END: dict[str, tuple[str, ...]] = {
-    "fsync-error": ("fsync", "sync failed", "input/output error", "i/o error"),
-    "disk-full": ("disk full", "disk is full", "no space", "enospc"),
-    "memory-limit": ("memory",),
-    "corruption": ("corrupt", "checksum", "crc"),
-}
-ASKED_TO_END.update(
-    {
-        "disk-error": (*ASKED_TO_END["fsync-error"], "read-only", "erofs"),
-        "full-disk": ASKED_TO_END["disk-full"],
-        "memory": ASKED_TO_END["memory-limit"],
-        "flip": ASKED_TO_END["corruption"],
-        "truncate": ASKED_TO_END["corruption"],
-        "restore": ASKED_TO_END["corruption"],
-    }
-)
-#: Faults after which the disk stays as they left it. A node that a busy machine is slow to start
-#: reads it when they have long been healed.
-_STAYING = frozenset({"flip", "truncate"})
 #: Exit code of a process that the kernel killed: all that can be said of a memory limit.
 _KILLED = 137
-#: Faults under which the kernel kills, who states no reason.
-_STARVING = frozenset({"memory-limit", "memory"})
+#: The fault under which the kernel kills, who states no reason.
+_STARVING = "memory"
 _TRACEBACK = b"Traceback (most recent call last)"
 _BLOCK_BYTES = 1 << 22
 #: How much of a line before a traceback, and of a log from there, is shown at most.
@@ -196,7 +177,7 @@ def _exits(
     """Ends of the node's process that no fault on that node explains."""
     mine = [window for window in windows if node in window.nodes]
     ending = [window for window in mine if window.kind in ENDING_KINDS]
-    starving = [window for window in mine if window.kind in _STARVING]
+    starving = [window for window in mine if window.kind == _STARVING]
     told: set[int] = set()
     previous: StateEvent | None = None
     for event in events:
@@ -224,6 +205,7 @@ def _exits(
             and event.incarnation > previous.incarnation
             and previous.incarnation not in told
             and not _ended_between([*ending, *starving], previous.time, event.time)
+            and not any(_is_replaced(window, event.time) for window in mine)
         ):
             what = "was started again though no fault ended it"
             yield _violation("node-exited", node, event.time, what)
@@ -235,14 +217,30 @@ def _asking(windows: Sequence[FaultWindow], node: str, time: int | None) -> list
     return [
         window
         for window in windows
-        if window.kind in ASKED_TO_END
+        if _reasons(window)
         and node in window.nodes
         and (_explained([window], time) or _has_left_a_bad_disk(window, time))
     ]
 
 
 def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
-    return window.kind in _STAYING and time is not None and time >= window.start
+    """Whether the node may read what the fault did to its disk, long healed as it may be.
+
+    A node that a busy machine is slow to start does so.
+    """
+    stays = window.kind in kind_names() and fault_kind(window.kind).stays
+    return stays and time is not None and time >= window.start
+
+
+def _is_replaced(window: FaultWindow, time: int | None) -> bool:
+    """Whether the node may have been given another disk: worlds do so when everything heals."""
+    is_left = _has_left_a_bad_disk(window, time)
+    return is_left and "exact-disk" in fault_kind(window.kind).needs
+
+
+def _reasons(window: FaultWindow) -> tuple[str, ...]:
+    """Words of who ends by itself at a fault, which a later version may have added."""
+    return fault_kind(window.kind).reasons if window.kind in kind_names() else ()
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:
@@ -251,10 +249,10 @@ def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | No
     Its exit code is lost where the fault has started it again by the time that somebody asks.
     """
     if reason is None:
-        starves = any(window.kind in _STARVING for window in asking)
+        starves = any(window.kind == _STARVING for window in asking)
         return starves and exit_code in (None, _KILLED)
     said = reason.casefold()
-    return any(word in said for window in asking for word in ASKED_TO_END[window.kind])
+    return any(word in said for window in asking for word in _reasons(window))
 
 
 def _despite(asking: Sequence[FaultWindow]) -> str:

@@ -5,7 +5,7 @@ into a ``Course``: what is done when, how it is healed, and what must be seen. M
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -21,6 +21,10 @@ from nemesis.targets import LEADER, PINNED_NODES, ClusterView, nodes_hit, random
 Rule = Literal["keeps", "forgets", "lies"]
 #: Of what a node can have but one fault at a time: the heal of one would end them all.
 Exclusive = Literal["disk", "clock", "memory"]
+
+#: Words of a node that has met a failing disk, and of one that has found its files changed.
+FAILED: Final = ("fsync", "sync failed", "input/output error", "i/o error", "eio")
+CORRUPT: Final = ("corrupt", "checksum", "crc")
 
 #: The nodes hit: the target's, and others beside them; of the cluster, the draw, the options.
 Joined = Callable[[tuple[NodeName, ...], ClusterView, int, Any], tuple[NodeName, ...]]
@@ -71,6 +75,10 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     needs_up: bool = True
     #: Whether the processes of the nodes hit end by it.
     ends_processes: bool = False
+    #: Of a kind that asks a node to end by itself: its stated reason has one of these words.
+    reasons: tuple[str, ...] = ()
+    #: Whether the disk stays as the fault left it: its node may read that when it has been healed.
+    stays: bool = False
     rule: Rule = "keeps"
     exclusive: Exclusive | None = None
     #: Whether it is over at once, whatever its duration.

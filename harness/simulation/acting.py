@@ -19,6 +19,8 @@ from nemesis.courses import Course, Step
 
 #: So many times as long as usual takes a job of a stalled disk: minutes at least.
 _STALLED_FACTOR: Final = 100_000
+#: What fails on a file system that has gone read-only.
+_CALLS_THAT_WRITE: Final = ("write", "sync", "rename")
 #: What an act says that it did; None: the nodes' states tell.
 _Said = str | None
 
@@ -220,6 +222,16 @@ def _unshape(reach: Reach, act: acts.UnshapeLinks, by: acts.ShapeLinks) -> _Said
     return f"{_named(act.links)} as fast as before"
 
 
+def _reset(reach: Reach, act: acts.ResetLinks) -> _Said:
+    reach.network.answer_with_resets(act.links)
+    return f"{len(act.links)} links answer with resets"
+
+
+def _unreset(reach: Reach, act: acts.UnresetLinks, _by: Act) -> _Said:
+    count = reach.network.answer_no_more(act.links)
+    return f"{len(act.links)} links answer no more; {count} messages of this world met a reset"
+
+
 def _named(links: tuple[Link, ...]) -> str:
     if len(links) == 1:
         return f"{links[0].source} to {links[0].destination}"
@@ -250,8 +262,15 @@ def _fail_calls(reach: Reach, act: acts.FailCalls, node: NodeName) -> _Said:
             return disk.fail_calls(act.call, act.count)
 
 
-def _mend_calls(reach: Reach, by: acts.FailCalls, node: NodeName) -> _Said:
+def _fail(reach: Reach, _act: acts.Fail, node: NodeName) -> _Said:
     disk = reach.disk(node)
+    return ", ".join(disk.fail_calls(call, None) for call in _CALLS_THAT_WRITE)
+
+
+def _mend(reach: Reach, by: acts.Fail | acts.FailCalls, node: NodeName) -> _Said:
+    disk = reach.disk(node)
+    if isinstance(by, acts.Fail):
+        return disk.fail_calls(_CALLS_THAT_WRITE[0], 0)
     match by.call:
         case "sync":
             return disk.fail_sync(0)
@@ -298,6 +317,7 @@ _ON_PROCESSES: Final = (acts.Kill, acts.Terminate, acts.PowerOff, acts.Pause)
 _HOLDING: Final[Mapping[type[Act], Callable[[Reach, Any], _Said]]] = {
     acts.Cut: _cut,
     acts.ShapeLinks: _shape,
+    acts.ResetLinks: _reset,
     acts.Kill: _each(lambda reach, _act, node: reach.kill(node)),
     acts.Terminate: _terminate,
     acts.PowerOff: lambda reach, act: reach.power_off(act.nodes, act.draw),
@@ -305,6 +325,7 @@ _HOLDING: Final[Mapping[type[Act], Callable[[Reach, Any], _Said]]] = {
     acts.Fill: _each(lambda reach, act, node: reach.disk(node).fill(act.spare_bytes)),
     acts.Stall: _each(lambda reach, _act, node: reach.slow_disk(node, _STALLED_FACTOR)),
     acts.SlowDisk: _each(lambda reach, act, node: reach.slow_disk(node, act.factor)),
+    acts.Fail: _each(_fail),
     acts.FailCalls: _each(_fail_calls),
     acts.Warp: _warp,
 }
@@ -313,6 +334,7 @@ _HOLDING: Final[Mapping[type[Act], Callable[[Reach, Any], _Said]]] = {
 _RELEASING: Final[Mapping[Held, Callable[[Reach, Any, Any], _Said]]] = {
     "cut": lambda reach, act, _by: reach.restore(act.links),
     "shape": _unshape,
+    "reset": _unreset,
     "down": _start,
     "paused": lambda reach, act, _by: _each(lambda reach, _act, node: reach.resume(node))(
         reach, act
@@ -320,7 +342,7 @@ _RELEASING: Final[Mapping[Held, Callable[[Reach, Any, Any], _Said]]] = {
     "full": _undone(lambda reach, _by, node: reach.disk(node).fill(-1)),
     "stalled": _undone(lambda reach, _by, node: reach.hasten_disk(node, _STALLED_FACTOR)),
     "slow": _undone(lambda reach, by, node: reach.hasten_disk(node, by.factor)),
-    "failing": _undone(_mend_calls),
+    "failing": _undone(_mend),
     "clock": _unwarp,
 }
 

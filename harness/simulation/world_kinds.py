@@ -19,9 +19,7 @@ from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import (
     FlapOptions,
     NoOptions,
-    ResetOptions,
     RotOptions,
-    SyncOptions,
 )
 from nemesis.kinds import fault_kind, kind_names
 from nemesis.targets import ClusterView, shuffled
@@ -67,13 +65,7 @@ _OWN: Final = {
         _replace(fault_kind("partial"), joined=_other_of_a_pair, links=_to_and_fro),
         # Faster than a probe could see.
         _replace(fault_kind("flap"), course=_flap),
-        # Once, instead of for the fault's whole time.
-        _replace(fault_kind("disconnect"), name="reset", options=ResetOptions),
-        # By single calls that fail, bytes that rot, and the whole disk instead of a file.
-        _replace(
-            fault_kind("disk-error"),
-            course=_as("fsync-fails", SyncOptions()),
-        ),
+        # By bytes that rot, and the whole disk instead of a file.
         _replace(
             fault_kind("flip"),
             course=_as("rot-log", RotOptions(restart=1)),

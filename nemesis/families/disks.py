@@ -30,7 +30,7 @@ from nemesis.acts import (
 from nemesis.courses import Course, Setting, Step
 from nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
 from nemesis.families.processes import answering, exited, running
-from nemesis.fault_kind import FaultKind
+from nemesis.fault_kind import CORRUPT, FAILED, FaultKind
 from nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
@@ -190,6 +190,7 @@ KINDS: Final = (
         "full-disk", "Leaves the target's disk no room.",
         needs=frozenset({"full-disk"}), course=_full, options=FullDiskOptions,
         exact_options=frozenset({"spare_bytes"}),
+        reasons=("disk full", "disk is full", "no space", "enospc"),
     ),
     _kind(
         "disk-stall", "Lets no write on the target's disk come to an end.",
@@ -198,22 +199,24 @@ KINDS: Final = (
     _kind(
         "disk-error", "Makes the target's file system report an error and go read-only.",
         needs=frozenset({"disk-error", "kill"}), course=_error,
+        reasons=(*FAILED, "read-only", "erofs"),
     ),
     _kind(
         "flip", "Flips bits in a file of the stopped target, which then starts.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_changed("flip"),
         options=FileOptions, ends_processes=True, rule="forgets", needs_up=False,
+        reasons=CORRUPT, stays=True,
     ),
     _kind(
         "truncate", "Cuts off the end of a file of the stopped target, which then starts.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "truncate", "kill"}),
         course=_changed("truncate"), options=FileOptions, ends_processes=True, rule="forgets",
-        needs_up=False,
+        needs_up=False, reasons=CORRUPT, stays=True,
     ),
     _kind(
         "restore", "Puts a file of the stopped target back to an older state.",
         page=_FILES_PAGE, needs=frozenset({"file-change", "kill"}), course=_put_back,
-        options=RestoreOptions, ends_processes=True, rule="lies",
+        options=RestoreOptions, ends_processes=True, rule="lies", reasons=CORRUPT,
     ),
     _kind(
         "wipe", "Empties the data folder of the stopped target, which comes back without a past.",

@@ -28,7 +28,7 @@ from nemesis.acts import (
     Start,
 )
 from nemesis.courses import Course, Setting, Step
-from nemesis.fault_kind import FaultKind
+from nemesis.fault_kind import CORRUPT, FAILED, FaultKind
 from nemesis.fault_options import (
     CallOptions,
     NoOptions,
@@ -118,6 +118,10 @@ def _roll_back(setting: Setting, _options: NoOptions) -> Course:
     )
 
 
+def _failing_kind(name: str, summary: str, **fields: Any) -> FaultKind:
+    return _kind(name, summary, reasons=FAILED, **fields)
+
+
 def _kind(name: str, summary: str, **fields: Any) -> FaultKind:
     usual: dict[str, Any] = {
         "page": PAGE,
@@ -133,6 +137,9 @@ def _kind_of_rot(name: str, summary: str, what: Rotten, **fields: Any) -> FaultK
         "options": RotOptions,
         "rule": "forgets",
         "needs_up": False,
+        "reasons": CORRUPT,
+        "stays": True,
+        "ends_processes": True,
     }
     return _kind(name, summary, needs=frozenset({"exact-disk", "kill"}), **(usual | fields))
 
@@ -142,24 +149,24 @@ KINDS: Final = (
         "slow-disk", "Has each job of the target's disk take many times as long.",
         course=_slow, options=SlowDiskOptions, needs_up=False,
     ),
-    _kind(
+    _failing_kind(
         "fsync-fails", "Lets the next syncs fail, which forget what they should have written.",
         course=_syncs_fail, options=SyncOptions,
     ),
-    _kind("read-errors", "Lets every read of the target's log fail.", course=_reads_fail),
-    _kind(
+    _failing_kind("read-errors", "Lets every read of the target's log fail.", course=_reads_fail),
+    _failing_kind(
         "write-fails", "Lets the next write fail, or all of them.",
-        course=_calls_fail("write"), options=CallOptions,
+        course=_calls_fail("write"), options=CallOptions, ends_processes=True,
     ),
-    _kind(
+    _failing_kind(
         "rename-fails", "Lets the next rename fail, or all of them.",
-        course=_calls_fail("rename"), options=CallOptions,
+        course=_calls_fail("rename"), options=CallOptions, ends_processes=True,
     ),
     _kind_of_rot("rot-log", "Flips bits of flushed records.", "log"),
     # The entry of an epoch comes before its first batch, which may be flushed and not yet marked.
     _kind_of_rot(
         "rot-checkpoint", "Flips bits of the file that tells where epochs begin.", "checkpoint",
-        course=_rot("checkpoint", restarts=True), ends_processes=True,
+        course=_rot("checkpoint", restarts=True),
     ),
     _kind_of_rot(
         "rot-mark", "Flips bits of the file that tells how much was flushed.", "mark",
@@ -172,5 +179,6 @@ KINDS: Final = (
     _kind(
         "roll-back", "Puts the whole disk of the target back to what it held at the injection.",
         course=_roll_back, needs=frozenset({"exact-disk", "file-change", "kill"}), rule="lies",
+        ends_processes=True,
     ),
 )  # fmt: skip

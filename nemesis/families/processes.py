@@ -219,6 +219,6 @@ KINDS: Final = (
     _kind(
         "memory", "Lets the target have little memory; what needs more is killed by the kernel.",
         needs=frozenset({"memory"}), course=_limit_memory, options=MemoryOptions,
-        exclusive="memory",
+        reasons=("memory",), exclusive="memory",
     ),
 )  # fmt: skip

@@ -42,6 +42,9 @@ class SimulatedNetwork:
         #: How many faults cut each link now.
         self._cuts: dict[tuple[str, str], int] = {}
         self._clogs: dict[tuple[str, str], int] = {}
+        #: How many faults have each link answer with resets now, and how often one did.
+        self._resetting: dict[tuple[str, str], int] = {}
+        self._answered_count = 0
         #: Messages that were ever sent on a link while it was clogged.
         self._slowed: dict[tuple[str, str], int] = {}
         #: Messages that arrived, and connections that were reset.
@@ -180,6 +183,21 @@ class SimulatedNetwork:
             self._lose(connection)
         return len(hit)
 
+    def answer_with_resets(self, links: Sequence[Link]) -> None:
+        """Answer what comes along these links with a reset from now on, new connections too."""
+        for link in links:
+            key = (str(link.source), str(link.destination))
+            self._resetting[key] = self._resetting.get(key, 0) + 1
+
+    def answer_no_more(self, links: Sequence[Link]) -> int:
+        """Take one such fault of each link away; how many resets there ever were by such."""
+        for link in links:
+            key = (str(link.source), str(link.destination))
+            self._resetting[key] -= 1
+            if not self._resetting[key]:
+                del self._resetting[key]
+        return self._answered_count
+
     def is_cut(self, source: str, destination: str) -> bool:
         """Whether a fault cuts this link now."""
         return (source, destination) in self._cuts
@@ -245,7 +263,7 @@ class SimulatedNetwork:
                 land()
 
         def land() -> None:
-            if connection.is_lost:
+            if connection.is_lost or self._is_answered_with_a_reset(connection, forth=forth):
                 return
             self.delivered_count += 1
             if told >= 0:
@@ -254,6 +272,15 @@ class SimulatedNetwork:
             arrive()
 
         world.after(when - sent_at, travel)
+
+    def _is_answered_with_a_reset(self, connection: SimulatedConnection, *, forth: bool) -> bool:
+        """Whether what arrives ends its connection instead; the first on one is refused."""
+        ends = (connection.source, connection.place)
+        if (ends if forth else (ends[1], ends[0])) not in self._resetting:
+            return False
+        self._answered_count += 1
+        self._turn_away(connection, refused=forth and not connection.was_sent)
+        return True
 
     def _tell(self, connection: SimulatedConnection, message: Any, *, forth: bool) -> int:
         """Record a message as one that never arrives; where the record is, -1: nowhere."""

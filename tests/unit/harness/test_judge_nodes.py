@@ -136,13 +136,13 @@ def test_the_watch_over_the_nodes_is_believed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "reason", "expected"),
     [
-        ("disk-full", "cannot append: No space left on device", []),
-        ("fsync-error", "fsync of segment 0 failed", []),
-        ("corruption", "bad checksum at offset 7", []),
-        ("memory-limit", "out of memory", []),
-        ("memory-limit", None, ["node-fatal"]),  # one that speaks was not killed
-        ("disk-full", "invariant broken", ["node-fatal"]),  # another reason than the fault's
-        ("disk-full", None, ["node-fatal"]),  # no reason at all
+        ("full-disk", "cannot append: No space left on device", []),
+        ("disk-error", "fsync of segment 0 failed", []),
+        ("flip", "bad checksum at offset 7", []),
+        ("memory", "out of memory", []),
+        ("memory", None, ["node-fatal"]),  # one that speaks was not killed
+        ("full-disk", "invariant broken", ["node-fatal"]),  # another reason than the fault's
+        ("full-disk", None, ["node-fatal"]),  # no reason at all
         ("pause", "no space left on device", ["node-fatal"]),  # a fault that does not ask for it
     ],
 )
@@ -155,8 +155,8 @@ def test_a_node_may_stop_for_the_reason_that_a_fault_gives_it(
 
 def test_a_reason_that_does_not_fit_is_said_beside_the_fault(tmp_path: Path) -> None:
     events = [event("started", 1), event("stopped", 15, reason="bored")]
-    result = judge_nodes(record(tmp_path, events, faults=kill(10, 20, kind="disk-full")))
-    assert "bored, which is not the reason that disk-full gives" in result.reason
+    result = judge_nodes(record(tmp_path, events, faults=kill(10, 20, kind="full-disk")))
+    assert "bored, which is not the reason that full-disk gives" in result.reason
 
 
 @pytest.mark.parametrize(("start", "end"), [(30, 40), (1, 5)])
@@ -164,7 +164,7 @@ def test_a_fault_that_is_not_in_force_asks_for_nothing(
     tmp_path: Path, start: int, end: int
 ) -> None:
     events = [event("started", 1), event("fatal", 15, reason="disk full")]
-    fault = kill(start, end, kind="disk-full")
+    fault = kill(start, end, kind="full-disk")
     assert kinds(record(tmp_path, events, faults=fault)) == ["node-fatal"]
 
 
@@ -192,11 +192,11 @@ def test_a_changed_disk_is_met_by_a_node_that_starts_late(
 @pytest.mark.parametrize(
     ("kind", "exit_code", "expected"),
     [
-        ("memory-limit", 137, []),  # the kernel killed it: it could state no reason
-        ("memory-limit", None, []),  # the fault had started it again before its code was asked for
-        ("disk-full", None, ["node-exited"]),
-        ("memory-limit", 1, ["node-exited"]),
-        ("disk-full", 137, ["node-exited"]),
+        ("memory", 137, []),  # the kernel killed it: it could state no reason
+        ("memory", None, []),  # the fault had started it again before its code was asked for
+        ("full-disk", None, ["node-exited"]),
+        ("memory", 1, ["node-exited"]),
+        ("full-disk", 137, ["node-exited"]),
     ],
 )
 def test_a_watched_exit_is_judged_by_the_same_rule(
@@ -211,7 +211,7 @@ def test_a_watched_exit_is_judged_by_the_same_rule(
 
 
 def test_a_traceback_is_a_violation_whatever_a_fault_asks_for(tmp_path: Path) -> None:
-    found = record(tmp_path, [event("started", 1)], faults=kill(10, 20, kind="disk-full"))
+    found = record(tmp_path, [event("started", 1)], faults=kill(10, 20, kind="full-disk"))
     log = tmp_path / "nodes" / "n1" / "container.log"
     log.write_text("Traceback (most recent call last):\nOSError: No space left on device\n")
     assert kinds(found) == ["traceback"]
@@ -238,7 +238,7 @@ def test_a_traceback_far_inside_a_log_without_lines_is_found(tmp_path: Path) -> 
 
 
 def test_each_exit_is_judged_by_the_reason_of_its_own_life(tmp_path: Path) -> None:
-    first, second = kill(10, 20, kind="fsync-error"), kill(40, 50, kind="disk-full")
+    first, second = kill(10, 20, kind="disk-error"), kill(40, 50, kind="full-disk")
     second = tuple(msgspec.structs.replace(phase, index=1) for phase in second)
     events = [
         event("started", 1),

@@ -342,3 +342,22 @@ def test_the_checkpoint_rots_only_while_its_node_is_down() -> None:
         simulate(scenario(faults=(fault("rot-checkpoint", "n1", draw=draw),)), system)
         acts = system.cluster_made.acts
         assert acts.index("n1 kill") < acts.index("n1 rot checkpoint")
+
+
+def test_a_reset_lasts_as_long_as_its_fault() -> None:
+    system = FakeSystem()
+    outcome = simulate(scenario(faults=(fault("reset", "n1"),)), system)
+    assert phases(outcome) == WHOLE
+    times = [event.time for event in story(outcome)]
+    assert times[3] - times[1] == 200_000_000
+    assert evidence(outcome, "verified") == "4 links answer with resets"
+    assert evidence(outcome, "removed").startswith("4 links answer no more; 0 messages")
+
+
+def test_a_disk_that_fails_refuses_every_write_and_is_repaired_while_its_node_is_down() -> None:
+    system = FakeSystem()
+    outcome = simulate(scenario(faults=(fault("disk-error", "n1"),)), system)
+    assert phases(outcome) == WHOLE
+    acts = [act for act in system.cluster_made.acts if act.startswith("n1") and "went" not in act]
+    failing = [f"n1 fail-{call} None" for call in ("write", "sync", "rename")]
+    assert acts == ["n1 start", *failing, "n1 kill", "n1 fail-write 0", "n1 start"]

@@ -328,3 +328,50 @@ def test_the_opener_is_told_once_that_its_connection_is_made_before_any_answer()
     world.run(LATER_US)
     assert heard == [(2 * DELAY_US, 0)]
     assert client.messages == ["re a", "re b"]
+
+
+def test_a_link_that_answers_with_resets_ends_connections_at_their_next_message() -> None:
+    world = empty_world()
+    server, client, connection = connected(world)
+    connection.send("before")
+    world.run(DELAY_US)
+    world.network.answer_with_resets([link("c1", "n1")])
+    world.run(LATER_US)
+    assert client.losses == []
+    connection.send("after")
+    world.run(2 * LATER_US)
+    assert server.messages == ["before"]
+    assert [(reason, refused) for _, reason, refused in client.losses] == [("reset", False)]
+    assert server.gone == [1]
+
+
+def test_new_connections_are_refused_as_long_as_a_fault_has_the_link_answer_with_resets() -> None:
+    world = empty_world()
+    server = Listener(world, "n1")
+    both = [link("c1", "n1")]
+    for _ in range(2):
+        world.network.answer_with_resets(both)
+    for healed, expected in ((1, "refused"), (2, None)):
+        world.network.answer_no_more(both)
+        opener = Opener(world)
+        world.network.connect("c1", "n1", opener).send(healed)
+        world.run(healed * LATER_US)
+        assert [reason for _, reason, _ in opener.losses] == ([expected] if expected else [])
+    assert server.messages == [2]
+
+
+def test_a_link_that_answers_with_resets_lets_the_other_way_and_other_links_pass() -> None:
+    world = empty_world()
+    listeners = {place: Listener(world, place, echoes=True) for place in ("n1", "n2")}
+    world.network.answer_with_resets([link("n1", "n2")])
+    there, back, beside = Opener(world), Opener(world), Opener(world)
+    world.network.connect("n1", "n2", there).send("there")
+    world.network.connect("n2", "n1", back).send("back")
+    world.network.connect("c1", "n2", beside).send("beside")
+    world.run(LATER_US)
+    assert (listeners["n1"].messages, listeners["n2"].messages) == (["back"], ["beside"])
+    assert len(there.losses) == 1
+    # What answers along the link meets the reset as well.
+    assert back.messages == []
+    assert len(back.losses) == 1
+    assert beside.messages == ["re beside"]
