@@ -3,6 +3,7 @@
 The changes are made to the machines of today; who rewrites one plants its changes anew.
 """
 
+import asyncio
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -17,8 +18,14 @@ from harness.load.reading import Patience
 from harness.nemesis_driver import NemesisDriver
 from harness.processes import Processes
 from nemesis.acts import Act
+from nodes.transport.kafka_codec import KafkaCodec
+from nodes.transport.peer_link import PeerLink
+from nodes.transport.peer_versions import PeerVersions
+from nodes.wire.api_versions import own_versions
 from tests.golden.goldens import Goldens, difference
 from tests.golden.holds_table import table
+from tests.golden.link_engine import on_the_machine
+from tests.golden.link_stories import LINK_STORIES
 from tests.golden.load_engine import loaded
 from tests.golden.load_rendering import rendered_load
 from tests.golden.load_stories import LOAD_STORIES
@@ -137,6 +144,67 @@ def test_a_change_of_the_operations_is_shown(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("workloads.register.DOMAIN", 6)
     message = told("operations/register.txt", stream_lines("register"))
     assert "in the story 'register values=small seed 1, 5 slots, readers []'" in message
+
+
+# --- the link -----------------------------------------------------------------------------------
+
+
+def keep_the_connection_of_a_request_whose_time_is_over(patch: pytest.MonkeyPatch) -> None:
+    fail = PeerLink._fail
+
+    def forget_the_request_alone(
+        link: PeerLink[Any, Any], reason: str, *, refused: bool = False
+    ) -> None:
+        outstanding = link._outstanding
+        if link._connection is None or outstanding is None or "no answer" not in reason:
+            fail(link, reason, refused=refused)
+            return
+        link._outstanding = None
+        link._owner.failed(link._peer.node_id, outstanding.correlation, reason, refused=False)
+
+    patch.setattr(PeerLink, "_fail", forget_the_request_alone)
+
+
+def connect_again_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("nodes.transport.peer_link.back_off_us", lambda *_: 0)
+
+
+def refuse_while_the_owner_sends(patch: pytest.MonkeyPatch) -> None:
+    write = PeerLink._write
+
+    def write_or_refuse(link: PeerLink[Any, Any]) -> None:
+        refusals: list[tuple[Any, ...]] = []
+        with patch.context() as amid:
+            amid.setattr(asyncio.get_running_loop(), "call_soon", lambda *it: refusals.append(it))
+            write(link)
+        for refuse, *about in refusals:
+            refuse(*about)
+
+    patch.setattr(PeerLink, "_write", write_or_refuse)
+
+
+def take_versions_for_those_of_all(patch: pytest.MonkeyPatch) -> None:
+    known = PeerVersions("all")
+    known._answer = own_versions()
+    patch.setattr(KafkaCodec, "peer_versions", lambda _: known)
+
+
+@pytest.mark.parametrize(
+    ("plant", "family", "story"),
+    [
+        (keep_the_connection_of_a_request_whose_time_is_over, "answers", "never, thrice"),
+        (connect_again_at_once, "back_off", "nobody listens"),
+        (refuse_while_the_owner_sends, "versions", "none for this request"),
+        (take_versions_for_those_of_all, "versions", "told in parts"),
+    ],
+)
+def test_a_change_of_the_link_is_shown(
+    plant: Plant, family: str, story: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    stories = LINK_STORIES[f"{family}_quorum"]
+    lines = [line for one in stories for line in on_the_machine(one)]
+    assert f"in the story '{story}: quorum'" in told(f"link/{family}_quorum.txt", lines)
 
 
 # --- what faults hold, and replays --------------------------------------------------------------
