@@ -3,7 +3,6 @@
 The changes are made to the machines of today; who rewrites one plants its changes anew.
 """
 
-import asyncio
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +18,7 @@ from harness.nemesis_driver import NemesisDriver
 from harness.processes import Processes
 from nemesis.acts import Act
 from nodes.transport.kafka_codec import KafkaCodec
+from nodes.transport.link_machine import LinkMachine
 from nodes.transport.peer_link import PeerLink
 from nodes.transport.peer_versions import PeerVersions
 from nodes.wire.api_versions import own_versions
@@ -150,37 +150,36 @@ def test_a_change_of_the_operations_is_shown(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def keep_the_connection_of_a_request_whose_time_is_over(patch: pytest.MonkeyPatch) -> None:
-    fail = PeerLink._fail
+    drop = LinkMachine._drop
 
-    def forget_the_request_alone(
-        link: PeerLink[Any, Any], reason: str, *, refused: bool = False
-    ) -> None:
+    def forget_the_request_alone(link: LinkMachine[Any, Any, Any]) -> None:
         outstanding = link._outstanding
-        if link._connection is None or outstanding is None or "no answer" not in reason:
-            fail(link, reason, refused=refused)
+        if not link._is_connected or outstanding is None:
+            drop(link)
             return
         link._outstanding = None
-        link._owner.failed(link._peer.node_id, outstanding.correlation, reason, refused=False)
+        link._owner.failed(link._peer, outstanding.correlation, "time over", refused=False)
 
-    patch.setattr(PeerLink, "_fail", forget_the_request_alone)
+    patch.setattr(LinkMachine, "_time_over", forget_the_request_alone)
 
 
 def connect_again_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("nodes.transport.peer_link.back_off_us", lambda *_: 0)
+    patch.setattr("nodes.transport.link_machine.back_off_us", lambda *_: 0)
+
+
+def count_an_attempt_before_its_pause(patch: pytest.MonkeyPatch) -> None:
+    connect = PeerLink.connect
+
+    def count_and_connect(link: PeerLink[Any, Any], pause_us: int) -> None:
+        link._machine._failed_attempts_count += 1
+        connect(link, pause_us)
+
+    patch.setattr(PeerLink, "connect", count_and_connect)
+    patch.setattr(LinkMachine, "attempted", lambda _: None)
 
 
 def refuse_while_the_owner_sends(patch: pytest.MonkeyPatch) -> None:
-    write = PeerLink._write
-
-    def write_or_refuse(link: PeerLink[Any, Any]) -> None:
-        refusals: list[tuple[Any, ...]] = []
-        with patch.context() as amid:
-            amid.setattr(asyncio.get_running_loop(), "call_soon", lambda *it: refusals.append(it))
-            write(link)
-        for refuse, *about in refusals:
-            refuse(*about)
-
-    patch.setattr(PeerLink, "_write", write_or_refuse)
+    patch.setattr(PeerLink, "call_soon", lambda _, action: action())
 
 
 def take_versions_for_those_of_all(patch: pytest.MonkeyPatch) -> None:
@@ -194,6 +193,11 @@ def take_versions_for_those_of_all(patch: pytest.MonkeyPatch) -> None:
     [
         (keep_the_connection_of_a_request_whose_time_is_over, "answers", "never, thrice"),
         (connect_again_at_once, "back_off", "nobody listens"),
+        (
+            count_an_attempt_before_its_pause,
+            "back_off",
+            "given up in the pause it is no attempt",
+        ),
         (refuse_while_the_owner_sends, "versions", "none for this request"),
         (take_versions_for_those_of_all, "versions", "told in parts"),
     ],
