@@ -7,9 +7,14 @@ request of a connection the link asks which versions the peer serves, unless its
 never resend by itself: the replica decides.
 
 All decisions are here. Events are the methods of ``LinkMachine``, effects those of the ``LinkPort``
-that whoever drives it has (``peer_link`` on an event loop): a request costs two events, for which
-no object is made. No effect may be answered from within its call, and of a connection that was
-dropped nothing is told any more.
+that its driver has (``peer_link`` on an event loop, ``simulation.kraft.peer_link`` in a world): a
+request costs two events, for which no object is made. Only ``connect``, always the last effect, may
+be answered from within its call; of a connection that was dropped nothing is told any more.
+
+A planted bug that takes an answer to an earlier request for one to the present one never meets any
+behind such a link. So that the mistake can be made at all, the link of a node with such a bug makes
+its half of it: it keeps the connection of a request that nobody waits for any more, and hands on
+what still comes.
 """
 
 from collections.abc import Callable
@@ -114,9 +119,10 @@ class LinkPort(Protocol[Frame_contra]):
         ...
 
     def connect(self, pause_us: int, /) -> None:
-        """Wait so long, maybe not at all, and open a connection.
+        """Wait so long, maybe not at all, tell ``attempted``, and open a connection.
 
-        Then tell ``attempted`` at its beginning, and ``connected`` and ``accepted`` or ``lost``.
+        Then tell ``accepted`` and ``connected``, or ``lost``. ``connected`` may come before
+        ``accepted``: what is written meanwhile waits in the driver.
         """
         ...
 
@@ -147,8 +153,18 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         codec: LinkCodec[Asked, Answered, Frame],
         port: LinkPort[Frame],
         owner: LinkOwner[Answered],
+        *,
+        late: LinkCodec[Asked, Answered, Frame] | None = None,
     ) -> None:
-        """A link without a connection."""
+        """A link without a connection.
+
+        Args:
+            peer: whom it leads to.
+            codec: reads and writes its frames.
+            port: carries out its effects.
+            owner: told what came of requests.
+            late: set where the defect is planted: reads answers to what was given up.
+        """
         self._peer = peer
         self._codec = codec
         self._port = port
@@ -160,6 +176,9 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         self._versions = codec.peer_versions()
         self._failed_attempts_count = 0
         self._is_closed = False
+        self._late = late
+        #: On the present connection, whose answers may still come; empty without the defect.
+        self._given_up: list[_Outstanding[Asked]] = []
 
     @property
     def is_idle(self) -> bool:
@@ -182,7 +201,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
     def abandon(self, correlation: CorrelationId) -> None:
         """Close the connection of a request that nobody waits for any more."""
         if self._outstanding is not None and self._outstanding.correlation == correlation:
-            self._drop()
+            self._give_up()
 
     def close(self) -> None:
         """Drop the connection; nothing is reported any more."""
@@ -210,15 +229,14 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
 
     def lost(self, reason: str, *, refused: bool = False) -> None:
         """The connection is gone, or there will be none. Refused: nobody listens there."""
-        outstanding = self._drop()
-        if outstanding is not None:
-            self._owner.failed(self._peer, outstanding.correlation, reason, refused=refused)
+        self._tell_failed(self._drop(), reason, refused=refused)
 
     def received(self, payload: Frame) -> None:
         """A whole frame came on the connection."""
         outstanding = self._outstanding
         if outstanding is None:
-            self._drop()  # the peer answered what nobody asked
+            if not self._is_late(payload):
+                self._drop()  # the peer answered what nobody asked
             return
         try:
             if not self._versions.is_known:
@@ -231,7 +249,8 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
             self.lost(str(error))
             return
         except WireError as error:
-            self.lost(f"unreadable answer: {error}")
+            if not self._is_late(payload):
+                self.lost(f"unreadable answer: {error}")
             return
         outstanding.timer.cancel()
         self._outstanding = None
@@ -240,7 +259,14 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
     def _time_over(self) -> None:
         outstanding = self._outstanding
         assert outstanding is not None, "its timer is cancelled with it"
-        self.lost(f"no answer within {outstanding.timeout_ms} ms")
+        reason = f"no answer within {outstanding.timeout_ms} ms"
+        self._tell_failed(self._give_up(), reason, refused=False)
+
+    def _tell_failed(
+        self, outstanding: _Outstanding[Asked] | None, reason: str, *, refused: bool
+    ) -> None:
+        if outstanding is not None:
+            self._owner.failed(self._peer, outstanding.correlation, reason, refused=refused)
 
     def _take_versions(self, payload: Frame) -> None:
         """The peer says what it serves; what waits for that goes out. Raises WireError."""
@@ -278,5 +304,39 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         if outstanding is not None:
             outstanding.timer.cancel()
         self._is_connected = False
+        if self._given_up:
+            self._given_up.clear()
         self._port.drop()
         return outstanding
+
+    # The planted defect.
+
+    def _give_up(self) -> _Outstanding[Asked] | None:
+        """Forget a request that nobody waits for any more, and its connection with it.
+
+        With the defect the connection stays where the request has gone out.
+        """
+        outstanding = self._outstanding
+        if self._late is None or not self._is_connected or not self._versions.is_known:
+            return self._drop()
+        if outstanding is not None:
+            outstanding.timer.cancel()
+            self._outstanding = None
+            self._given_up.append(outstanding)
+        return outstanding
+
+    def _is_late(self, payload: Frame) -> bool:
+        """Whether it answers what was given up, and is handed on all the same."""
+        if self._late is None:
+            return False
+        for index, given_up in enumerate(self._given_up):
+            try:
+                answer = self._late.decode_answer(
+                    given_up.correlation, given_up.request, payload, given_up.version
+                )
+            except WireError:
+                continue
+            del self._given_up[index]
+            self._owner.answered(self._peer, given_up.correlation, answer)
+            return True
+        return False

@@ -4,7 +4,7 @@ The twin of ``nodes.transport.control_links``. Must never resend by itself.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -12,8 +12,9 @@ from contracts.simulation import World
 from nodes.quorum.identifiers import CorrelationId, NodeId
 from nodes.server.surroundings import Timers
 from nodes.transport.control_links import ControlCodec
+from nodes.transport.link_machine import LinkOwner
 from simulation.kraft.messages import PeerCall
-from simulation.kraft.peers import Enter, SimulatedPeerLink
+from simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 
 #: Told once what came of a call; None: no answer.
 Called = Callable[[msgspec.Struct | None], None]
@@ -23,11 +24,10 @@ _TIMEOUT_MS: Final = 5_000
 class _Line:
     """One link to one voter, and the call that is on it."""
 
-    def __init__(self, link: SimulatedPeerLink, timers: Timers) -> None:
-        self._link = link
+    def __init__(self, make_link: Callable[[LinkOwner[Any]], SimulatedPeerLink]) -> None:
+        self._link = make_link(self)
         self._called: Called | None = None
         self._count = 0
-        link.attach(self, timers)
 
     @property
     def is_free(self) -> bool:
@@ -97,7 +97,8 @@ class SimulatedCalls:
         self._peers = peers
         self._enter = enter
         self._timers = timers
-        self._codec = ControlCodec(me) if world.scenario.through_codec else None
+        codec = ControlCodec(me) if world.scenario.through_codec else None
+        self._carried = Carried(codec, PeerCall)
         self._lines: dict[NodeId, list[_Line]] = {peer: [] for peer in peers}
         self._is_closed = False
 
@@ -129,13 +130,9 @@ class SimulatedCalls:
         line.call(message, called)
 
     def _line_to(self, peer: NodeId) -> _Line:
-        link = SimulatedPeerLink(
-            self._world,
-            self._place,
-            self._peers[peer],
-            peer,
-            self._codec,
-            self._enter,
-            carries=PeerCall,
+        ends = self._place, self._peers[peer]
+        return _Line(
+            lambda line: SimulatedPeerLink(
+                self._world, ends, peer, self._carried, line, self._timers, self._enter
+            )
         )
-        return _Line(link, self._timers)
