@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.transport.control_links import ControlCodec
+from nodes.transport.control_codec import ControlCodec
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.transport.peer_link import PeerLink
 from tests.golden.link_peer import ME, REQUESTS, VOTER, Line, Tape
