@@ -278,8 +278,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
 
     def _write(self) -> None:
         outstanding = self._outstanding
-        if outstanding is None:
-            return
+        assert outstanding is not None, "a connection is asked for by a request"
         try:
             outstanding.version = self._versions.version_for(outstanding.request)
         except NoCommonVersionError as error:
