@@ -112,6 +112,14 @@ class PlantedBugs(msgspec.Struct, frozen=True):
     #: A candidate asks each voter once, and waits for every vote that is still out.
     candidate_never_gives_up: bool = False
 
+    @property
+    def keeps_connections(self) -> bool:
+        """Whether links do their half: a request that is given up leaves its connection open.
+
+        Behind a link that closes it no answer to an earlier request ever comes.
+        """
+        return self.stale_answer_accepted or self.correlation_restarts
+
     @classmethod
     def from_names(cls, names: Iterable[str]) -> "PlantedBugs":
         """Switches on the bugs named in kebab case, as on the command line.

@@ -7,10 +7,8 @@ from typing import Final
 
 from nodes.wire.apis import RequestHeader
 from nodes.wire.control_plane import TABLES, ReceivedCall, api_key_of_call, decode_call
-from simulation.kraft.messages import PeerCall
+from simulation.kraft.messages import SIZE_BYTES, PeerCall
 
-#: Bytes of the size before a frame.
-SIZE_BYTES: Final = 4
 _CORRELATION_MASK: Final = 0x7FFFFFFF
 
 

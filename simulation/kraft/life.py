@@ -104,7 +104,7 @@ def make_life(
     node = assemble(
         materials, begun, surroundings, lambda parts, given: WatchedNode(parts, given, host)
     )
-    peers.attach(node)
+    peers.attach(node, keeps_connections=materials.settings.bugs.keeps_connections)
     return Life(node, peers, jobs, calls)
 
 

@@ -4,13 +4,16 @@ In a share of the worlds every message between nodes is a Kafka frame instead, m
 real codec. Must never be changed on the way.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from nodes.quorum.identifiers import CorrelationId
 from nodes.quorum.messages import FetchAnswer, FetchRequest
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+
+#: Bytes of the size before a frame.
+SIZE_BYTES: Final = 4
 
 
 class PeerRequest(msgspec.Struct, frozen=True):

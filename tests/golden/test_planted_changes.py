@@ -17,8 +17,15 @@ from harness.load.reading import Patience
 from harness.nemesis_driver import NemesisDriver
 from harness.processes import Processes
 from nemesis.acts import Act
+from nodes.transport.kafka_codec import KafkaCodec
+from nodes.transport.link_machine import LinkMachine
+from nodes.transport.peer_link import PeerLink
+from nodes.transport.peer_versions import PeerVersions
+from nodes.wire.api_versions import own_versions
 from tests.golden.goldens import Goldens, difference
 from tests.golden.holds_table import table
+from tests.golden.link_engine import on_the_machine
+from tests.golden.link_stories import LINK_STORIES
 from tests.golden.load_engine import loaded
 from tests.golden.load_rendering import rendered_load
 from tests.golden.load_stories import LOAD_STORIES
@@ -137,6 +144,71 @@ def test_a_change_of_the_operations_is_shown(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("workloads.register.DOMAIN", 6)
     message = told("operations/register.txt", stream_lines("register"))
     assert "in the story 'register values=small seed 1, 5 slots, readers []'" in message
+
+
+# --- the link -----------------------------------------------------------------------------------
+
+
+def keep_the_connection_of_a_request_whose_time_is_over(patch: pytest.MonkeyPatch) -> None:
+    drop = LinkMachine._drop
+
+    def forget_the_request_alone(link: LinkMachine[Any, Any, Any]) -> None:
+        outstanding = link._outstanding
+        if not link._is_connected or outstanding is None:
+            drop(link)
+            return
+        link._outstanding = None
+        link._owner.failed(link._peer, outstanding.correlation, "time over", refused=False)
+
+    patch.setattr(LinkMachine, "_time_over", forget_the_request_alone)
+
+
+def connect_again_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("nodes.transport.link_machine.back_off_us", lambda *_: 0)
+
+
+def count_an_attempt_before_its_pause(patch: pytest.MonkeyPatch) -> None:
+    connect = PeerLink.connect
+
+    def count_and_connect(link: PeerLink[Any, Any], pause_us: int) -> None:
+        link._machine._failed_attempts_count += 1
+        connect(link, pause_us)
+
+    patch.setattr(PeerLink, "connect", count_and_connect)
+    patch.setattr(LinkMachine, "attempted", lambda _: None)
+
+
+def refuse_while_the_owner_sends(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PeerLink, "call_soon", lambda _, action: action())
+
+
+def take_versions_for_those_of_all(patch: pytest.MonkeyPatch) -> None:
+    known = PeerVersions("all")
+    known._answer = own_versions()
+    patch.setattr(KafkaCodec, "peer_versions", lambda _: known)
+
+
+@pytest.mark.parametrize(
+    ("plant", "family", "story"),
+    [
+        (keep_the_connection_of_a_request_whose_time_is_over, "answers", "never, thrice"),
+        (connect_again_at_once, "back_off", "nobody listens"),
+        (
+            count_an_attempt_before_its_pause,
+            "back_off",
+            "given up in the pause it is no attempt",
+        ),
+        (refuse_while_the_owner_sends, "versions", "none for this request"),
+        (take_versions_for_those_of_all, "versions", "told in parts"),
+    ],
+)
+def test_a_change_of_the_link_is_shown(
+    plant: Plant, family: str, story: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    stories = LINK_STORIES[f"{family}_quorum"]
+    lines = [line for one in stories for line in on_the_machine(one)]
+    assert f"in the story '{story}: quorum'" in told(f"link/{family}_quorum.txt", lines)
 
 
 # --- what faults hold, and replays --------------------------------------------------------------

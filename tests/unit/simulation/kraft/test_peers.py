@@ -1,4 +1,4 @@
-"""The rules of the real links, kept by the simulated ones: see ``nodes.transport.peer_link``."""
+"""Links of a world: what ``nodes.transport.link_machine`` decides, on its clock and network."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,0 +1,210 @@
+"""A node's connection to one peer in a simulated world: drives the link that nodes have.
+
+All decisions are those of ``nodes.transport.link_machine``. Different here, and settings of this
+driver: a world's nodes are of one release, so no link asks for versions; a request may travel as
+the object that it is; and what is written into a connection that is still being opened travels with
+its opening, as whether anybody listens shows no earlier in a world's network.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from contracts.simulation import Connection, World
+from nodes.quorum.identifiers import CorrelationId, NodeId
+from nodes.quorum.messages import FetchAnswer
+from nodes.server.surroundings import TimerHandle, Timers
+from nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner
+from nodes.wire.batches import split_batches
+from nodes.wire.errors import UnsupportedAnswerError
+from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
+
+Enter = Callable[[Callable[[], None]], None]
+
+
+class FrameCodec(Protocol):
+    """Frames of what goes over a link."""
+
+    def encode_request(self, correlation: int, request: Any) -> bytes:
+        """Frame of a request, size included."""
+        ...
+
+    def decode_answer(self, correlation: int, request: Any, payload: bytes) -> Any:
+        """The answer in a frame without its size; raises WireError."""
+        ...
+
+
+class Carried:
+    """What a link's requests travel as; implements ``link_machine.LinkCodec``.
+
+    Its versions too: all nodes of a world are of one release.
+    """
+
+    is_known = True
+
+    def __init__(self, codec: FrameCodec | None, carries: type[PeerRequest] = PeerRequest) -> None:
+        """``codec`` is set where messages are frames; ``carries`` says for whom requests are."""
+        self._codec = codec
+        self._carries = carries
+
+    def peer_versions(self) -> "Carried":
+        """Those of our own release."""
+        return self
+
+    def question(self) -> PeerRequest:
+        """Never asked."""
+        raise AssertionError("the versions are known")
+
+    def take(self, message: PeerAnswer) -> None:
+        """Never answered."""
+        raise AssertionError(f"nobody asked for versions: {message}")
+
+    def version_for(self, request: Any) -> None:
+        """The highest, as for a peer of the same release."""
+
+    def encode_request(
+        self, correlation: CorrelationId, request: Any, version: int | None = None
+    ) -> PeerRequest:
+        """The request on its way."""
+        frame = None if self._codec is None else self._codec.encode_request(correlation, request)
+        return self._carries(correlation, request, frame)
+
+    def decode_answer(
+        self,
+        correlation: CorrelationId,
+        request: Any,
+        message: PeerAnswer,
+        version: int | None = None,
+    ) -> Any:
+        """The answer to a request; raises WireError."""
+        if self._codec is not None and message.frame is not None:
+            return self._codec.decode_answer(correlation, request, message.frame[SIZE_BYTES:])
+        if message.correlation != correlation:
+            raise UnsupportedAnswerError(
+                f"answer {message.correlation} does not fit request {correlation}"
+            )
+        return self._read(message.answer)
+
+    def _read(self, answer: Any) -> Any:
+        if isinstance(answer, FetchAnswer) and answer.records and not answer.batches:
+            # What the codec does with a frame: the headers come from the records.
+            return msgspec.structs.replace(answer, batches=split_batches(answer.records))
+        return answer
+
+
+class AsItCame(Carried):
+    """Late answers, which the planted defect hands on: a fetch's without its batches' headers."""
+
+    def _read(self, answer: Any) -> Any:
+        return answer
+
+
+class SimulatedPeerLink:
+    """Requests to one peer; implements ``link_machine.LinkPort`` for the machine that decides."""
+
+    def __init__(
+        self,
+        world: World,
+        ends: tuple[str, str],
+        peer: NodeId,
+        codec: LinkCodec[Any, Any, Any],
+        owner: LinkOwner[Any],
+        timers: Timers,
+        enter: Enter,
+        *,
+        late: LinkCodec[Any, Any, Any] | None = None,
+    ) -> None:
+        """A link without a connection.
+
+        Args:
+            world: where it is.
+            ends: places of who asks and of the peer.
+            peer: its number.
+            codec: ``Carried``.
+            owner: told what came of requests.
+            timers: by which they are given up.
+            enter: runs an action as the owner.
+            late: as in ``LinkMachine``.
+        """
+        self._world = world
+        self._ends = ends
+        self._enter = enter
+        self._machine = machine = LinkMachine(peer, codec, self, owner, late=late)
+        #: What its owner wants, the machine hears itself.
+        self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
+        self.call_soon, self.call_later = timers.call_soon, timers.call_later
+        self._connection: Connection | None = None
+        #: Its end; what another end says is nothing to the link.
+        self._end: _End | None = None
+        self._opening: TimerHandle | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits for an answer."""
+        return self._machine.is_idle
+
+    # What the machine asks for.
+
+    def connect(self, pause_us: int) -> None:
+        """Open a connection after a pause."""
+        if pause_us:
+            self._opening = self.call_later(pause_us, self._open)
+        else:
+            self._open()
+
+    def write(self, message: PeerRequest) -> None:
+        """Send on the connection."""
+        assert self._connection is not None
+        self._connection.send(message)
+
+    def drop(self) -> None:
+        """Close the connection at once, or give up the pause before it."""
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._end = None
+
+    def _open(self) -> None:
+        self._opening = None
+        self._machine.attempted()
+        end = self._end = _End(self)
+        me, place = self._ends
+        self._connection = self._world.network.connect(
+            me, place, end, opened=lambda: self.opened(end)
+        )
+        # Before the peer has accepted: it travels with the opening.
+        self._machine.connected()
+
+    # What its connections say, maybe one that was dropped since.
+
+    def answered(self, end: "_End", message: PeerAnswer) -> None:
+        """The peer answered."""
+        self._enter(lambda: self._machine.received(message) if end is self._end else None)
+
+    def lost(self, end: "_End", reason: str, *, refused: bool) -> None:
+        """The connection is gone."""
+        self._enter(
+            lambda: self._machine.lost(reason, refused=refused) if end is self._end else None
+        )
+
+    def opened(self, end: "_End") -> None:
+        """It is made, whether or not anybody behind it answers."""
+        self._enter(lambda: self._machine.accepted() if end is self._end else None)
+
+
+class _End:
+    """One connection's end; implements ``contracts.simulation.ClientEnd``."""
+
+    def __init__(self, link: SimulatedPeerLink) -> None:
+        self._link = link
+
+    def answered(self, message: PeerAnswer) -> None:
+        """The peer answered."""
+        self._link.answered(self, message)
+
+    def lost(self, reason: str, *, refused: bool) -> None:
+        """The connection is gone."""
+        self._link.lost(self, reason, refused=refused)

@@ -1,0 +1,186 @@
+"""The link to a peer alone, without a loop: effects are what a hand-made port was asked for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nodes.quorum.identifiers import NO_EPOCH, CorrelationId, DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.messages import (
+    BeginQuorumEpochAnswer,
+    BeginQuorumEpochRequest,
+    ErrorCode,
+    VoteAnswer,
+    VoteRequest,
+)
+from nodes.quorum.persistent import Voter
+from nodes.transport.kafka_codec import KafkaCodec
+from nodes.transport.link_machine import LinkMachine
+from nodes.wire.headers import decode_request_prefix
+from nodes.wire.messages import encode_answer, encode_api_versions
+
+ONE, TWO = NodeId(1), NodeId(2)
+DIRECTORY = DirectoryId("ab" * 16)
+VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, NO_EPOCH, Offset(0), True)
+BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
+GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)
+BEGUN = BeginQuorumEpochAnswer(ErrorCode.NONE, ONE, Epoch(1))
+LATE = "no answer within 90 ms"
+
+
+class Timer:
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action: Callable[[], None] | None = action
+
+    def cancel(self) -> None:
+        self.action = None
+
+
+class Port:
+    """Writes down what the machine asks for, and what its owner is told."""
+
+    def __init__(self, *, has_defect: bool = False) -> None:
+        codec = KafkaCodec(ONE, (Voter(TWO, DIRECTORY, "n2", 9093),))
+        self.asked: list[Any] = []
+        self.told: list[tuple[int, Any]] = []
+        self.frames: list[bytes] = []
+        self.timer = Timer(lambda: None)
+        self.link = LinkMachine(TWO, codec, self, self, late=codec if has_defect else None)
+
+    # The port.
+
+    def call_soon(self, action: Callable[[], None]) -> None:
+        raise AssertionError(action)
+
+    def call_later(self, delay_us: int, action: Callable[[], None]) -> Timer:
+        assert delay_us == 90_000
+        self.timer = Timer(action)
+        return self.timer
+
+    def connect(self, pause_us: int) -> None:
+        self.asked.append(pause_us)
+
+    def write(self, frame: bytes) -> None:
+        self.frames.append(frame)
+
+    def drop(self) -> None:
+        self.asked.append("drop")
+
+    # The owner.
+
+    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Any) -> None:
+        assert peer == TWO
+        self.told.append((correlation, answer))
+
+    def failed(
+        self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
+    ) -> None:
+        assert peer == TWO
+        self.told.append((correlation, reason))
+
+    # The story.
+
+    def send(self, correlation: int, request: Any = VOTE) -> None:
+        self.link.send(CorrelationId(correlation), request, 90)
+
+    def connected(self) -> None:
+        """The connection is made, and the peer has told its versions."""
+        self.link.attempted()
+        self.link.accepted()
+        self.link.connected()
+        self.link.received(encode_api_versions(decode_request_prefix(self.frames.pop()[4:]))[4:])
+
+    def ring(self) -> None:
+        assert self.timer.action is not None
+        self.timer.action()
+
+    def answer(self, frame: bytes, answer: Any = GRANTED) -> None:
+        self.link.received(encode_answer(answer, decode_request_prefix(frame[4:]))[4:])
+
+
+def after_a_timeout(*, has_defect: bool) -> Port:
+    """A port whose first request was sent and not answered in time, and whose second is asked."""
+    port = Port(has_defect=has_defect)
+    port.send(1)
+    port.connected()
+    port.ring()
+    assert port.told == [(1, LATE)]
+    port.send(2, BEGIN)
+    return port
+
+
+def test_a_request_asks_for_a_connection_and_goes_out_once_the_versions_are_known() -> None:
+    port = Port()
+    port.send(1)
+    assert (port.asked, port.frames, port.link.is_idle) == ([0], [], False)
+    port.connected()
+    port.answer(port.frames[0])
+    assert port.told == [(1, GRANTED)]
+    assert (port.timer.action, port.link.is_idle) == (None, True)
+    port.send(2)
+    assert (len(port.frames), port.asked) == (2, [0])
+
+
+def test_a_connection_that_was_asked_for_and_never_made_makes_the_next_wait() -> None:
+    port = Port()
+    port.send(1)
+    port.link.attempted()
+    port.ring()
+    port.send(2)
+    assert port.asked == [0, "drop", 10_000]
+
+
+def test_after_a_timeout_the_next_request_has_another_connection() -> None:
+    port = after_a_timeout(has_defect=False)
+    assert port.asked == [0, "drop", 0]
+    assert len(port.frames) == 1
+
+
+def test_with_the_planted_defect_a_late_answer_is_handed_on_and_spoils_no_other() -> None:
+    port = after_a_timeout(has_defect=True)
+    assert port.asked == [0]
+    first, second = port.frames
+    port.answer(first)
+    assert port.told[1:] == [(1, GRANTED)]
+    assert not port.link.is_idle
+    port.answer(second, BEGUN)
+    assert port.told[2:] == [(2, BEGUN)]
+
+
+def test_with_the_planted_defect_answers_come_in_any_order_and_each_once() -> None:
+    port = after_a_timeout(has_defect=True)
+    first, second = port.frames
+    port.answer(second, BEGUN)
+    assert port.link.is_idle
+    port.answer(first)
+    assert port.told[1:] == [(2, BEGUN), (1, GRANTED)]
+    port.answer(first)
+    assert port.asked == [0, "drop"], "nobody waits for that"
+
+
+def test_with_the_planted_defect_too_what_answers_nothing_ends_the_connection() -> None:
+    port = after_a_timeout(has_defect=True)
+    port.link.received(b"\xff" * 9)
+    assert str(port.told[-1][1]).startswith("unreadable answer")
+    assert port.asked == [0, "drop"]
+    port.send(3)
+    port.connected()
+    first, _, _ = port.frames
+    port.answer(first)
+    assert str(port.told[-1][1]).startswith("unreadable answer"), "of an earlier connection"
+
+
+@pytest.mark.parametrize("is_abandoned", [True, False])
+def test_with_the_planted_defect_a_request_that_never_went_out_takes_its_connection_with_it(
+    *, is_abandoned: bool
+) -> None:
+    port = Port(has_defect=True)
+    port.send(1)
+    port.link.attempted()
+    port.link.accepted()
+    port.link.connected()
+    if is_abandoned:
+        port.link.abandon(CorrelationId(1))
+    else:
+        port.ring()
+    assert port.asked == [0, "drop"]
