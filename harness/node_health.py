@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from checker.verdict import CheckResult, Verdict
+from contracts.runtime import KILLED_CODE
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
@@ -45,8 +46,6 @@ ASKED_TO_END.update(
 #: Faults after which the disk stays as they left it. A node that a busy machine is slow to start
 #: reads it when they have long been healed.
 _STAYING = frozenset({"flip", "truncate"})
-#: Exit code of a process that the kernel killed: all that can be said of a memory limit.
-_KILLED = 137
 #: Faults under which the kernel kills, who states no reason.
 _STARVING = frozenset({"memory-limit", "memory"})
 _TRACEBACK = b"Traceback (most recent call last)"
@@ -252,7 +251,7 @@ def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | No
     """
     if reason is None:
         starves = any(window.kind in _STARVING for window in asking)
-        return starves and exit_code in (None, _KILLED)
+        return starves and exit_code in (None, KILLED_CODE)
     said = reason.casefold()
     return any(word in said for window in asking for word in ASKED_TO_END[window.kind])
 

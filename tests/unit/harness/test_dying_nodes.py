@@ -28,7 +28,9 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[rep
 def patient_run(folder: Path, **options: Any) -> FakeRun:
     """A run that waits for a busy machine."""
     run = FakeRun(folder, **options)
-    patience = msgspec.structs.replace(run.timing.nemesis, healed_s=5.0, resumed_s=5.0)
+    patience = msgspec.structs.replace(
+        run.timing.nemesis, healed_us=5_000_000, resumed_us=5_000_000
+    )
     run.timing = msgspec.structs.replace(run.timing, nemesis=patience)
     return run
 

@@ -7,7 +7,6 @@ import pytest
 from contracts.arms import Shape
 from contracts.fault import Awaited, Link
 from contracts.names import NodeName
-from harness.holds import Holds
 from nemesis.acts import (
     Act,
     Cut,
@@ -25,6 +24,7 @@ from nemesis.acts import (
 )
 from nemesis.expectations import LinkIs, NodeIs
 from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.holds import Holds
 from tests.unit.harness.driven import Driven, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")

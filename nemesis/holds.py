@@ -3,10 +3,9 @@
 The twin of ``harness.simulation.fault_reach`` for real runtimes: a node that two faults hold down
 comes back when both are healed, a link that two faults cut opens with the second heal, and of two
 shapes the one that is left is in force again. Says which part of an act is to be done; must never
-act. Safe for several threads.
+act. Entered by one thread at a time.
 """
 
-import threading
 from collections.abc import Iterable
 
 from contracts.fault import Link
@@ -35,30 +34,26 @@ class Holds:
     """Who holds what, by kind of hold and node or link."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         #: Fault to its latest holding act, in the order in which they took hold.
         self._held: dict[tuple[Held, Place], dict[int, Act]] = {}
         self._changes = 0
 
     def admit(self, fault: int, act: Act) -> tuple[Act, ...]:
         """The acts to be done for an act of a fault, given what the other faults hold."""
-        with self._lock:
-            self._changes += 1
-            if act.holds is not None:
-                return self._take(fault, act, act.holds)
-            if act.releases is not None:
-                return self._release(fault, act, act.releases)
-            return (act,)
+        self._changes += 1
+        if act.holds is not None:
+            return self._take(fault, act, act.holds)
+        if act.releases is not None:
+            return self._release(fault, act, act.releases)
+        return (act,)
 
     def changes(self) -> int:
         """A number that grows with every act of any fault."""
-        with self._lock:
-            return self._changes
+        return self._changes
 
     def is_down(self, node: NodeName, *, but: int | None = None) -> bool:
         """Whether a fault holds the node down, one of them apart."""
-        with self._lock:
-            return self._is_held("down", node, but)
+        return self._is_held("down", node, but)
 
     def disturbs(self, fault: int, expectation: Expectation, *, is_healed: bool) -> bool:
         """Whether other faults in force keep what is expected from being seen, or from meaning it.
@@ -68,36 +63,31 @@ class Holds:
             expectation: what is looked for.
             is_healed: whether it is to show a heal.
         """
-        with self._lock:
-            match expectation:
-                case LinkIs(link, True) | LinkDelivers(link, True):
-                    return self._is_bad(link, fault)
-                case LinkShaped(link, None):
-                    return self._is_held("shape", link, fault)
-                case LinkBehaves(link):
-                    return self._is_bad(link, fault)
-                case PeersFlow(node):
-                    return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
-                case PeersStall(node):
-                    return self._is_held("down", node, fault)
-                case NodeIs(node, "running") if not is_healed:
-                    # A step of the fault has let it go, and others have not.
-                    return any(self._is_held(held, node, fault) for held in _STOPPING)
-                case _:
-                    node = getattr(expectation, "node", None)
-                    return is_healed and any(key[1] == node for key in self._by(fault))
+        match expectation:
+            case LinkIs(link, True) | LinkDelivers(link, True):
+                return self._is_bad(link, fault)
+            case LinkShaped(link, None):
+                return self._is_held("shape", link, fault)
+            case LinkBehaves(link):
+                return self._is_bad(link, fault)
+            case PeersFlow(node):
+                return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
+            case PeersStall(node):
+                return self._is_held("down", node, fault)
+            case NodeIs(node, "running") if not is_healed:
+                # A step of the fault has let it go, and others have not.
+                return any(self._is_held(held, node, fault) for held in _STOPPING)
+            case _:
+                node = getattr(expectation, "node", None)
+                return is_healed and any(key[1] == node for key in self._by(fault))
 
     def others(self, fault: int) -> tuple[int, ...]:
         """Other faults that hold something, sorted."""
-        with self._lock:
-            return tuple(
-                sorted({one for holders in self._held.values() for one in holders} - {fault})
-            )
+        return tuple(sorted({one for holders in self._held.values() for one in holders} - {fault}))
 
     def clear(self) -> None:
         """Everything was healed at once."""
-        with self._lock:
-            self._held.clear()
+        self._held.clear()
 
     def _take(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
         for place in places(act):
