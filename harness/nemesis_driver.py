@@ -272,6 +272,8 @@ class NemesisDriver:
                     said.append(done.said)
                 if self._record_at is not None:
                     said.extend(records_hit(self._runtime, self._record_at, done.records))
+            with self._deciding:
+                self._nemesis.holds.done(carried.fault.index, act)
         return said
 
     def _ended(self, nodes: Sequence[NodeName]) -> list[NodeName]:

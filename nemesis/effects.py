@@ -73,8 +73,8 @@ class Record(msgspec.Struct, frozen=True):
 class Do(msgspec.Struct, frozen=True):
     """Do what the other faults leave of an act, and let no other act be done meanwhile.
 
-    The part is what ``Holds`` admits when it is done. Nodes whose process it ends may be down from
-    then on. Answer: what is told of it, a clause each.
+    The part is what ``Holds`` admits when its turn comes; ``Holds`` is told when it is done. Nodes
+    whose process it ends may be down from its turn on. Answer: what is told of it, a clause each.
     """
 
     act: Act

@@ -39,7 +39,10 @@ class Holds:
         self._changes = 0
 
     def admit(self, fault: int, act: Act) -> tuple[Act, ...]:
-        """The acts to be done for an act of a fault, given what the other faults hold."""
+        """The acts to be done for an act of a fault, given what the other faults hold.
+
+        It holds from now on; what it lets go it holds until it is ``done``.
+        """
         self._changes += 1
         if act.holds is not None:
             return self._take(fault, act, act.holds)
@@ -47,8 +50,19 @@ class Holds:
             return self._release(fault, act, act.releases)
         return (act,)
 
+    def done(self, fault: int, act: Act) -> None:
+        """An act that was admitted is done."""
+        if act.releases is None:
+            return
+        for place in places(act):
+            key = (act.releases, place)
+            holders = self._held.get(key, {})
+            holders.pop(fault, None)
+            if not holders:
+                self._held.pop(key, None)
+
     def changes(self) -> int:
-        """A number that grows with every act of any fault."""
+        """A number that grows with every act of any fault, as it is admitted."""
         return self._changes
 
     def is_down(self, node: NodeName, *, but: int | None = None) -> bool:
@@ -107,13 +121,12 @@ class Holds:
         again: list[Act] = []
         for place in places(act):
             holders = self._held.get((held, place), {})
-            holders.pop(fault, None)
-            if not holders:
-                self._held.pop((held, place), None)
-                free.append(place)
-            else:
+            others = [act for one, act in holders.items() if one != fault]
+            if others:
                 # What was asked for last, by those that are left, is in force again.
-                again.append(at(list(holders.values())[-1], (place,)))
+                again.append(at(others[-1], (place,)))
+            else:
+                free.append(place)
         # Limits outlive the process: a node that is started later must not come back with one.
         if held == "paused":
             free = [place for place in free if not self._is_held("down", place, None)]

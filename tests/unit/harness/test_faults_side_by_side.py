@@ -39,13 +39,30 @@ def order(run: Driven) -> list[tuple[int, str]]:
 # --- what the others hold ---------------------------------------------------------------------
 
 
+def healed(holds: Holds, fault_index: int, act: Act) -> tuple[Act, ...]:
+    """What is done of an act that lets go, and nothing is left to do."""
+    parts = holds.admit(fault_index, act)
+    holds.done(fault_index, act)
+    return parts
+
+
 def test_a_node_that_two_faults_hold_down_is_started_by_the_last_heal() -> None:
     holds = Holds()
     assert holds.admit(0, Kill((N1,))) == (Kill((N1,)),)
     assert holds.admit(1, Kill((N1, N2))) == (Kill((N1, N2)),)
-    assert holds.admit(0, Start((N1,))) == ()
+    assert healed(holds, 0, Start((N1,))) == ()
     assert holds.is_down(N1)
-    assert holds.admit(1, Start((N1, N2))) == (Start((N1, N2)),)
+    assert healed(holds, 1, Start((N1, N2))) == (Start((N1, N2)),)
+    assert not holds.is_down(N1)
+
+
+def test_what_is_let_go_is_held_until_that_is_done() -> None:
+    holds = Holds()
+    for act in (Kill((N1,)), Start((N1,))):
+        holds.admit(0, act)
+    assert holds.is_down(N1)
+    assert holds.disturbs(1, NodeIs(N1, "running"), is_healed=True)
+    holds.done(0, Start((N1,)))
     assert not holds.is_down(N1)
 
 
@@ -53,7 +70,7 @@ def test_a_link_that_two_faults_cut_opens_with_the_last_heal() -> None:
     holds = Holds()
     for index in (0, 1):
         holds.admit(index, Cut((LINK,)))
-    assert holds.admit(1, Restore((LINK,))) == ()
+    assert healed(holds, 1, Restore((LINK,))) == ()
     assert holds.admit(0, Restore((LINK,))) == (Restore((LINK,)),)
 
 
@@ -69,7 +86,7 @@ def test_of_two_shapes_the_one_that_is_left_is_in_force_again() -> None:
     lossy, late = ShapeLinks((LINK,), Shape(loss=0.5)), ShapeLinks((LINK,), Shape(delay_ms=9))
     holds.admit(0, lossy)
     holds.admit(1, late)
-    assert holds.admit(1, UnshapeLinks((LINK,))) == (lossy,)
+    assert healed(holds, 1, UnshapeLinks((LINK,))) == (lossy,)
     assert holds.admit(0, UnshapeLinks((LINK,))) == (UnshapeLinks((LINK,)),)
 
 

@@ -92,6 +92,7 @@ class World:
                 answer = {}
             case Do(act):
                 self.done += self.nemesis.holds.admit(fault.index, act)
+                self.nemesis.holds.done(fault.index, act)
                 answer = ()
             case Look() | AwaitService():
                 answer = Evidence(True, "seen")
@@ -195,3 +196,23 @@ def test_a_fault_that_is_not_seen_gone_fails_the_run() -> None:
         world.carry_out(planned("pause"))
     assert world.phases() == ["invoked", "verified", "healing", "not-healed"]
     assert world.nemesis.in_force == {0: (Resume((NODES[0],)),)}
+
+
+def test_a_node_that_a_heal_is_about_to_start_has_not_ended_by_itself() -> None:
+    world, n4 = World(), NODES[3]
+    asked: list[NodeName] = []
+
+    def amid_the_start(effect: Effect) -> None:
+        if isinstance(effect, AskExits):
+            asked.extend(effect.nodes)
+        if isinstance(effect, Do) and isinstance(effect.act, Start):
+            # The runtime is at it, while another fault is healed and seen gone.
+            world.nemesis.holds.admit(0, effect.act)
+            partition = msgspec.structs.replace(planned("partition", "n5"), index=1)
+            assert world.carry_out(partition)[-1] == "resumed"
+            assert NODES[0] in asked
+            assert n4 not in asked
+
+    world.answers_otherwise = amid_the_start
+    world.carry_out(planned("kill", "n4"))
+    assert n4 in asked

@@ -87,6 +87,7 @@ def test_a_fault_that_comes_and_goes_amid_a_look_is_looked_past() -> None:
         if len(looks) == 1:
             holds.admit(1, Kill((N2,)))
             holds.admit(1, Start((N2,)))
+            holds.done(1, Start((N2,)))
         return Evidence(len(looks) > 1, "looked")
 
     assert seen_of(holds, [CUT, OPEN], look).seen
