@@ -32,7 +32,7 @@ from harness.stop import Stop
 from nemesis import effects
 from nemesis.acts import Act, Start, ended_by
 from nemesis.aim import Aim, Patience
-from nemesis.effects import Acknowledged, Effect, Evidence, Told
+from nemesis.effects import Acknowledged, Done, Effect, Evidence, Told
 from nemesis.fault_machine import FaultMachine, Nemesis
 from nemesis.gate import ToldPromise
 from nemesis.targets import ClusterView
@@ -210,7 +210,7 @@ class NemesisDriver:
                 counts = self._progress.traffic.counts()
                 answer = Acknowledged(counts.ok, counts.ok_by_node)
             case effects.AskExits(nodes):
-                answer = {node: self._runtime.exit_code(node) for node in self._ended(nodes)}
+                answer = self._ended(nodes)
             case effects.Do(act):
                 answer = self._do(carried, act)
             case effects.Look() | effects.AwaitService():
@@ -246,8 +246,10 @@ class NemesisDriver:
                 self._record(carried.fault, what)
             case effects.AreBack(nodes):
                 self._down.back(nodes)
-            case effects.TellExits(nodes, detail):
-                self._tell_exits(nodes, detail)
+            case effects.TellExits(exits, detail):
+                for node in [one for one in exits if one not in self._progress.exited]:
+                    code = exits[node]
+                    self._progress.reached("node-exited", node=node, exit_code=code, detail=detail)
 
     def _left_s(self, until_us: int) -> float:
         return (until_us * _NS_PER_US - self._clock.now()) / 1e9
@@ -258,13 +260,17 @@ class NemesisDriver:
             self._progress.led_by(view.leader, view.epoch)
             return self._aim.view(view.leader, {} if self._watch is None else self._watch.ends())
 
-    def _do(self, carried: _Carried, act: Act) -> list[str]:
-        """Do the part of an act that the other faults leave to it; what is told of it."""
+    def _do(self, carried: _Carried, act: Act) -> Done:
+        """Do the part of an act that the other faults leave to it."""
         said: list[str] = []
+        holds = self._nemesis.holds
         with self._acting:
+            with self._deciding:
+                free = [node for node in ended_by(act) if not holds.is_down(node)]
+            ended = self._ended(free)
             self._down.expect(ended_by(act))
             with self._deciding:
-                parts = self._nemesis.holds.admit(carried.fault.index, act)
+                parts = holds.admit(carried.fault.index, act, ended)
             for part in parts:
                 done = perform_where_it_can_be(self._runtime, part, carried.records)
                 carried.records.extend(done.records)
@@ -273,16 +279,13 @@ class NemesisDriver:
                 if self._record_at is not None:
                     said.extend(records_hit(self._runtime, self._record_at, done.records))
             with self._deciding:
-                self._nemesis.holds.done(carried.fault.index, act)
-        return said
+                holds.done(carried.fault.index, act)
+        return Done(tuple(said), ended)
 
-    def _ended(self, nodes: Sequence[NodeName]) -> list[NodeName]:
-        return [node for node in nodes if self._runtime.status(node) == "exited"]
-
-    def _tell_exits(self, nodes: Sequence[NodeName], detail: str) -> None:
-        for node in self._ended([one for one in nodes if one not in self._progress.exited]):
-            code = self._runtime.exit_code(node)
-            self._progress.reached("node-exited", node=node, exit_code=code, detail=detail)
+    def _ended(self, nodes: Sequence[NodeName]) -> dict[NodeName, int | None]:
+        """Those of the nodes whose process has ended, with their exit codes."""
+        runtime = self._runtime
+        return {one: runtime.exit_code(one) for one in nodes if runtime.status(one) == "exited"}
 
     def _record(self, fault: Fault, told: effects.Record) -> None:
         actual = told.actual

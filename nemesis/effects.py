@@ -74,7 +74,7 @@ class Do(msgspec.Struct, frozen=True):
     """Do what the other faults leave of an act, and let no other act be done meanwhile.
 
     The part is what ``Holds`` admits when its turn comes; ``Holds`` is told when it is done. Nodes
-    whose process it ends may be down from its turn on. Answer: what is told of it, a clause each.
+    whose process it ends may be down from its turn on. Answer: ``Done``.
     """
 
     act: Act
@@ -99,7 +99,7 @@ class AwaitService(msgspec.Struct, frozen=True):
 
 
 class AskExits(msgspec.Struct, frozen=True):
-    """Answer: the exit code, where known, of each of them whose process has ended."""
+    """Answer: the exit code, where known, of each of them that has ended."""
 
     nodes: tuple[NodeName, ...]
 
@@ -111,10 +111,10 @@ class AreBack(msgspec.Struct, frozen=True):
 
 
 class TellExits(msgspec.Struct, frozen=True):
-    """Tell of those whose process has ended, once each in a run: that is the system's own doing."""
+    """Tell once in a run of each node that has ended: that is the system's own doing."""
 
-    nodes: tuple[NodeName, ...]
-    detail: str
+    exits: Mapping[NodeName, int | None]
+    detail: str | None = None
 
 
 Effect = (
@@ -143,6 +143,16 @@ class Told(msgspec.Struct, frozen=True):
     voters: Mapping[NodeName, VoterTold]
     #: Looks at all nodes' files that are over; two more, and all is heard that was written before.
     looks: int
+
+
+class Done(msgspec.Struct, frozen=True):
+    """An act that was done."""
+
+    #: What is told of it, a clause each.
+    said: tuple[str, ...] = ()
+    #: Nodes that it was to end and that had ended before, though no fault held them down, with
+    #: their exit codes, where known.
+    ended: Mapping[NodeName, int | None] = {}
 
 
 class Acknowledged(msgspec.Struct, frozen=True):

@@ -9,6 +9,8 @@ never act, wait, or look by itself.
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from contracts.errors import HarnessError
 from contracts.fault import US_PER_MS, ActualFault, Fault, FaultPhase, Microseconds
 from contracts.names import NodeName
@@ -25,6 +27,7 @@ from nemesis.effects import (
     Begin,
     Do,
     Doing,
+    Done,
     Effect,
     Evidence,
     Look,
@@ -34,7 +37,7 @@ from nemesis.effects import (
     TellExits,
     Wait,
 )
-from nemesis.expectations import Expectation
+from nemesis.expectations import Expectation, NodeIs
 from nemesis.fault_kind import FaultKind
 from nemesis.gate import FaultGate, Promise, SparedError
 from nemesis.holds import Holds
@@ -151,6 +154,8 @@ class _Strike:
         self._present = present
         #: What is told of its acts, in words.
         self._said: list[str] = []
+        #: Nodes that its steps have started.
+        self._up: set[NodeName] = set()
 
     def whole(self, at_us: Microseconds) -> Doing[None]:
         """From its beginning to the last look."""
@@ -205,21 +210,44 @@ class _Strike:
     def _take(self, step: Step) -> Doing[Evidence | None]:
         """Do one step; None where nothing is to be seen of it."""
         started = [node for act in step.acts for node in started_by(act)]
+        ended: list[NodeName] = []
         for act in step.acts:
             if forgets(act):
                 gate = self._nemesis.gate
                 yield from gate.before_forgetting(
                     self._kind, self._fault, self._actual, self._present
                 )
-            self._said += yield Do(act)
-        seen: Evidence | None = None
-        if step.seen:
-            patience = self._patience
-            patience_us = patience.started_us if step.awaits_start else patience.bitten_us
-            look = Look(step.seen, self._present.now_us, patience_us, may_be_cut_short=True)
-            seen = yield from undisturbed(self._holds, self._fault.index, look)
+            ended += (yield from self._do(act)).ended
+        seen = (yield from self._bite(step, ended)) if step.seen else None
+        self._up.update(started)
         yield from self._are_back(started)
         return seen
+
+    def _do(self, act: Act) -> Doing[Done]:
+        done: Done = yield Do(act)
+        self._said += done.said
+        # From now on they may be down, so that nobody else tells of it. One that was killed and
+        # that an earlier step has not started is the runtime's failure.
+        ended = done.ended.items()
+        own = {node: code for node, code in ended if node not in self._up or code != KILLED_CODE}
+        if own:
+            yield TellExits(own)
+        return done
+
+    def _bite(self, step: Step, ended: Sequence[NodeName]) -> Doing[Evidence]:
+        """Look for what is to be seen of a step; the end of who had ended before is none of it."""
+        gone = [NodeIs(node, "exited") for node in ended]
+        wanted = tuple(item for item in step.seen if item not in gone)
+        told = f"{', '.join(ended)} had ended before"
+        if not wanted:
+            return Evidence(False, told)
+        patience = self._patience
+        patience_us = patience.started_us if step.awaits_start else patience.bitten_us
+        look = Look(wanted, self._present.now_us, patience_us, may_be_cut_short=True)
+        seen = yield from undisturbed(self._holds, self._fault.index, look)
+        if not ended:
+            return seen
+        return msgspec.structs.replace(seen, sentence=f"{seen.sentence}; {told}")
 
     def _heal(self, served: str) -> Doing[None]:
         """Heal the fault and see it gone.
@@ -232,7 +260,7 @@ class _Strike:
             yield from self._see_healed(course.settled)
         yield self._told("healing", served)
         for act in course.heal:
-            self._said += yield Do(act)
+            yield from self._do(act)
         # A heal is waited for even when the run is to end.
         gone = yield from self._see_healed(course.healed)
         if not gone.seen:
@@ -300,8 +328,9 @@ class _Strike:
         """Nodes that were started again and ended by themselves: that is the system's own doing."""
         if self._kind.ends_processes:
             free = (node for node in sorted(self._actual.nodes) if not self._holds.is_down(node))
+            exits: dict[NodeName, int | None] = yield AskExits(tuple(free))
             detail = f"it did not stay up after the {self._actual.kind} was healed"
-            yield TellExits(tuple(free), detail)
+            yield TellExits(exits, detail)
 
     def _told(self, phase: FaultPhase, evidence: str | None) -> Record:
         return Record(self._actual, phase, evidence)

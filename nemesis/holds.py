@@ -6,11 +6,11 @@ shapes the one that is left is in force again. Says which part of an act is to b
 act. Entered by one thread at a time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from contracts.fault import Link
 from contracts.names import NodeName
-from nemesis.acts import Act, Held, Kill, Place, PowerOff, Terminate, at, places
+from nemesis.acts import Act, Held, Kill, Place, Terminate, at, places
 from nemesis.expectations import (
     Expectation,
     LinkBehaves,
@@ -38,14 +38,19 @@ class Holds:
         self._held: dict[tuple[Held, Place], dict[int, Act]] = {}
         self._changes = 0
 
-    def admit(self, fault: int, act: Act) -> tuple[Act, ...]:
+    def admit(self, fault: int, act: Act, ended: Collection[NodeName] = ()) -> tuple[Act, ...]:
         """The acts to be done for an act of a fault, given what the other faults hold.
 
         It holds from now on; what it lets go it holds until it is ``done``.
+
+        Args:
+            fault: whose act it is.
+            act: whole.
+            ended: nodes that have ended by themselves.
         """
         self._changes += 1
         if act.holds is not None:
-            return self._take(fault, act, act.holds)
+            return self._take(fault, act, act.holds, ended)
         if act.releases is not None:
             return self._release(fault, act, act.releases)
         return (act,)
@@ -103,18 +108,20 @@ class Holds:
         """Everything was healed at once."""
         self._held.clear()
 
-    def _take(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
+    def _take(
+        self, fault: int, act: Act, held: Held, ended: Collection[NodeName]
+    ) -> tuple[Act, ...]:
         for place in places(act):
             holders = self._held.setdefault((held, place), {})
             holders.pop(fault, None)
             holders[fault] = act
-        if isinstance(act, Kill | PowerOff):
-            return (act,)
+        kept = list(places(act))
+        if isinstance(act, Kill | Terminate):
+            kept = [one for one in kept if one not in ended]
         # A process that is not there can be neither frozen nor asked to end.
-        needs_process = held in _OF_PROCESSES or isinstance(act, Terminate)
-        if not needs_process:
-            return (act,)
-        return _part(act, [one for one in places(act) if not self._is_held("down", one, fault)])
+        if held in _OF_PROCESSES or isinstance(act, Terminate):
+            kept = [one for one in kept if not self._is_held("down", one, fault)]
+        return _part(act, kept)
 
     def _release(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
         free: list[Place] = []

@@ -21,19 +21,23 @@ from nemesis.effects import (
     AwaitHappening,
     AwaitService,
     Do,
+    Done,
     Effect,
     Evidence,
     Look,
     Record,
     StayInForce,
+    TellExits,
     Told,
     Wait,
 )
+from nemesis.expectations import NodeIs
 from nemesis.fault_machine import FaultMachine, Nemesis
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.gate import ToldPromise
 from nemesis.kinds import kind_names
 from nemesis.promise import VoterTold
+from nemesis.targets import PINNED_NODES
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
 LOAD_END_US = 60_000_000
@@ -93,7 +97,7 @@ class World:
             case Do(act):
                 self.done += self.nemesis.holds.admit(fault.index, act)
                 self.nemesis.holds.done(fault.index, act)
-                answer = ()
+                answer = Done()
             case Look() | AwaitService():
                 answer = Evidence(True, "seen")
             case _:
@@ -216,3 +220,22 @@ def test_a_node_that_a_heal_is_about_to_start_has_not_ended_by_itself() -> None:
     world.answers_otherwise = amid_the_start
     world.carry_out(planned("kill", "n4"))
     assert n4 in asked
+
+
+def test_a_kill_of_a_node_that_had_ended_by_itself_bites_those_that_still_ran() -> None:
+    n1, n2 = NODES[:2]
+    for ended, phase, told in (
+        ({n1: 1, n2: 0}, "not-bitten", "n1, n2 had ended before"),
+        ({n1: 137}, "verified", "seen; n1 had ended before"),
+    ):
+        world = World()
+        world.answers_otherwise = lambda effect, ended=ended: (
+            Done(ended=ended) if isinstance(effect, Do) and isinstance(effect.act, Kill) else None
+        )
+        world.carry_out(planned("kill", "leader", options={PINNED_NODES: [n1, n2]}))
+        assert world.phases()[1] == phase
+        (bite,) = [one for one in world.effects if isinstance(one, Record) and one.phase == phase]
+        assert bite.evidence == told
+        looks = [one.expectations for one in world.effects if isinstance(one, Look)]
+        assert ((NodeIs(n2, "exited"),) in looks) == (n2 not in ended)
+        assert TellExits(ended) in world.effects
