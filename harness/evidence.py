@@ -234,7 +234,7 @@ class Observer:
             case LinkIs() | LinkDelivers() | LinkBehaves():
                 look = self._at_link(item)
             case LinkShaped(link, shape):
-                look = _Look((link in shaped) == (shape is not None))
+                look = _Look(shaped.get(link) == shape)
             case PeersStall() | PeersFlow():
                 look = self._at_peers(item, since, before)
             case NodeIs() | NodeIsSilent() | NodeAnswers() | NodeTookBack():

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from contracts.fault import Link
 from contracts.names import NodeName
-from nemesis.acts import Act, Held, Kill, Place, Terminate, at, places
+from nemesis.acts import Act, Held, Kill, Place, ShapeLinks, Terminate, at, places
 from nemesis.expectations import (
     Expectation,
     LinkBehaves,
@@ -87,6 +87,10 @@ class Holds:
                 return self._is_bad(link, fault)
             case LinkShaped(link, None):
                 return self._is_held("shape", link, fault)
+            case LinkShaped(link, shape):
+                # Who came last has the one that is in force.
+                last = list(self._held.get(("shape", link), {}).values())[-1:]
+                return any(isinstance(act, ShapeLinks) and act.shape != shape for act in last)
             case LinkBehaves(link):
                 return self._is_bad(link, fault)
             case PeersFlow(node):

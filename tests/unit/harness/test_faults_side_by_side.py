@@ -22,7 +22,7 @@ from nemesis.acts import (
     UnshapeLinks,
     Unthrottle,
 )
-from nemesis.expectations import LinkIs, NodeIs
+from nemesis.expectations import LinkIs, LinkShaped, NodeIs
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.holds import Holds
 from tests.unit.harness.driven import Driven, fault
@@ -88,6 +88,17 @@ def test_of_two_shapes_the_one_that_is_left_is_in_force_again() -> None:
     holds.admit(1, late)
     assert healed(holds, 1, UnshapeLinks((LINK,))) == (lossy,)
     assert holds.admit(0, UnshapeLinks((LINK,))) == (UnshapeLinks((LINK,)),)
+
+
+def test_the_shape_of_who_came_last_is_the_one_to_be_seen() -> None:
+    holds = Holds()
+    lossy, late = Shape(loss=0.5), Shape(delay_ms=9)
+    holds.admit(0, ShapeLinks((LINK,), lossy))
+    assert not holds.disturbs(0, LinkShaped(LINK, lossy), is_healed=False)
+    holds.admit(1, ShapeLinks((LINK,), late))
+    assert holds.disturbs(0, LinkShaped(LINK, lossy), is_healed=False)
+    assert not holds.disturbs(1, LinkShaped(LINK, late), is_healed=False)
+    assert holds.disturbs(1, LinkShaped(LINK, None), is_healed=True)
 
 
 def test_what_is_down_is_neither_frozen_nor_thawed() -> None:
