@@ -375,8 +375,12 @@ def _summary(expectations: Sequence[Expectation]) -> str:
         if delivers in ways
     ]
     behaving = sum(isinstance(item, LinkBehaves) for item in expectations)
+    shaped = [item.shape is not None for item in expectations if isinstance(item, LinkShaped)]
     if behaving:
         words.append(f"{behaving} links measured as expected")
+    elif shaped:
+        state = "shaped as asked" if any(shaped) else "as they were"
+        words.append(f"{len(shaped)} links {state}")
     counted = (LinkIs, LinkDelivers, LinkBehaves, LinkShaped)
     words += [item.sentence() for item in expectations if not isinstance(item, counted)]
     return ", ".join(words)

@@ -225,3 +225,10 @@ def test_a_link_with_another_shape_than_was_asked_for_is_no_bite() -> None:
     run = Driven([fault("delay", "n2")], kind=_Otherwise)
     assert run.phases()[1] == "not-bitten"
     assert "n1 to n2 shaped as asked" in run.evidence("not-bitten")
+
+
+def test_a_shape_that_cannot_be_measured_beside_a_cut_is_told_as_the_kernel_has_it() -> None:
+    cut = fault("partition", "n2", 1000, 600_000)
+    run = Driven([cut, fault("delay", "n2", 100_000, 60_000, index=1)])
+    for phase, words in (("verified", "shaped as asked"), ("removed", "as they were")):
+        assert run.evidence(phase, 1).startswith(f"8 links {words} after ")
