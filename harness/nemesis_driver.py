@@ -178,7 +178,7 @@ class NemesisDriver:
         carried = self._carried[fault.index] = _Carried(fault)
         answer: object = None
         try:
-            while (effect := self._step(machine, answer)) is not None:
+            while (effect := self._step(machine, carried, answer)) is not None:
                 answer = self._answer(carried, effect)
         except Exception as error:
             self._stop.fail(failure(error))
@@ -187,10 +187,15 @@ class NemesisDriver:
             with self._deciding:
                 machine.close()
 
-    def _step(self, machine: FaultMachine, answer: object) -> Effect | None:
+    def _step(self, machine: FaultMachine, carried: _Carried, answer: object) -> Effect | None:
         with self._deciding:
-            now_us = _in_us(self._clock.now())
-            return machine.step(answer, now_us, is_ending=self._stop.is_set())
+            now_us, is_ending = _in_us(self._clock.now()), self._stop.is_set()
+            effect = machine.step(answer, now_us, is_ending=is_ending)
+            while isinstance(effect, effects.AreBack):
+                # At once: another fault may be about to hold one of them down.
+                self._tell(carried, effect)
+                effect = machine.step(None, now_us, is_ending=is_ending)
+            return effect
 
     def _answer(self, carried: _Carried, effect: Effect) -> Any:
         """Carry out an effect; the answer that it names."""
@@ -268,8 +273,8 @@ class NemesisDriver:
             with self._deciding:
                 free = [node for node in ended_by(act) if not holds.is_down(node)]
             ended = self._ended(free)
-            self._down.expect(ended_by(act))
             with self._deciding:
+                self._down.expect(ended_by(act))
                 parts = holds.admit(carried.fault.index, act, ended)
             for part in parts:
                 done = perform_where_it_can_be(self._runtime, part, carried.records)

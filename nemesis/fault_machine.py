@@ -130,8 +130,8 @@ class FaultMachine:
         if reason is not None:
             yield _not_applicable(actual, reason)
             return
-        course = kind.course_of(actual, fault.duration_us // US_PER_MS, nemesis.nodes)
         try:
+            course = kind.course_of(actual, fault.duration_us // US_PER_MS, nemesis.nodes)
             yield from _Strike(nemesis, fault, kind, actual, course, present).whole(self._at_us)
         finally:
             nemesis.gate.leave(fault.index)
@@ -330,7 +330,8 @@ class _Strike:
             free = (node for node in sorted(self._actual.nodes) if not self._holds.is_down(node))
             exits: dict[NodeName, int | None] = yield AskExits(tuple(free))
             detail = f"it did not stay up after the {self._actual.kind} was healed"
-            yield TellExits(exits, detail)
+            if exits:
+                yield TellExits(exits, detail)
 
     def _told(self, phase: FaultPhase, evidence: str | None) -> Record:
         return Record(self._actual, phase, evidence)

@@ -7,6 +7,8 @@ import pytest
 from contracts.arms import Shape
 from contracts.fault import Awaited, Link
 from contracts.names import NodeName
+from harness.down_nodes import DownNodes
+from harness.nemesis_driver import NemesisDriver
 from nemesis.acts import (
     Act,
     Cut,
@@ -245,3 +247,27 @@ def test_the_laggard_is_the_node_whose_log_ends_first(target: str) -> None:
     hit = [actual.nodes for actual in run.actual if actual.index == 1]
     if target == "laggard":
         assert hit == [("n3",)]
+
+
+def test_no_fault_takes_hold_of_a_node_while_another_one_says_that_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drivers: list[NemesisDriver] = []
+    is_alone: list[bool] = []
+    begin, expect, back = NemesisDriver.__init__, DownNodes.expect, DownNodes.back
+
+    def kept(driver: NemesisDriver, **given: Any) -> None:
+        begin(driver, **given)
+        drivers.append(driver)
+
+    def told(tell: Any, down: DownNodes, nodes: Any) -> None:
+        is_alone.append(drivers[-1]._deciding.locked())
+        tell(down, nodes)
+
+    monkeypatch.setattr(NemesisDriver, "__init__", kept)
+    monkeypatch.setattr(DownNodes, "expect", lambda down, nodes: told(expect, down, nodes))
+    monkeypatch.setattr(DownNodes, "back", lambda down, nodes: told(back, down, nodes))
+    run = Driven([fault("kill", "n5", 1000, 2000)])
+    assert run.phases() == WHOLE
+    assert is_alone
+    assert all(is_alone)
