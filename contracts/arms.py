@@ -80,7 +80,10 @@ class LinkArm(Protocol):
         ...
 
     def shaped(self) -> dict[Link, Shape]:
-        """The links that have a shape now, as the kernel tells it."""
+        """The links that have a shape now, as the kernel tells it.
+
+        It equals the one that was asked for where the kernel's differs by its rounding alone.
+        """
         ...
 
     def reset(self, links: Iterable[Link]) -> None:

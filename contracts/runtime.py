@@ -122,6 +122,8 @@ class Address(msgspec.Struct, frozen=True):
 
 
 NodeStatus = Literal["running", "paused", "exited", "missing"]
+#: Exit code of a process that was killed: by us, or by the kernel for its memory.
+KILLED_CODE: Final = 137
 
 
 class NodeSample(msgspec.Struct, frozen=True):

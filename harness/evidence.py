@@ -16,7 +16,7 @@ from contracts.arms import LinkQuality, Shape
 from contracts.errors import CapabilityError
 from contracts.fault import Link
 from contracts.names import NodeName
-from contracts.runtime import Runtime
+from contracts.runtime import KILLED_CODE, Runtime
 from contracts.system import PEER_PORT
 from harness.acting import Changed, Record, Wiped
 from harness.evidence_records import canaries_tell, file_reads
@@ -24,6 +24,7 @@ from harness.run_clock import NANOSECONDS, RunClock
 from harness.state_watch import StateWatch
 from harness.stop import NotYetError, Stop
 from harness.traffic import Traffic
+from nemesis.effects import Evidence
 from nemesis.expectations import (
     CanariesTell,
     ClockIs,
@@ -64,18 +65,8 @@ _SILENCE_NS = NANOSECONDS // 4
 #: Of its memory a pressed node uses this much: the kernel looks for what it can take back.
 _PRESSED = 0.95
 _MIB = 1 << 20
-#: Of a process that was killed.
-_KILLED_CODE = 137
 #: The kernel counts processor time in slices.
 _SHARE_SLACK = 0.1
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """What was seen."""
-
-    #: Whether everything expected, and at least something, was seen in time.
-    seen: bool
-    sentence: str
 
 
 class Baseline(msgspec.Struct, frozen=True):
@@ -190,7 +181,7 @@ class Observer:
             return Evidence(False, f"not seen: {_first_three(missing)}")
         unlit = f"; nobody can look here whether {_first_three(dark)}" if dark else ""
         if dark and len(dark) == len(expectations):
-            return Evidence(False, unlit.removeprefix("; "))
+            return Evidence(False, unlit.removeprefix("; "), is_dark=True)
         took_ms = (self._clock.now() - since) // 1_000_000
         seen = [item for item in expectations if item not in dark]
         told = f" ({'; '.join(figures[:3])})" if figures else ""
@@ -243,7 +234,7 @@ class Observer:
             case LinkIs() | LinkDelivers() | LinkBehaves():
                 look = self._at_link(item)
             case LinkShaped(link, shape):
-                look = _Look((link in shaped) == (shape is not None))
+                look = _Look(shaped.get(link) == shape)
             case PeersStall() | PeersFlow():
                 look = self._at_peers(item, since, before)
             case NodeIs() | NodeIsSilent() | NodeAnswers() | NodeTookBack():
@@ -315,7 +306,7 @@ class Observer:
         if status == "exited":
             code = self._runtime.exit_code(node)
             # One that was killed and never started has read nothing.
-            return _Look(code != _KILLED_CODE, f"{node} refused, exit code {code}")
+            return _Look(code != KILLED_CODE, f"{node} refused, exit code {code}")
         if status != "running":
             return _Look(False)
         if self._answers is None:
@@ -384,8 +375,12 @@ def _summary(expectations: Sequence[Expectation]) -> str:
         if delivers in ways
     ]
     behaving = sum(isinstance(item, LinkBehaves) for item in expectations)
+    shaped = [item.shape is not None for item in expectations if isinstance(item, LinkShaped)]
     if behaving:
         words.append(f"{behaving} links measured as expected")
+    elif shaped:
+        state = "shaped as asked" if any(shaped) else "as they were"
+        words.append(f"{len(shaped)} links {state}")
     counted = (LinkIs, LinkDelivers, LinkBehaves, LinkShaped)
     words += [item.sentence() for item in expectations if not isinstance(item, counted)]
     return ", ".join(words)

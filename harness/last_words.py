@@ -16,6 +16,8 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
+from contracts.runtime import KILLED_CODE
+
 #: Of one log, from its end.
 SEARCHED_BYTES_MAX: Final = 64 << 20
 #: Words that are shown.
@@ -27,8 +29,6 @@ _COUNTED_BYTES: Final = 1 << 22
 _LOG_SUFFIXES: Final = frozenset({".log", ".txt", ".out", ".err"})
 #: Lines after the one that was recognised among which its message stands.
 _FOLLOWING_MAX: Final = 60
-#: Exit code of a process that a kill ended: it had no time to say anything of its own.
-KILLED: Final = 137
 
 
 class _Form(NamedTuple):
@@ -162,7 +162,7 @@ def _last(path: Path, exit_code: int | None) -> _Found | None:
         file.seek(start)
         text = file.read(SEARCHED_BYTES_MAX)
     ranks = (_TELLING, _HINTING)
-    if exit_code == KILLED:
+    if exit_code == KILLED_CODE:
         ranks = (_KILLING,)
     elif exit_code in _IN_ORDER:
         ranks = ()
@@ -171,7 +171,7 @@ def _last(path: Path, exit_code: int | None) -> _Found | None:
         if offset >= 0:
             return _Found(path, start + offset, -rank)
     ended = text.rstrip()
-    if not ended or exit_code == KILLED:
+    if not ended or exit_code == KILLED_CODE:
         return None
     return _Found(path, start + _line_start(ended, len(ended)), _LAST_LINE)
 

@@ -1,9 +1,8 @@
 """Carries out a schedule of faults against a running cluster, on threads of its own.
 
-For each fault: wait for its time and for what it waits for, settle what its target means now, do
-its course step by step, see from outside that it bit, heal it, see that it is gone, and see that
-the system's own traffic flows again. Each step is a line of ``faults.jsonl``. Faults are carried
-out side by side where the plan says so, and only there: one whose window begins after another's end
+Everything about a fault is decided by its machine (``nemesis.fault_machine``); here its effects are
+carried out: waits, acts, looks, questions, and lines of ``faults.jsonl``. Faults are carried out
+side by side where the plan says so, and only there: one whose window begins after another's end
 waits until that is over, however long its heal takes. Whatever happens, everything is healed when
 this ends.
 """
@@ -11,37 +10,55 @@ this ends.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+import msgspec
 
 from contracts.errors import HarnessError
-from contracts.fault import ActualFault, Fault, FaultEvent, FaultPhase
+from contracts.fault import Fault, FaultEvent
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
+from harness import acting
 from harness.acting import perform, perform_where_it_can_be
 from harness.defects import failure
 from harness.down_nodes import DownNodes
-from harness.evidence import Evidence, Observer
-from harness.fault_aim import Aim, Patience
-from harness.fault_gate import FaultGate, SparedError
-from harness.fault_in_force import InForce, RecordWriter, in_short
-from harness.holds import Holds
-from harness.last_words import KILLED
+from harness.evidence import Baseline, Observer
 from harness.progress import Progress
 from harness.record_hits import RecordAt, records_hit
 from harness.run_clock import RunClock
 from harness.state_watch import StateWatch
 from harness.stop import Stop
-from harness.undisturbed import undisturbed
-from nemesis.acts import Act, Start, ended_by, forgets, started_by
-from nemesis.courses import Step
-from nemesis.expectations import Expectation
-from nemesis.fault_kind import FaultKind
-from nemesis.kinds import fault_kind
+from nemesis import effects
+from nemesis.acts import Act, Start, ended_by
+from nemesis.aim import Aim, Patience
+from nemesis.effects import Acknowledged, Done, Effect, Evidence, Told
+from nemesis.fault_machine import FaultMachine, Nemesis
+from nemesis.gate import ToldPromise
+from nemesis.targets import ClusterView
 
 _NS_PER_US = 1_000
+_US_PER_S = 1_000_000
 _NEVER_US = float("inf")
 #: Faults that may wait or be in force at once.
 _SIDE_BY_SIDE_MAX = 32
+
+
+class RecordWriter(Protocol):
+    """Appends records to a file."""
+
+    def append(self, record: object) -> None:
+        """Write one record."""
+        ...
+
+
+class _Carried(msgspec.Struct):
+    """What is kept of a fault that is carried out."""
+
+    fault: Fault
+    baseline: Baseline = Baseline()
+    #: What the runtime told of its acts.
+    records: list[acting.Record] = []
 
 
 class NemesisDriver:
@@ -68,7 +85,7 @@ class NemesisDriver:
         """``observers``: those of the runtime's nodes that do not vote."""
         self._schedule = schedule
         self._runtime = runtime
-        self._nodes = tuple(runtime.nodes())
+        self._ask_leader = leader
         self._observer = observer
         self._clock = clock
         self._faults = faults
@@ -76,25 +93,22 @@ class NemesisDriver:
         self._down = down
         self._progress = progress
         self._stop = stop
-        self._patience = patience or Patience()
-        voters = tuple(node for node in self._nodes if node not in observers)
-        self._aim = Aim(
-            nodes=voters,
-            observers=tuple(observers),
-            leader=leader,
-            clock=clock,
-            progress=progress,
-            stop=stop,
-            patience=self._patience,
-            watch=watch,
-        )
+        self._patience = patience = patience or Patience()
+        self._watch = watch
         self._record_at = record_at
-        self._holds = Holds()
-        self._gate = FaultGate(self._holds, voters, watch, self._patience.held_s)
+        nodes = tuple(runtime.nodes())
+        voters = tuple(node for node in nodes if node not in observers)
+        self._aim = Aim(voters, observers)
+        promise = ToldPromise(voters, patience.held_us)
+        self._nemesis = Nemesis(nodes, voters, promise, patience)
+        self._carried: dict[int, _Carried] = {}
+        #: One thread at a time is in the machines, and in what they have in common.
+        self._deciding = threading.Lock()
+        #: Who leads is asked by one thread at a time, so that the last leader is not lost.
+        self._looking = threading.Lock()
         #: One act at a time, so that what is held and what is in force never differ.
         self._acting = threading.Lock()
         self._recording = threading.Lock()
-        self._in_force: dict[int, InForce] = {}
 
     def run(self, load_start: int, load_end: int) -> None:
         """Carry out the schedule; ``load_start`` and ``load_end`` are ns since the run's start.
@@ -117,7 +131,7 @@ class NemesisDriver:
                     under_way = [one for one in under_way if not one[1].done()]
                     if self._stop.is_set():
                         break
-                    future = pool.submit(self._tried, fault, at, load_end)
+                    future = pool.submit(self._carry_out, fault, at, load_end)
                     under_way.append((_planned_end_us(fault), future))
                 for _, before in under_way:
                     before.result()
@@ -139,10 +153,10 @@ class NemesisDriver:
             except HarnessError as error:
                 failed.append(error)
 
-        for one in list(self._in_force.values()):
-            for act in one.course.heal:
-                tried(lambda one=one, act=act: self._do(one, act))
-        self._holds.clear()
+        for index, heal in list(self._nemesis.in_force.items()):
+            for act in heal:
+                tried(lambda index=index, act=act: self._do(self._carried[index], act))
+        self._nemesis.holds.clear()
         tried(self._runtime.heal_all)
         for node in self._down.all():
             tried(lambda node=node: self._start(node))
@@ -154,242 +168,143 @@ class NemesisDriver:
         perform(self._runtime, Start((node,)))
         self._down.back([node])
 
-    def _tried(self, fault: Fault, at: int, load_end: int) -> None:
+    def _carry_out(self, fault: Fault, at: int, load_end: int) -> None:
         """Carry out one fault; its failure ends the run at once, side by side with others or not.
 
         Raises:
             HarnessError: the runtime failed, or the fault could not be healed.
         """
+        machine = FaultMachine(self._nemesis, fault, _in_us(at), _in_us(load_end))
+        carried = self._carried[fault.index] = _Carried(fault)
+        answer: object = None
         try:
-            self._carry_out(fault, at, load_end)
+            while (effect := self._step(machine, carried, answer)) is not None:
+                answer = self._answer(carried, effect)
         except Exception as error:
             self._stop.fail(failure(error))
             raise
-
-    def _carry_out(self, fault: Fault, at: int, load_end: int) -> None:
-        moment = self._aim.await_moment(fault, at, load_end)
-        if moment.reason is not None:
-            self._record(fault, None, "not-applicable", moment.reason)
-        if not moment.has_come:
-            return
-        kind = fault_kind(fault.kind)
-        actual = self._aim.settle(kind, fault, moment.there, load_end)
-        if not isinstance(actual, ActualFault):
-            if actual is not None:
-                self._record(fault, None, "not-applicable", actual)
-            return
-        reason = self._gate.enter(kind, fault, actual)
-        if reason is not None:
-            self._record(fault, actual, "not-applicable", reason)
-            return
-        try:
-            self._strike(kind, fault, actual, at)
         finally:
-            self._gate.leave(fault.index)
+            with self._deciding:
+                machine.close()
 
-    def _strike(self, kind: FaultKind, fault: Fault, actual: ActualFault, at: int) -> None:
-        """The whole course of one fault."""
-        course = kind.course_of(actual, fault.duration_us, self._nodes)
-        looked_for = [item for step in course.steps for item in step.seen]
-        looked_for += [*course.healed, *course.resumed]
-        baseline = self._observer.before(looked_for)
-        with self._recording:
-            self._schedule_file.append(actual)
-        before = self._progress.traffic.counts()
-        others = self._holds.others(fault.index)
-        beside = f"beside fault {', '.join(map(str, others))}" if others else None
-        self._record(fault, actual, "invoked", beside)
-        one = InForce(kind, fault, actual, course, baseline, [], [])
-        self._in_force[fault.index] = one
-        invoked = self._clock.now()
-        try:
-            told = self._go_through(one, invoked)
-        except SparedError as spared:
-            # Ended for a moment and not harmed: what it was meant to meet it has not met.
-            self._record(fault, actual, "not-applicable", str(spared))
-            self._heal(one, "its nodes are started again")
-            return
-        # A fault that began late, for want of a leader, still lasts as long as planned.
-        end = max(at, invoked) + fault.duration_us * _NS_PER_US
-        self._stop.wait((end - self._clock.now()) / 1e9)
-        after = self._progress.traffic.counts()
-        ok, ok_before = after.ok_by_node, before.ok_by_node
-        inside = sum(ok.get(node, 0) - ok_before.get(node, 0) for node in actual.nodes)
-        served = (
-            f"{after.ok - before.ok} operations acknowledged from the call to inject until the "
-            f"healing, {inside} by its nodes"
+    def _step(self, machine: FaultMachine, carried: _Carried, answer: object) -> Effect | None:
+        with self._deciding:
+            now_us, is_ending = _in_us(self._clock.now()), self._stop.is_set()
+            effect = machine.step(answer, now_us, is_ending=is_ending)
+            while isinstance(effect, effects.AreBack):
+                # At once: another fault may be about to hold one of them down.
+                self._tell(carried, effect)
+                effect = machine.step(None, now_us, is_ending=is_ending)
+            return effect
+
+    def _answer(self, carried: _Carried, effect: Effect) -> Any:
+        """Carry out an effect; the answer that it names."""
+        answer: Any = None
+        match effect:
+            case effects.Wait(until_us) | effects.StayInForce(until_us):
+                self._stop.wait(self._left_s(until_us))
+            case effects.AwaitHappening(when, until_us):
+                if self._watch is not None:
+                    answer = self._watch.begin(when).wait(self._left_s(until_us), self._stop)
+            case effects.AskView():
+                answer = self._view()
+            case effects.AskTold():
+                watch = self._watch
+                answer = None if watch is None else Told(watch.told(), watch.looks())
+            case effects.AskAcknowledged():
+                counts = self._progress.traffic.counts()
+                answer = Acknowledged(counts.ok, counts.ok_by_node)
+            case effects.AskExits(nodes):
+                answer = self._ended(nodes)
+            case effects.Do(act):
+                answer = self._do(carried, act)
+            case effects.Look() | effects.AwaitService():
+                answer = self._see(carried, effect)
+            case _:
+                self._tell(carried, effect)
+        return answer
+
+    def _see(self, carried: _Carried, look: effects.Look | effects.AwaitService) -> Evidence:
+        since, patience_s = look.since_us * _NS_PER_US, look.patience_us / _US_PER_S
+        if isinstance(look, effects.AwaitService):
+            return self._observer.await_acknowledgement(since, patience_s, self._stop)
+        return self._observer.await_all(
+            look.expectations,
+            since,
+            patience_s,
+            self._stop if look.may_be_cut_short else Stop(),
+            baseline=carried.baseline,
+            records=carried.records,
         )
-        self._heal(one, "; ".join([served, *told]))
 
-    def _go_through(self, one: InForce, invoked: int) -> list[str]:
-        """Do the steps at their times and look; what the later ones showed."""
-        told: list[str] = []
-        is_told = False
-        for step in one.course.steps:
-            due = invoked + step.after_us * _NS_PER_US
-            if step.after_us and self._stop.wait((due - self._clock.now()) / 1e9):
-                break
-            seen = self._take(one, step)
-            if seen is None:
-                continue
-            if not is_told:
-                is_told = True
-                phase = "verified" if seen.seen else "not-bitten"
-                self._record(one.fault, one.actual, phase, "; ".join([seen.sentence, *one.said]))
-            elif not seen.seen:
-                self._record(one.fault, one.actual, "not-bitten", seen.sentence)
-            else:
-                told.append(seen.sentence)
-        return in_short(told)
-
-    def _take(self, one: InForce, step: Step) -> Evidence | None:
-        """Do one step; None where nothing is to be seen of it."""
-        started = [node for act in step.acts for node in started_by(act)]
-        for act in step.acts:
-            if forgets(act):
-                self._gate.before_forgetting(one.kind, one.fault, one.actual, self._stop)
-            self._do(one, act)
-        done = self._clock.now()
-        seen: Evidence | None = None
-        if step.seen:
-            patience = self._patience
-            patience_s = patience.started_s if step.awaits_start else patience.bitten_s
-            seen = self._look(one, step.seen, done, patience_s, self._stop)
-        self._are_back(started)
-        return seen
-
-    def _look(
+    def _tell(
         self,
-        one: InForce,
-        expectations: Sequence[Expectation],
-        since: int,
-        patience_s: float,
-        stop: Stop,
-        *,
-        is_healed: bool = False,
-    ) -> Evidence:
-        """Look for what other faults in force let be seen."""
-        return undisturbed(
-            self._holds,
-            one.fault.index,
-            expectations,
-            lambda wanted: self._observer.await_all(
-                wanted, since, patience_s, stop, baseline=one.baseline, records=one.records
-            ),
-            is_healed=is_healed,
-            has_ended=lambda node: is_healed and self._has_ended(node, one),
-        )
-
-    def _has_ended(self, node: NodeName, one: InForce) -> bool:
-        """Whether the node has ended by itself, which no heal undoes."""
-        if self._holds.is_down(node) or self._runtime.status(node) != "exited":
-            return False
-        # One that was killed and that the heal has not started is the runtime's failure.
-        is_started = any(node in started_by(act) for act in one.course.heal)
-        return not is_started or self._runtime.exit_code(node) != KILLED
-
-    def _heal(self, one: InForce, served: str) -> None:
-        """Heal one fault and see it gone.
-
-        Raises:
-            HarnessError: it would not go.
-        """
-        fault, actual = one.fault, one.actual
-        if one.course.settled:
-            now, patience_s = self._clock.now(), self._patience.healed_s
-            self._look(one, one.course.settled, now, patience_s, Stop(), is_healed=True)
-        self._record(fault, actual, "healing", served)
-        for act in one.course.heal:
-            self._do(one, act)
-        healed = self._clock.now()
-        # A heal is waited for even when the run is to end.
-        gone = self._look(
-            one, one.course.healed, healed, self._patience.healed_s, Stop(), is_healed=True
-        )
-        if not gone.seen:
-            self._record(fault, actual, "not-healed", gone.sentence)
-            self._tell_exits(one)
-            raise HarnessError(
-                f"heal the fault {fault.index} ({fault.kind}:{fault.target})",
-                ", ".join(actual.nodes),
-                gone.sentence,
-                "The run was stopped; look at the nodes' logs in the run folder.",
-            )
-        self._are_back(actual.nodes)
-        self._tell_exits(one)
-        self._in_force.pop(fault.index, None)
-        self._record(fault, actual, "removed", gone.sentence)
-        if not self._stop.is_set():
-            self._see_resumed(one, self._clock.now())
-
-    def _see_resumed(self, one: InForce, removed: int) -> None:
-        """Wait until clients are served, and the nodes' own traffic flows, once more."""
-        index, patience_s = one.fault.index, self._patience.resumed_s
-        while True:
-            others = self._holds.others(index)
-            served = self._observer.await_acknowledgement(removed, patience_s, self._stop)
-            # What another fault still keeps down says nothing about this one.
-            if served.seen or self._stop.is_set() or not (others or self._holds.others(index)):
-                break
-        flows = served
-        if served.seen and one.course.resumed:
-            flows = self._look(
-                one, one.course.resumed, removed, patience_s, self._stop, is_healed=True
-            )
-        told = served.sentence if flows is served else f"{served.sentence}; {flows.sentence}"
-        if served.seen and (flows.seen or flows.sentence.startswith("nobody can look")):
-            self._record(one.fault, one.actual, "resumed", told)
-        elif not self._stop.is_set():
-            # The rule is gone, so this is the system's own doing: the run goes on and is judged.
-            self._record(one.fault, one.actual, "not-healed", told)
-
-    def _do(self, one: InForce, act: Act) -> None:
-        """Do the part of an act that the other faults leave to it."""
-        index = one.fault.index
-        with self._acting:
-            self._down.expect(ended_by(act))
-            for part in self._holds.admit(index, act):
-                done = perform_where_it_can_be(self._runtime, part, one.records)
-                one.records.extend(done.records)
-                if done.said:
-                    one.said.append(done.said)
-                if self._record_at is not None:
-                    one.said.extend(records_hit(self._runtime, self._record_at, done.records))
-
-    def _are_back(self, nodes: Sequence[NodeName]) -> None:
-        """Nodes that nothing holds down any more may not be down from now on."""
-        self._down.back([node for node in nodes if not self._holds.is_down(node)])
-
-    def _tell_exits(self, one: InForce) -> None:
-        """Nodes that were started again and ended by themselves: that is the system's own doing."""
-        for node in sorted(one.actual.nodes):
-            is_told = node in self._progress.exited or self._holds.is_down(node)
-            if one.kind.ends_processes and not is_told and self._runtime.status(node) == "exited":
-                self._progress.reached(
-                    "node-exited",
-                    node=node,
-                    exit_code=self._runtime.exit_code(node),
-                    detail=f"it did not stay up after the {one.actual.kind} was healed",
-                )
-
-    def _record(
-        self,
-        fault: Fault,
-        actual: ActualFault | None,
-        phase: FaultPhase,
-        evidence: str | None = None,
+        carried: _Carried,
+        what: effects.Begin | effects.Record | effects.AreBack | effects.TellExits,
     ) -> None:
+        match what:
+            case effects.Begin(actual, expectations):
+                carried.baseline = self._observer.before(expectations)
+                with self._recording:
+                    self._schedule_file.append(actual)
+            case effects.Record():
+                self._record(carried.fault, what)
+            case effects.AreBack(nodes):
+                self._down.back(nodes)
+            case effects.TellExits(exits, detail):
+                for node in [one for one in exits if one not in self._progress.exited]:
+                    code = exits[node]
+                    self._progress.reached("node-exited", node=node, exit_code=code, detail=detail)
+
+    def _left_s(self, until_us: int) -> float:
+        return (until_us * _NS_PER_US - self._clock.now()) / 1e9
+
+    def _view(self) -> ClusterView:
+        with self._looking:
+            view = self._ask_leader(self._patience.leader_query_us / _US_PER_S)
+            self._progress.led_by(view.leader, view.epoch)
+            return self._aim.view(view.leader, {} if self._watch is None else self._watch.ends())
+
+    def _do(self, carried: _Carried, act: Act) -> Done:
+        """Do the part of an act that the other faults leave to it."""
+        said: list[str] = []
+        holds = self._nemesis.holds
+        with self._acting:
+            with self._deciding:
+                free = [node for node in ended_by(act) if not holds.is_down(node)]
+            ended = self._ended(free)
+            with self._deciding:
+                self._down.expect(ended_by(act))
+                parts = holds.admit(carried.fault.index, act, ended)
+            for part in parts:
+                done = perform_where_it_can_be(self._runtime, part, carried.records)
+                carried.records.extend(done.records)
+                if done.said:
+                    said.append(done.said)
+                if self._record_at is not None:
+                    said.extend(records_hit(self._runtime, self._record_at, done.records))
+            with self._deciding:
+                holds.done(carried.fault.index, act)
+        return Done(tuple(said), ended)
+
+    def _ended(self, nodes: Sequence[NodeName]) -> dict[NodeName, int | None]:
+        """Those of the nodes whose process has ended, with their exit codes."""
+        runtime = self._runtime
+        return {one: runtime.exit_code(one) for one in nodes if runtime.status(one) == "exited"}
+
+    def _record(self, fault: Fault, told: effects.Record) -> None:
+        actual = told.actual
         with self._recording:
             event = FaultEvent(
                 time=self._clock.now(),
                 index=fault.index,
                 kind=fault.kind,
-                phase=phase,
+                phase=told.phase,
                 target=fault.target,
                 nodes=() if actual is None else actual.nodes,
                 links=() if actual is None else actual.links,
                 leader=None if actual is None else actual.leader,
-                evidence=evidence,
+                evidence=told.evidence,
             )
             self._faults.append(event)
             self._progress.fault_event(event)
@@ -398,3 +313,8 @@ class NemesisDriver:
 def _planned_end_us(fault: Fault) -> float:
     """When the fault is over by the plan; nobody waits for one that waits itself."""
     return fault.at_us + fault.duration_us if fault.when is None else _NEVER_US
+
+
+def _in_us(time: int) -> int:
+    """A time of the run's clock, rounded up: what came before it must not count as after it."""
+    return -(-time // _NS_PER_US)

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from checker.verdict import CheckResult, Verdict
+from contracts.runtime import KILLED_CODE
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
 from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
@@ -26,8 +27,6 @@ CHECKER_NAME = NODE_CHECKER
 
 #: A state event is stamped when the harness reads it, a fault when it is asked for.
 _STAMP_SLACK_NS = 2_000_000_000
-#: Exit code of a process that the kernel killed: all that can be said of a memory limit.
-_KILLED = 137
 #: The fault under which the kernel kills, who states no reason.
 _STARVING = "memory"
 _TRACEBACK = b"Traceback (most recent call last)"
@@ -250,7 +249,7 @@ def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | No
     """
     if reason is None:
         starves = any(window.kind == _STARVING for window in asking)
-        return starves and exit_code in (None, _KILLED)
+        return starves and exit_code in (None, KILLED_CODE)
     said = reason.casefold()
     return any(word in said for window in asking for word in _reasons(window))
 

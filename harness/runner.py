@@ -21,7 +21,6 @@ from harness.ballast import Ballast
 from harness.down_nodes import DownNodes
 from harness.ending import ACT_TIMEOUT_S, Ending
 from harness.evidence import Observer
-from harness.fault_aim import Patience
 from harness.interrupts import LEFT_EXIT_CODE, Interrupts
 from harness.leader_watch import LeaderWatch
 from harness.live import LiveDisplay
@@ -43,6 +42,7 @@ from harness.store import LivingRun, create_run
 from harness.traffic import Traffic
 from history.run_folder import RunFolder
 from history.writer import HistoryWriter, LineWriter
+from nemesis.aim import Patience
 from nemesis.plan import needs
 
 

@@ -102,14 +102,17 @@ _BOUNDS = (
 
 
 class LinkShaped(msgspec.Struct, frozen=True):
-    """The kernel tells that the link has this shape; None: that it has none."""
+    """The link has this shape, as its runtime reads it back from the kernel; None: it has none.
+
+    Runtimes tell it as it was asked for where the kernel differs by its rounding alone.
+    """
 
     link: Link
     shape: Shape | None
 
     def sentence(self) -> str:
         """What is expected, in words."""
-        state = "shaped" if self.shape is not None else "as it was"
+        state = "shaped as asked" if self.shape is not None else "as it was"
         return f"{self.link.source} to {self.link.destination} {state}"
 
 

@@ -5,8 +5,8 @@ what it had flushed and takes part again: with a record on A and B, a forgetful 
 it. So a voter may forget only where nobody could be elected without what was promised, even if all
 that ever forgot vote as if they had never lived. Two questions, unknown is no in both:
 
-- ``reason_against``, before the fault: could so many forgetful voters be borne at all, and do the
-  voters tell what must be known?
+- ``reason_against`` and ``reason_unknown``, before the fault: could so many forgetful voters be
+  borne at all, and do the voters tell what must be known?
 - ``demand_of`` and ``reason_unmet``, once the nodes hit are down and before their disks are
   touched: do so many others hold on their disks, in the newest epoch, all that may have been
   committed with the help of the nodes hit, that every majority has one of them?
@@ -65,16 +65,14 @@ def reason_against(
     fault: ActualFault,
     nodes: Sequence[NodeName],
     forgot: Collection[NodeName],
-    told: Mapping[NodeName, VoterTold],
 ) -> str | None:
-    """Why the fault must not strike, None if that is to be seen once its nodes are down.
+    """Why the fault must not strike, whatever voters hold; None: that is still to be seen.
 
     Args:
         kind: of the fault.
         fault: as it was settled.
         nodes: all voters.
         forgot: those that may have forgotten something in this run.
-        told: what the voters have told; those that have told nothing may be missing.
     """
     if kind.rule == "keeps":
         return None
@@ -88,6 +86,16 @@ def reason_against(
             f"beyond the promise: without {', '.join(forgetful)}, who would have forgotten, no "
             "majority is left"
         )
+    return None
+
+
+def reason_unknown(nodes: Sequence[NodeName], told: Mapping[NodeName, VoterTold]) -> str | None:
+    """Why nobody could tell what voters hold once others are down; None: they tell of it.
+
+    Args:
+        nodes: all voters.
+        told: what the voters have told; those that have told nothing may be missing.
+    """
     silent = [node for node in nodes if told.get(node, VoterTold()).held == NEVER]
     if silent:
         return (

@@ -42,6 +42,10 @@ class Holding(Protocol):
         """The acts to be done for an act of a fault."""
         ...
 
+    def done(self, fault: int, act: Act) -> None:
+        """An act that was admitted is done."""
+        ...
+
     def is_down(self, node: NodeName) -> bool:
         """Whether a fault holds the node down."""
         ...
@@ -140,6 +144,7 @@ def _down(holds: Holding) -> list[NodeName]:
 
 def _admitted(holds: Holding, index: int, act: Act) -> str:
     done = holds.admit(index, act)
+    holds.done(index, act)
     if not done:
         what = "-"
     elif done == (act,):

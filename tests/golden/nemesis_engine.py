@@ -1,7 +1,8 @@
 """Carries out a story of the nemesis: the one part of the goldens that knows who does that.
 
-Now it is ``harness.nemesis_driver`` with its threads. Whoever takes its place has a function
-``carried_out`` of the same kind, and stories, world, rendering and golden files stay as they are.
+Now it is ``nemesis.fault_machine``, driven by ``harness.nemesis_driver`` with its threads. Whoever
+takes their place has a function ``carried_out`` of the same kind, and stories, world, rendering and
+golden files stay as they are.
 """
 
 from collections.abc import Callable
@@ -13,9 +14,9 @@ import pytest
 from contracts.errors import HarnessError
 from contracts.names import NodeName
 from harness.evidence import Observer
-from harness.fault_aim import Patience
 from harness.nemesis_driver import NemesisDriver
 from harness.progress import Progress
+from nemesis.aim import Patience
 from tests.golden.baton import BatonLock, BatonStop, FaultPool, ProbePool
 from tests.golden.nemesis_world import Entry, Said, Scene, VirtualClock
 from tests.golden.story import LOAD_START_MS, Story

@@ -1,6 +1,6 @@
 """Two faults hold side by side, and of their acts is done, what the golden file says."""
 
-from harness.holds import Holds
+from nemesis.holds import Holds
 from nemesis.kinds import machine_kind_names
 from tests.golden.goldens import Goldens
 from tests.golden.holds_table import representatives, table

@@ -12,11 +12,14 @@ import msgspec
 import pytest
 
 from contracts.fault import ActualFault, Fault
-from harness.holds import Holds
 from harness.load.reading import Patience
-from harness.nemesis_driver import NemesisDriver
 from harness.processes import Processes
 from nemesis.acts import Act
+from nemesis.courses import Course
+from nemesis.effects import AreBack, Effect
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_machine import FaultMachine
+from nemesis.holds import Holds
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.transport.link_machine import LinkMachine
 from nodes.transport.peer_link import PeerLink
@@ -53,17 +56,25 @@ def told(name: str, lines: list[str]) -> str:
 
 
 def heal_the_other_way_round(patch: pytest.MonkeyPatch) -> None:
-    heal = NemesisDriver._heal
+    course_of = FaultKind.course_of
 
-    def reversed_heal(driver: NemesisDriver, one: Any, served: str) -> None:
-        one.course = msgspec.structs.replace(one.course, heal=one.course.heal[::-1])
-        heal(driver, one, served)
+    def reversed_heal(kind: FaultKind, *rest: Any) -> Course:
+        course = course_of(kind, *rest)
+        return msgspec.structs.replace(course, heal=course.heal[::-1])
 
-    patch.setattr(NemesisDriver, "_heal", reversed_heal)
+    patch.setattr(FaultKind, "course_of", reversed_heal)
 
 
 def let_nodes_stay_excused(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(NemesisDriver, "_are_back", lambda *_: None)
+    step = FaultMachine.step
+
+    def without(machine: FaultMachine, *rest: Any, is_ending: bool) -> Effect | None:
+        effect = step(machine, *rest, is_ending=is_ending)
+        while isinstance(effect, AreBack):
+            effect = step(machine, None, rest[1], is_ending=is_ending)
+        return effect
+
+    patch.setattr(FaultMachine, "step", without)
 
 
 def look_less_often(patch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,13 @@ from contracts.errors import HarnessError
 from contracts.fault import Fault, FaultEvent
 from harness.down_nodes import DownNodes
 from harness.evidence import Observer
-from harness.fault_aim import Patience
 from harness.nemesis_driver import NemesisDriver
 from harness.progress import Progress
+from nemesis.aim import Patience
 from tests.unit.harness.armed_world import ArmedWorld, WorldClock, WorldStop
 
 #: A heal is waited for in real time, whatever the run does.
-PATIENCE = Patience(healed_s=0.03)
+PATIENCE = Patience(healed_us=30_000)
 
 
 class _Lines:

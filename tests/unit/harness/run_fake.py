@@ -7,9 +7,9 @@ from rich.console import Console
 
 from contracts.fault import Fault
 from harness.evidence_loader import read_json_lines
-from harness.fault_aim import Patience
 from harness.options import TestOptions, prepare
 from harness.runner import RunOutcome, Timing, run_test
+from nemesis.aim import Patience
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 from tests.unit.harness.fake_runtime import FakeRuntime
 
@@ -17,7 +17,13 @@ TIMING = Timing(
     ready_s=2.0,
     converged_s=0.5,
     interrupted_s=1.0,
-    nemesis=Patience(target_s=0.4, bitten_s=0.4, healed_s=0.4, resumed_s=0.8, leader_query_s=0.1),
+    nemesis=Patience(
+        target_us=400_000,
+        bitten_us=400_000,
+        healed_us=400_000,
+        resumed_us=800_000,
+        leader_query_us=100_000,
+    ),
 )
 
 

@@ -28,7 +28,9 @@ def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[rep
 def patient_run(folder: Path, **options: Any) -> FakeRun:
     """A run that waits for a busy machine."""
     run = FakeRun(folder, **options)
-    patience = msgspec.structs.replace(run.timing.nemesis, healed_s=5.0, resumed_s=5.0)
+    patience = msgspec.structs.replace(
+        run.timing.nemesis, healed_us=5_000_000, resumed_us=5_000_000
+    )
     run.timing = msgspec.structs.replace(run.timing, nemesis=patience)
     return run
 
@@ -132,6 +134,23 @@ def test_a_fault_on_a_node_that_has_ended_already_does_not_bite_and_ends_nothing
     run.run()
     assert "not-bitten" in steps(run, 1)
     went_to_its_end(run, N3, 2)
+
+
+def test_a_node_that_ends_by_itself_right_before_its_kill_is_told_and_was_not_killed(
+    tmp_path: Path,
+) -> None:
+    schedule = (
+        fault("partition", "n2", at_ms=200, duration_ms=200),
+        fault("kill", "n3", at_ms=450, duration_ms=200, index=1),
+    )
+    run = patient_run(tmp_path, schedule=schedule, time_limit_s=4.0)
+    dies_at(run, "restore", N3)
+    run.run()
+    assert steps(run, 1)[:3] == ["invoked", "not-bitten", "healing"]
+    phases = read_phases(run.outcome.folder.root)
+    exits = [(phase.node, phase.exit_code) for phase in phases if phase.phase == "node-exited"]
+    assert exits == [(N3, 2)]
+    assert judged(run).exit_code == 1
 
 
 def test_another_node_s_partition_is_healed_though_one_end_of_its_links_is_gone(

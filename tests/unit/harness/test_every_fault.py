@@ -4,15 +4,19 @@ Over the whole registry: a new kind cannot forget its proofs.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import nemesis
-from contracts.fault import FaultEvent
+from contracts.arms import Shape
+from contracts.fault import FaultEvent, Link
 from harness.fault_results import fault_results, fault_windows
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind, machine_kind_names
+from tests.unit.harness.armed_world import ArmedWorld
 from tests.unit.harness.driven import Driven, fault
 
 WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
@@ -207,3 +211,25 @@ def test_faults_are_recorded_with_the_nodes_that_they_hit() -> None:
     # The leader goes last.
     healing = run.evidence("healing")
     assert healing.index("n5 exited") < healing.index("n1 exited")
+
+
+class _Otherwise(ArmedWorld):
+    """Its links are all late alike, whatever jitter was asked for."""
+
+    def shape(self, links: Iterable[Link], shape: Shape) -> str:
+        return super().shape(links, msgspec.structs.replace(shape, jitter_ms=0))
+
+
+def test_a_link_with_another_shape_than_was_asked_for_is_no_bite() -> None:
+    steady = fault("delay", "n2", options={"jitter_ms": 0})
+    assert Driven([steady], kind=_Otherwise).phases()[1] == "verified"
+    run = Driven([fault("delay", "n2")], kind=_Otherwise)
+    assert run.phases()[1] == "not-bitten"
+    assert "n1 to n2 shaped as asked" in run.evidence("not-bitten")
+
+
+def test_a_shape_that_cannot_be_measured_beside_a_cut_is_told_as_the_kernel_has_it() -> None:
+    cut = fault("partition", "n2", 1000, 600_000)
+    run = Driven([cut, fault("delay", "n2", 100_000, 60_000, index=1)])
+    for phase, words in (("verified", "shaped as asked"), ("removed", "as they were")):
+        assert run.evidence(phase, 1).startswith(f"8 links {words} after ")

@@ -7,7 +7,8 @@ import pytest
 from contracts.arms import Shape
 from contracts.fault import Awaited, Link
 from contracts.names import NodeName
-from harness.holds import Holds
+from harness.down_nodes import DownNodes
+from harness.nemesis_driver import NemesisDriver
 from nemesis.acts import (
     Act,
     Cut,
@@ -23,8 +24,9 @@ from nemesis.acts import (
     UnshapeLinks,
     Unthrottle,
 )
-from nemesis.expectations import LinkIs, NodeIs
+from nemesis.expectations import LinkIs, LinkShaped, NodeIs
 from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.holds import Holds
 from tests.unit.harness.driven import Driven, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -39,13 +41,30 @@ def order(run: Driven) -> list[tuple[int, str]]:
 # --- what the others hold ---------------------------------------------------------------------
 
 
+def healed(holds: Holds, fault_index: int, act: Act) -> tuple[Act, ...]:
+    """What is done of an act that lets go, and nothing is left to do."""
+    parts = holds.admit(fault_index, act)
+    holds.done(fault_index, act)
+    return parts
+
+
 def test_a_node_that_two_faults_hold_down_is_started_by_the_last_heal() -> None:
     holds = Holds()
     assert holds.admit(0, Kill((N1,))) == (Kill((N1,)),)
     assert holds.admit(1, Kill((N1, N2))) == (Kill((N1, N2)),)
-    assert holds.admit(0, Start((N1,))) == ()
+    assert healed(holds, 0, Start((N1,))) == ()
     assert holds.is_down(N1)
-    assert holds.admit(1, Start((N1, N2))) == (Start((N1, N2)),)
+    assert healed(holds, 1, Start((N1, N2))) == (Start((N1, N2)),)
+    assert not holds.is_down(N1)
+
+
+def test_what_is_let_go_is_held_until_that_is_done() -> None:
+    holds = Holds()
+    for act in (Kill((N1,)), Start((N1,))):
+        holds.admit(0, act)
+    assert holds.is_down(N1)
+    assert holds.disturbs(1, NodeIs(N1, "running"), is_healed=True)
+    holds.done(0, Start((N1,)))
     assert not holds.is_down(N1)
 
 
@@ -53,7 +72,7 @@ def test_a_link_that_two_faults_cut_opens_with_the_last_heal() -> None:
     holds = Holds()
     for index in (0, 1):
         holds.admit(index, Cut((LINK,)))
-    assert holds.admit(1, Restore((LINK,))) == ()
+    assert healed(holds, 1, Restore((LINK,))) == ()
     assert holds.admit(0, Restore((LINK,))) == (Restore((LINK,)),)
 
 
@@ -69,8 +88,19 @@ def test_of_two_shapes_the_one_that_is_left_is_in_force_again() -> None:
     lossy, late = ShapeLinks((LINK,), Shape(loss=0.5)), ShapeLinks((LINK,), Shape(delay_us=9_000))
     holds.admit(0, lossy)
     holds.admit(1, late)
-    assert holds.admit(1, UnshapeLinks((LINK,))) == (lossy,)
+    assert healed(holds, 1, UnshapeLinks((LINK,))) == (lossy,)
     assert holds.admit(0, UnshapeLinks((LINK,))) == (UnshapeLinks((LINK,)),)
+
+
+def test_the_shape_of_who_came_last_is_the_one_to_be_seen() -> None:
+    holds = Holds()
+    lossy, late = Shape(loss=0.5), Shape(delay_us=9_000)
+    holds.admit(0, ShapeLinks((LINK,), lossy))
+    assert not holds.disturbs(0, LinkShaped(LINK, lossy), is_healed=False)
+    holds.admit(1, ShapeLinks((LINK,), late))
+    assert holds.disturbs(0, LinkShaped(LINK, lossy), is_healed=False)
+    assert not holds.disturbs(1, LinkShaped(LINK, late), is_healed=False)
+    assert holds.disturbs(1, LinkShaped(LINK, None), is_healed=True)
 
 
 def test_what_is_down_is_neither_frozen_nor_thawed() -> None:
@@ -217,3 +247,27 @@ def test_the_laggard_is_the_node_whose_log_ends_first(target: str) -> None:
     hit = [actual.nodes for actual in run.actual if actual.index == 1]
     if target == "laggard":
         assert hit == [("n3",)]
+
+
+def test_no_fault_takes_hold_of_a_node_while_another_one_says_that_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drivers: list[NemesisDriver] = []
+    is_alone: list[bool] = []
+    begin, expect, back = NemesisDriver.__init__, DownNodes.expect, DownNodes.back
+
+    def kept(driver: NemesisDriver, **given: Any) -> None:
+        begin(driver, **given)
+        drivers.append(driver)
+
+    def told(tell: Any, down: DownNodes, nodes: Any) -> None:
+        is_alone.append(drivers[-1]._deciding.locked())
+        tell(down, nodes)
+
+    monkeypatch.setattr(NemesisDriver, "__init__", kept)
+    monkeypatch.setattr(DownNodes, "expect", lambda down, nodes: told(expect, down, nodes))
+    monkeypatch.setattr(DownNodes, "back", lambda down, nodes: told(back, down, nodes))
+    run = Driven([fault("kill", "n5", 1000, 2000)])
+    assert run.phases() == WHOLE
+    assert is_alone
+    assert all(is_alone)

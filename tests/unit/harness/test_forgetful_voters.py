@@ -1,18 +1,19 @@
 """Faults that may make a voter forget are held to the promise while they strike."""
 
+from typing import Any
+
 import pytest
 
 from contracts.fault import ActualFault
 from contracts.names import NodeName
 from contracts.state_event import StateEvent
-from harness import fault_gate
 from harness.fault_coverage import fault_coverage
-from harness.fault_gate import FaultGate, SparedError
 from harness.fault_results import fault_results, fault_windows
-from harness.holds import Holds
 from harness.state_watch import StateWatch
-from harness.stop import Stop
+from nemesis.effects import AskTold, Doing, Present, Told, Wait
 from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.gate import FaultGate, SparedError, ToldPromise
+from nemesis.holds import Holds
 from nemesis.kinds import fault_kind
 from nemesis.promise import NEVER, VoterTold
 from tests.unit.harness.driven import Driven, fault
@@ -54,7 +55,29 @@ def test_a_voter_is_spared_while_others_lag_and_comes_back_unharmed(kind: str) -
     assert {cell.kind for cell in cells} == {"partition"}
 
 
-def wiped(gate: FaultGate, number: int) -> str | None:
+class Asked:
+    """What voters told to who goes through a gate, and how long that took."""
+
+    def __init__(self, watch: StateWatch) -> None:
+        self._watch = watch
+        self.present = Present()
+
+    def result(self, doing: Doing[Any]) -> Any:
+        answer: Any = None
+        try:
+            while True:
+                match doing.send(answer):
+                    case Wait(until_us):
+                        self.present.now_us, answer = until_us, None
+                    case AskTold():
+                        answer = Told(self._watch.told(), self._watch.looks())
+                    case other:
+                        raise AssertionError(other)
+        except StopIteration as over:
+            return over.value
+
+
+def wiped(gate: FaultGate, number: int) -> Doing[str | None]:
     """Why a wipe of this node may not strike; None: it strikes."""
     return gate.enter(WIPE, fault("wipe", f"n{number}", index=number), hit(number))
 
@@ -64,21 +87,22 @@ def hit(number: int) -> ActualFault:
     return ActualFault(number, "wipe", node, (node,))
 
 
-def test_who_was_spared_has_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fault_gate, "_CATCH_UP_S", 0.0)
+def test_who_was_spared_has_not_forgotten() -> None:
     nodes = [NodeName(f"n{number}") for number in range(1, 6)]
     watch = StateWatch()
     for node in nodes:
         tell(watch, "high-watermark", 2, 7, flushed=7, node=node)
-    gate = FaultGate(Holds(), nodes, watch, 0.0)
-    assert wiped(gate, 1) is None
+    gate, asked = FaultGate(Holds(), nodes, ToldPromise(nodes, 0)), Asked(watch)
+    assert asked.result(wiped(gate, 1)) is None
     # Nobody looks any more, so that nothing is known.
+    wipe = fault("wipe", "n1", index=1)
     with pytest.raises(SparedError):
-        gate.before_forgetting(WIPE, fault("wipe", "n1", index=1), hit(1), Stop())
+        asked.result(gate.before_forgetting(WIPE, wipe, hit(1), asked.present))
+    assert asked.present.now_us == 1_000_000
     # Two of five may forget. Had n1, it would be one too many already.
-    assert wiped(gate, 2) is None
-    assert wiped(gate, 3) is None
-    assert wiped(gate, 4) is not None
+    assert asked.result(wiped(gate, 2)) is None
+    assert asked.result(wiped(gate, 3)) is None
+    assert asked.result(wiped(gate, 4)) is not None
 
 
 def test_a_plan_beyond_the_promise_strikes_all_the_same() -> None:
@@ -89,7 +113,7 @@ def test_a_plan_beyond_the_promise_strikes_all_the_same() -> None:
 def test_without_the_second_question_a_voter_would_forget_what_nobody_else_holds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(FaultGate, "before_forgetting", lambda *_: None)
+    monkeypatch.setattr(FaultGate, "before_forgetting", lambda *_: ())
     run = Driven([LAGGING, fault("wipe", "n2", at_ms=4000)])
     assert "wipe" in run.world.calls
 

@@ -14,7 +14,7 @@ from contracts.names import NodeName
 from contracts.system import LeaderView
 from harness import leader_watch
 from harness.down_nodes import DownNodes
-from harness.evidence import Baseline, Evidence
+from harness.evidence import Baseline
 from harness.evidence_loader import load_run
 from harness.judge import _assemble
 from harness.leader_watch import LeaderSighting, LeaderWatch
@@ -30,6 +30,7 @@ from harness.timeline import Reign, sighted_epochs, sighted_reigns
 from harness.traffic import Traffic
 from history.run_folder import RunFolder
 from history.writer import LineWriter
+from nemesis.effects import Evidence
 from tests.synthetic_runs import write_run
 from tests.unit.harness.ended_operations import ended
 from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum

@@ -17,6 +17,7 @@ from nemesis.promise import (
     demand_of,
     majority_of,
     reason_against,
+    reason_unknown,
     reason_unmet,
 )
 
@@ -32,7 +33,7 @@ def told(nodes: Sequence[NodeName], **others: VoterTold) -> dict[NodeName, Voter
 
 def against(kind: str, hit: NodeName, forgot: Collection[NodeName] = ()) -> str | None:
     actual = ActualFault(index=0, kind=kind, target=hit, nodes=(hit,))
-    return reason_against(fault_kind(kind), actual, THREE, forgot, told(THREE))
+    return reason_against(fault_kind(kind), actual, THREE, forgot)
 
 
 # --- before the fault ---------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def test_a_majority_never_forgets() -> None:
 def test_of_four_voters_two_never_forget_though_they_are_no_majority() -> None:
     actual = ActualFault(index=0, kind="wipe", target="n1", nodes=(N1,))
     nodes = (N1, N2, N3, N4)
-    reason = reason_against(fault_kind("wipe"), actual, nodes, [N2], told(nodes))
+    reason = reason_against(fault_kind("wipe"), actual, nodes, [N2])
     assert reason is not None
     assert "no majority is left" in reason
 
@@ -67,13 +68,13 @@ def test_a_fault_that_makes_nobody_forget_always_strikes() -> None:
 
 
 def test_where_a_voter_tells_nothing_nobody_may_forget() -> None:
-    actual = ActualFault(index=0, kind="wipe", target="n1", nodes=(N1,))
     some = {N1: WHOLE, N2: WHOLE}
-    reason = reason_against(fault_kind("wipe"), actual, THREE, (), some)
+    reason = reason_unknown(THREE, some)
     assert reason is not None
     assert "n3 never told" in reason
     untold = {**some, N3: msgspec.structs.replace(WHOLE, held=NEVER)}
-    assert reason_against(fault_kind("wipe"), actual, THREE, (), untold) == reason
+    assert reason_unknown(THREE, untold) == reason
+    assert reason_unknown(THREE, told(THREE)) is None
 
 
 # --- once its nodes are down --------------------------------------------------------------------

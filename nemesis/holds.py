@@ -3,15 +3,14 @@
 The twin of ``harness.simulation.fault_reach`` for real runtimes: a node that two faults hold down
 comes back when both are healed, a link that two faults cut opens with the second heal, and of two
 shapes the one that is left is in force again. Says which part of an act is to be done; must never
-act. Safe for several threads.
+act. Entered by one thread at a time.
 """
 
-import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from contracts.fault import Link
 from contracts.names import NodeName
-from nemesis.acts import Act, Held, Kill, Place, PowerOff, Terminate, at, places
+from nemesis.acts import Act, Held, Kill, Place, ShapeLinks, Terminate, at, places
 from nemesis.expectations import (
     Expectation,
     LinkBehaves,
@@ -35,30 +34,45 @@ class Holds:
     """Who holds what, by kind of hold and node or link."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         #: Fault to its latest holding act, in the order in which they took hold.
         self._held: dict[tuple[Held, Place], dict[int, Act]] = {}
         self._changes = 0
 
-    def admit(self, fault: int, act: Act) -> tuple[Act, ...]:
-        """The acts to be done for an act of a fault, given what the other faults hold."""
-        with self._lock:
-            self._changes += 1
-            if act.holds is not None:
-                return self._take(fault, act, act.holds)
-            if act.releases is not None:
-                return self._release(fault, act, act.releases)
-            return (act,)
+    def admit(self, fault: int, act: Act, ended: Collection[NodeName] = ()) -> tuple[Act, ...]:
+        """The acts to be done for an act of a fault, given what the other faults hold.
+
+        It holds from now on; what it lets go it holds until it is ``done``.
+
+        Args:
+            fault: whose act it is.
+            act: whole.
+            ended: nodes that have ended by themselves.
+        """
+        self._changes += 1
+        if act.holds is not None:
+            return self._take(fault, act, act.holds, ended)
+        if act.releases is not None:
+            return self._release(fault, act, act.releases)
+        return (act,)
+
+    def done(self, fault: int, act: Act) -> None:
+        """An act that was admitted is done."""
+        if act.releases is None:
+            return
+        for place in places(act):
+            key = (act.releases, place)
+            holders = self._held.get(key, {})
+            holders.pop(fault, None)
+            if not holders:
+                self._held.pop(key, None)
 
     def changes(self) -> int:
-        """A number that grows with every act of any fault."""
-        with self._lock:
-            return self._changes
+        """A number that grows with every act of any fault, as it is admitted."""
+        return self._changes
 
     def is_down(self, node: NodeName, *, but: int | None = None) -> bool:
         """Whether a fault holds the node down, one of them apart."""
-        with self._lock:
-            return self._is_held("down", node, but)
+        return self._is_held("down", node, but)
 
     def disturbs(self, fault: int, expectation: Expectation, *, is_healed: bool) -> bool:
         """Whether other faults in force keep what is expected from being seen, or from meaning it.
@@ -68,62 +82,62 @@ class Holds:
             expectation: what is looked for.
             is_healed: whether it is to show a heal.
         """
-        with self._lock:
-            match expectation:
-                case LinkIs(link, True) | LinkDelivers(link, True):
-                    return self._is_bad(link, fault)
-                case LinkShaped(link, None):
-                    return self._is_held("shape", link, fault)
-                case LinkBehaves(link):
-                    return self._is_bad(link, fault)
-                case PeersFlow(node):
-                    return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
-                case PeersStall(node):
-                    return self._is_held("down", node, fault)
-                case NodeIs(node, "running") if not is_healed:
-                    # A step of the fault has let it go, and others have not.
-                    return any(self._is_held(held, node, fault) for held in _STOPPING)
-                case _:
-                    node = getattr(expectation, "node", None)
-                    return is_healed and any(key[1] == node for key in self._by(fault))
+        match expectation:
+            case LinkIs(link, True) | LinkDelivers(link, True):
+                return self._is_bad(link, fault)
+            case LinkShaped(link, None):
+                return self._is_held("shape", link, fault)
+            case LinkShaped(link, shape):
+                # Who came last has the one that is in force.
+                last = list(self._held.get(("shape", link), {}).values())[-1:]
+                return any(isinstance(act, ShapeLinks) and act.shape != shape for act in last)
+            case LinkBehaves(link):
+                return self._is_bad(link, fault)
+            case PeersFlow(node):
+                return any(key[1] == node or _touches(key[1], node) for key in self._by(fault))
+            case PeersStall(node):
+                return self._is_held("down", node, fault)
+            case NodeIs(node, "running") if not is_healed:
+                # A step of the fault has let it go, and others have not.
+                return any(self._is_held(held, node, fault) for held in _STOPPING)
+            case _:
+                node = getattr(expectation, "node", None)
+                return is_healed and any(key[1] == node for key in self._by(fault))
 
     def others(self, fault: int) -> tuple[int, ...]:
         """Other faults that hold something, sorted."""
-        with self._lock:
-            return tuple(
-                sorted({one for holders in self._held.values() for one in holders} - {fault})
-            )
+        return tuple(sorted({one for holders in self._held.values() for one in holders} - {fault}))
 
     def clear(self) -> None:
         """Everything was healed at once."""
-        with self._lock:
-            self._held.clear()
+        self._held.clear()
 
-    def _take(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
+    def _take(
+        self, fault: int, act: Act, held: Held, ended: Collection[NodeName]
+    ) -> tuple[Act, ...]:
         for place in places(act):
             holders = self._held.setdefault((held, place), {})
             holders.pop(fault, None)
             holders[fault] = act
-        if isinstance(act, Kill | PowerOff):
-            return (act,)
+        kept = list(places(act))
+        if isinstance(act, Kill | Terminate):
+            kept = [one for one in kept if one not in ended]
         # A process that is not there can be neither frozen nor asked to end.
-        needs_process = held in _OF_PROCESSES or isinstance(act, Terminate)
-        if not needs_process:
-            return (act,)
-        return _part(act, [one for one in places(act) if not self._is_held("down", one, fault)])
+        if held in _OF_PROCESSES or isinstance(act, Terminate):
+            kept = [one for one in kept if not self._is_held("down", one, fault)]
+        return _part(act, kept)
 
     def _release(self, fault: int, act: Act, held: Held) -> tuple[Act, ...]:
         free: list[Place] = []
         again: list[Act] = []
         for place in places(act):
             holders = self._held.get((held, place), {})
-            holders.pop(fault, None)
-            if not holders:
-                self._held.pop((held, place), None)
-                free.append(place)
-            else:
+            others = [act for one, act in holders.items() if one != fault]
+            if others:
                 # What was asked for last, by those that are left, is in force again.
-                again.append(at(list(holders.values())[-1], (place,)))
+                again.append(at(others[-1], (place,)))
+            else:
+                free.append(place)
         # Limits outlive the process: a node that is started later must not come back with one.
         if held == "paused":
             free = [place for place in free if not self._is_held("down", place, None)]

@@ -1,0 +1,159 @@
+"""Whether a fault may strike now, beside the others and within the promise. Sans-I/O.
+
+One that may make a voter forget is asked about twice: before it strikes, and when its nodes are
+down and nothing of theirs is changed yet (``nemesis.promise`` says why). Who answers that is given:
+what voters tell (``ToldPromise``), or the ghost state of a world.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, Protocol
+
+from contracts.fault import ActualFault, Fault, Microseconds
+from contracts.names import NodeName
+from nemesis.effects import AskTold, Doing, Present, Told, Wait
+from nemesis.fault_kind import FaultKind
+from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.holds import Holds
+from nemesis.promise import demand_of, reason_against, reason_unknown, reason_unmet
+
+_LOOK_AGAIN_US: Final[Microseconds] = 50_000
+_CATCH_UP_US: Final[Microseconds] = 1_000_000
+_NOBODY_TELLS: Final = (
+    "nobody can tell whether it is within the promise: what the nodes tell is not heard"
+)
+
+
+class SparedError(Exception):
+    """A fault must not go on: its nodes would forget what nobody else is known to hold.
+
+    The text says why.
+    """
+
+
+class Promise(Protocol):
+    """Knows whether voters may forget what they had flushed."""
+
+    def reason_before(self, actual: ActualFault) -> Doing[str | None]:
+        """Why a fault must not strike, None where that is to be seen once its nodes are down."""
+        ...
+
+    def reason_once_down(
+        self, actual: ActualFault, forgetful: Callable[[], Collection[NodeName]], present: Present
+    ) -> Doing[str | None]:
+        """Why the nodes of a fault, which are down, must not forget; None: they may.
+
+        Args:
+            actual: the fault.
+            forgetful: all that may have forgotten by now, the nodes of the fault included.
+            present: that of the fault's machine.
+        """
+        ...
+
+
+class ToldPromise:
+    """The promise as far as the voters tell of it."""
+
+    def __init__(self, voters: Sequence[NodeName], held_us: Microseconds) -> None:
+        """``held_us``: how long others may take to hold what must be held."""
+        self._voters = voters
+        self._held_us = held_us
+
+    def reason_before(self, actual: ActualFault) -> Doing[str | None]:
+        """See ``Promise``: whether the voters tell what must be known."""
+        del actual
+        told: Told | None = yield AskTold()
+        return reason_unknown(self._voters, {} if told is None else told.voters)
+
+    def reason_once_down(
+        self, actual: ActualFault, forgetful: Callable[[], Collection[NodeName]], present: Present
+    ) -> Doing[str | None]:
+        """See ``Promise``; waits a while for the others to hold what must be held."""
+        told: Told | None = yield AskTold()
+        if told is None:
+            return _NOBODY_TELLS
+        # The look that is under way may have passed a file already.
+        wanted = told.looks + 2
+        until_us = present.now_us + _CATCH_UP_US
+        while told.looks < wanted:
+            if present.is_ending or present.now_us >= until_us:
+                return _NOBODY_TELLS
+            told = yield from self._told_again(present)
+        demand = demand_of(self._voters, actual.nodes, told.voters)
+        until_us = present.now_us + self._held_us
+        while True:
+            reason = reason_unmet(demand, self._voters, forgetful(), told.voters)
+            if reason is None or present.is_ending or present.now_us >= until_us:
+                return reason
+            told = yield from self._told_again(present)
+
+    def _told_again(self, present: Present) -> Doing[Told]:
+        yield Wait(present.now_us + _LOOK_AGAIN_US)
+        told: Told = yield AskTold()
+        return told
+
+
+class FaultGate:
+    """The faults of one run that have been let in."""
+
+    def __init__(self, holds: Holds, voters: Sequence[NodeName], promise: Promise) -> None:
+        self._holds = holds
+        self._voters = voters
+        self._promise = promise
+        self._inside: dict[int, tuple[FaultKind, ActualFault]] = {}
+        #: Nodes that may have forgotten what they had flushed, by what; they stay so.
+        self._forgot: dict[NodeName, set[int]] = {}
+
+    def enter(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> Doing[str | None]:
+        """Let the fault strike, or say why not; one that entered leaves by ``leave``."""
+        unknown: str | None = None
+        if _may_forget(kind, fault):
+            unknown = yield from self._promise.reason_before(actual)
+        # From here on in one go, so that of two faults that exclude each other one strikes.
+        reason = self._reason(kind, fault, actual) or unknown
+        if reason is None:
+            self._inside[fault.index] = (kind, actual)
+            if kind.rule != "keeps":
+                for node in actual.nodes:
+                    self._forgot.setdefault(node, set()).add(fault.index)
+        return reason
+
+    def before_forgetting(
+        self, kind: FaultKind, fault: Fault, actual: ActualFault, present: Present
+    ) -> Doing[None]:
+        """Ask whether the nodes of a fault, which are down, may forget.
+
+        Nodes that are spared count as having forgotten nothing.
+
+        Raises:
+            SparedError: they must not.
+        """
+        if not _may_forget(kind, fault):
+            return
+        reason = yield from self._promise.reason_once_down(actual, self._forgetful, present)
+        if reason is not None:
+            for node in actual.nodes:
+                self._forgot[node].discard(fault.index)
+            raise SparedError(reason)
+
+    def leave(self, index: int) -> None:
+        """The fault is over."""
+        self._inside.pop(index, None)
+
+    def _forgetful(self) -> list[NodeName]:
+        return sorted(node for node, faults in self._forgot.items() if faults)
+
+    def _reason(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> str | None:
+        if kind.needs_up and all(self._holds.is_down(node) for node in actual.nodes):
+            return f"{', '.join(actual.nodes)} down already"
+        for other_kind, other in self._inside.values():
+            shared = [node for node in other.nodes if node in actual.nodes]
+            if shared and kind.exclusive is not None and kind.exclusive == other_kind.exclusive:
+                return f"another fault of the {kind.exclusive} of {', '.join(shared)} is in force"
+        if fault.options.get(BEYOND_PROMISE):
+            return None
+        return reason_against(kind, actual, self._voters, self._forgetful())
+
+
+def _may_forget(kind: FaultKind, fault: Fault) -> bool:
+    """Whether the promise has to be asked: the fault makes nodes forget, and must keep it."""
+    return kind.rule != "keeps" and not fault.options.get(BEYOND_PROMISE)

@@ -1,0 +1,241 @@
+"""One fault's machine, asked and answered without any driver."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.errors import HarnessError
+from contracts.fault import Awaited, Fault
+from contracts.names import NodeName
+from nemesis.acts import Act, Kill, Pause, Resume, Start
+from nemesis.aim import Aim, Patience
+from nemesis.effects import (
+    Acknowledged,
+    AskAcknowledged,
+    AskExits,
+    AskTold,
+    AskView,
+    AwaitHappening,
+    AwaitService,
+    Do,
+    Done,
+    Effect,
+    Evidence,
+    Look,
+    Record,
+    StayInForce,
+    TellExits,
+    Told,
+    Wait,
+)
+from nemesis.expectations import NodeIs
+from nemesis.fault_machine import FaultMachine, Nemesis
+from nemesis.fault_options import BEYOND_PROMISE
+from nemesis.gate import ToldPromise
+from nemesis.kinds import kind_names
+from nemesis.promise import VoterTold
+from nemesis.targets import PINNED_NODES
+
+NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
+LOAD_END_US = 60_000_000
+WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
+
+
+class World:
+    """Answers each effect at once, in the same call, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.nemesis = Nemesis(NODES, NODES, ToldPromise(NODES, 0), Patience())
+        self.now_us = 0
+        self.effects: list[Effect] = []
+        self.done: list[Act] = []
+        self._aim = Aim(NODES)
+        self._looks = 0
+        #: Answers otherwise than usual; None: as usual.
+        self.answers_otherwise: Callable[[Effect], Any] = lambda _effect: None
+
+    def carry_out(self, fault: Fault, ends_at: int | None = None) -> list[str]:
+        """Phases that were recorded; ``ends_at``: the step from which on the run is to end."""
+        machine = FaultMachine(self.nemesis, fault, self.now_us, LOAD_END_US)
+        answer: Any = None
+        with closing(machine):
+            while True:
+                is_ending = ends_at is not None and len(self.effects) >= ends_at
+                effect = machine.step(answer, self.now_us, is_ending=is_ending)
+                if effect is None:
+                    return self.phases()
+                self.effects.append(effect)
+                answer = self._answer(fault, effect, is_ending=is_ending)
+
+    def phases(self) -> list[str]:
+        return [one.phase for one in self.effects if isinstance(one, Record)]
+
+    def _answer(self, fault: Fault, effect: Effect, *, is_ending: bool) -> Any:
+        otherwise = self.answers_otherwise(effect)
+        if otherwise is not None:
+            return otherwise
+        answer: Any = None
+        match effect:
+            case Wait(until_us) | StayInForce(until_us):
+                if not is_ending:
+                    self.now_us = max(self.now_us, until_us)
+            case AwaitHappening():
+                answer = NODES[3]
+            case AskView():
+                answer = self._aim.view(NODES[0], {})
+            case AskTold():
+                self._looks += 2
+                told = VoterTold(epoch=1, end=5, committed=5, held=5, held_epoch=1)
+                answer = Told(dict.fromkeys(NODES, told), self._looks)
+            case AskAcknowledged():
+                answer = Acknowledged(0, {})
+            case AskExits():
+                answer = {}
+            case Do(act):
+                self.done += self.nemesis.holds.admit(fault.index, act)
+                self.nemesis.holds.done(fault.index, act)
+                answer = Done()
+            case Look() | AwaitService():
+                answer = Evidence(True, "seen")
+            case _:
+                pass
+        return answer
+
+
+def planned(kind: str, target: str = "leader", **more: Any) -> Fault:
+    fields: dict[str, Any] = {"options": {BEYOND_PROMISE: True} if kind == "restore" else {}}
+    return Fault(0, kind, target, 0, 3_000_000, 7, **(fields | more))
+
+
+def test_a_fault_goes_through_its_whole_course_within_the_calls_that_ask() -> None:
+    world = World()
+    assert world.carry_out(planned("pause")) == WHOLE
+    assert world.done == [Pause((NODES[0],)), Resume((NODES[0],))]
+    assert world.now_us == 3_000_000
+    assert world.nemesis.in_force == {}
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_wherever_the_run_is_stopped_what_was_done_is_healed(kind: str) -> None:
+    whole = World()
+    assert whole.carry_out(planned(kind))[-1] == "resumed"
+    for ends_at in range(len(whole.effects)):
+        world = World()
+        phases = world.carry_out(planned(kind), ends_at)
+        assert world.nemesis.holds.others(-1) == ()
+        assert world.nemesis.in_force == {}
+        assert bool(world.done) == ("invoked" in phases) == ("removed" in phases)
+        # The gate is open for the next one.
+        world.effects.clear()
+        again = msgspec.structs.replace(planned(kind), index=1)
+        assert world.carry_out(again) == whole.phases()
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_wherever_an_effect_fails_what_heals_is_known_and_the_gate_left(kind: str) -> None:
+    whole = World()
+    whole.carry_out(planned(kind))
+    for failing in range(len(whole.effects)):
+        world = World()
+
+        def fail(_effect: Effect, world: World = world, failing: int = failing) -> None:
+            if len(world.effects) > failing:
+                raise HarnessError("act", "the runtime", "it would not", "Look at it.")
+
+        world.answers_otherwise = fail
+        with pytest.raises(HarnessError):
+            world.carry_out(planned(kind))
+        if world.done and "removed" not in world.phases():
+            assert world.nemesis.in_force.keys() == {0}
+        world.nemesis.in_force.clear()
+        world.nemesis.holds.clear()
+        world.answers_otherwise = lambda _effect: None
+        world.effects.clear()
+        again = msgspec.structs.replace(planned(kind), index=1)
+        assert world.carry_out(again) == whole.phases()
+
+
+def test_a_fault_waits_for_a_happening_and_strikes_there() -> None:
+    world = World()
+    when = Awaited("commits", delay_us=250_000)
+    assert world.carry_out(planned("kill", "there", when=when)) == WHOLE
+    assert world.effects[:3] == [
+        AskTold(), AwaitHappening(when, LOAD_END_US), Wait(250_000)
+    ]  # fmt: skip
+    assert world.done == [Kill((NODES[3],)), Start((NODES[3],))]
+
+
+def test_a_fault_that_something_else_heals_early_does_not_wait_for_its_time() -> None:
+    world = World()
+    # Answered at once: nothing says that its time is over.
+    world.answers_otherwise = lambda effect: () if isinstance(effect, StayInForce) else None
+    assert world.carry_out(planned("pause")) == WHOLE
+    assert world.now_us == 0
+
+
+@pytest.mark.parametrize(
+    ("seen", "phases"),
+    [
+        ([False, True, True, True], ["invoked", "not-bitten", "healing", "removed", "resumed"]),
+        ([True, True, False], ["invoked", "verified", "healing", "removed", "not-healed"]),
+    ],
+)
+def test_what_a_look_does_not_see_is_on_record(seen: list[bool], phases: list[str]) -> None:
+    world, shown = World(), iter(seen)
+    world.answers_otherwise = lambda effect: (
+        Evidence(next(shown), "looked") if isinstance(effect, Look | AwaitService) else None
+    )
+    assert world.carry_out(planned("pause")) == phases
+
+
+def test_a_fault_that_is_not_seen_gone_fails_the_run() -> None:
+    world = World()
+    world.answers_otherwise = lambda effect: (
+        Evidence(effect.may_be_cut_short, "looked") if isinstance(effect, Look) else None
+    )
+    with pytest.raises(HarnessError, match=r"heal the fault 0 \(pause:leader\)"):
+        world.carry_out(planned("pause"))
+    assert world.phases() == ["invoked", "verified", "healing", "not-healed"]
+    assert world.nemesis.in_force == {0: (Resume((NODES[0],)),)}
+
+
+def test_a_node_that_a_heal_is_about_to_start_has_not_ended_by_itself() -> None:
+    world, n4 = World(), NODES[3]
+    asked: list[NodeName] = []
+
+    def amid_the_start(effect: Effect) -> None:
+        if isinstance(effect, AskExits):
+            asked.extend(effect.nodes)
+        if isinstance(effect, Do) and isinstance(effect.act, Start):
+            # The runtime is at it, while another fault is healed and seen gone.
+            world.nemesis.holds.admit(0, effect.act)
+            partition = msgspec.structs.replace(planned("partition", "n5"), index=1)
+            assert world.carry_out(partition)[-1] == "resumed"
+            assert NODES[0] in asked
+            assert n4 not in asked
+
+    world.answers_otherwise = amid_the_start
+    world.carry_out(planned("kill", "n4"))
+    assert n4 in asked
+
+
+def test_a_kill_of_a_node_that_had_ended_by_itself_bites_those_that_still_ran() -> None:
+    n1, n2 = NODES[:2]
+    for ended, phase, told in (
+        ({n1: 1, n2: 0}, "not-bitten", "n1, n2 had ended before"),
+        ({n1: 137}, "verified", "seen; n1 had ended before"),
+    ):
+        world = World()
+        world.answers_otherwise = lambda effect, ended=ended: (
+            Done(ended=ended) if isinstance(effect, Do) and isinstance(effect.act, Kill) else None
+        )
+        world.carry_out(planned("kill", "leader", options={PINNED_NODES: [n1, n2]}))
+        assert world.phases()[1] == phase
+        (bite,) = [one for one in world.effects if isinstance(one, Record) and one.phase == phase]
+        assert bite.evidence == told
+        looks = [one.expectations for one in world.effects if isinstance(one, Look)]
+        assert ((NodeIs(n2, "exited"),) in looks) == (n2 not in ended)
+        assert TellExits(ended) in world.effects
