@@ -6,7 +6,7 @@ are idempotent, and undoing puts right what was there before, not what was asked
 arm can also *look*, from outside the node's program, at whether what it did is in force.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -183,6 +183,38 @@ class FileChanged(msgspec.Struct, frozen=True):
         sizes = f"{self.size_before:,} bytes became {self.size_after:,}"
         done = "cut off" if self.kind == "truncate" else "put back to what was kept"
         return f"{self.file} from byte {self.offset} on {done}: {sizes}"
+
+
+class DataFiles(Protocol):
+    """The plain files of one data folder, by their path below it. Each write is durable."""
+
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file there is now."""
+        ...
+
+    def kept(self) -> Mapping[str, int]:
+        """Bytes of each file that was kept."""
+        ...
+
+    def read(self, file: str, offset: int, length: int) -> bytes:
+        """Bytes of a file, from the disk and not from memory."""
+        ...
+
+    def write(self, file: str, offset: int, content: bytes) -> None:
+        """Put bytes in the place of others."""
+        ...
+
+    def truncate(self, file: str, size: int) -> None:
+        """Cut a file off."""
+        ...
+
+    def difference(self, file: str) -> int | None:
+        """First byte in which a file differs from its kept copy; None where they are equal."""
+        ...
+
+    def exchange(self, file: str) -> None:
+        """Let a file be as it was kept, whether it is there or not, and keep what it was."""
+        ...
 
 
 class PowerLoss(msgspec.Struct, frozen=True):

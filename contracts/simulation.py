@@ -9,6 +9,7 @@ world has its protocol here. Source: design, section 9.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from contracts.arms import DataFiles
 from contracts.committed import CommittedLog
 from contracts.fault import Link
 from contracts.names import NodeName
@@ -190,6 +191,11 @@ class SimulatedClient(Protocol):
 
 class SimulatedDisk(Protocol):
     """Faults of one node's disk; each returns what was done, in words, None: nothing could be."""
+
+    @property
+    def files(self) -> DataFiles:
+        """The files of its data folder, as they are durable; changed only while it is down."""
+        ...
 
     def slow_down(self, factor: int) -> str:
         """Jobs take so many times as long; 1 heals."""

@@ -51,7 +51,10 @@ def judge_nodes(record: RunRecord) -> CheckResult:
         restarts += len({event.incarnation for event in events} - {0})
         ended = list(_watched_exits(record, node, windows))
         known = bool(ended) or record.knows_its_faults
-        ended = ended or list(_exits(node, events, windows, load_end))
+        # A world gives a node whose disk has rotted another one when everything heals.
+        staying = [window for window in windows if record.is_simulated and _stays(window)]
+        replaced = [window.start for window in staying if node in window.nodes]
+        ended = ended or list(_exits(node, events, windows, load_end, min(replaced, default=None)))
         for exit_ in ended:
             blames = known and (failed is None or (exit_["time"] or 0) < failed)
             (violations if blames else unexplained).append(exit_)
@@ -171,7 +174,11 @@ def _stated_reason(events: Sequence[StateEvent], time: int) -> str | None:
 
 
 def _exits(
-    node: str, events: Sequence[StateEvent], windows: Sequence[FaultWindow], load_end: int
+    node: str,
+    events: Sequence[StateEvent],
+    windows: Sequence[FaultWindow],
+    load_end: int,
+    replaced_from: int | None,
 ) -> Iterator[dict[str, Any]]:
     """Ends of the node's process that no fault on that node explains."""
     mine = [window for window in windows if node in window.nodes]
@@ -204,7 +211,7 @@ def _exits(
             and event.incarnation > previous.incarnation
             and previous.incarnation not in told
             and not _ended_between([*ending, *starving], previous.time, event.time)
-            and not any(_is_replaced(window, event.time) for window in mine)
+            and (replaced_from is None or (event.time or 0) < replaced_from)
         ):
             what = "was started again though no fault ended it"
             yield _violation("node-exited", node, event.time, what)
@@ -227,14 +234,11 @@ def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
 
     A node that a busy machine is slow to start does so.
     """
-    stays = window.kind in kind_names() and fault_kind(window.kind).stays
-    return stays and time is not None and time >= window.start
+    return _stays(window) and time is not None and time >= window.start
 
 
-def _is_replaced(window: FaultWindow, time: int | None) -> bool:
-    """Whether the node may have been given another disk: worlds do so when everything heals."""
-    is_left = _has_left_a_bad_disk(window, time)
-    return is_left and "exact-disk" in fault_kind(window.kind).needs
+def _stays(window: FaultWindow) -> bool:
+    return window.kind in kind_names() and fault_kind(window.kind).stays
 
 
 def _reasons(window: FaultWindow) -> tuple[str, ...]:

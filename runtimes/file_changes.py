@@ -6,11 +6,9 @@ read it back. It must never touch a file that no change names, nor the files of 
 """
 
 import random
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Protocol
 
-from contracts.arms import FileChange, FileChanged
+from contracts.arms import DataFiles, FileChange, FileChanged
 from contracts.errors import HarnessError
 
 _SHOWN_BYTES_MAX = 64
@@ -19,39 +17,7 @@ _FLIPPED_BYTES_MAX = 4_096
 _BITS = 8
 
 
-class Files(Protocol):
-    """The plain files of one data folder, by their path below it. Each write is durable."""
-
-    def sizes(self) -> Mapping[str, int]:
-        """Bytes of each file there is now."""
-        ...
-
-    def kept(self) -> Mapping[str, int]:
-        """Bytes of each file that was kept."""
-        ...
-
-    def read(self, file: str, offset: int, length: int) -> bytes:
-        """Bytes of a file, from the disk and not from memory."""
-        ...
-
-    def write(self, file: str, offset: int, content: bytes) -> None:
-        """Put bytes in the place of others."""
-        ...
-
-    def truncate(self, file: str, size: int) -> None:
-        """Cut a file off."""
-        ...
-
-    def difference(self, file: str) -> int | None:
-        """First byte in which a file differs from its kept copy; None where they are equal."""
-        ...
-
-    def exchange(self, file: str) -> None:
-        """Let a file be as it was kept, whether it is there or not, and keep what it was."""
-        ...
-
-
-def change_file(files: Files, change: FileChange) -> FileChanged | None:
+def change_file(files: DataFiles, change: FileChange) -> FileChanged | None:
     """Make the change; None where no file fits.
 
     The file is matched as a whole path, and an asterisk matches slashes too.
@@ -72,7 +38,7 @@ def change_file(files: Files, change: FileChange) -> FileChanged | None:
     return _restore(files, file)
 
 
-def _fitting(files: Files, change: FileChange) -> list[str]:
+def _fitting(files: DataFiles, change: FileChange) -> list[str]:
     if change.kind == "restore":
         kept = sorted(file for file in files.kept() if fnmatchcase(file, change.file))
         return [file for file in kept if files.difference(file) is not None]
@@ -89,7 +55,7 @@ def _chosen(fitting: list[str], share: float) -> str | None:
 
 
 def _flip(
-    files: Files, change: FileChange, file: str, place_share: float, bit_share: float
+    files: DataFiles, change: FileChange, file: str, place_share: float, bit_share: float
 ) -> FileChanged:
     size = files.sizes()[file]
     length = max(1, min(change.length, size, _FLIPPED_BYTES_MAX))
@@ -104,7 +70,7 @@ def _flip(
     return FileChanged("flip", file, offset, _hex(before), _hex(after), size, size)
 
 
-def _truncate(files: Files, change: FileChange, file: str, place_share: float) -> FileChanged:
+def _truncate(files: DataFiles, change: FileChange, file: str, place_share: float) -> FileChanged:
     size = files.sizes()[file]
     if change.offset is not None:
         end = change.offset
@@ -118,7 +84,7 @@ def _truncate(files: Files, change: FileChange, file: str, place_share: float) -
     return FileChanged("truncate", file, end, _hex(before), "", size, end)
 
 
-def _restore(files: Files, file: str) -> FileChanged:
+def _restore(files: DataFiles, file: str) -> FileChanged:
     size = files.sizes().get(file, 0)
     offset = files.difference(file) or 0
     before = files.read(file, offset, _SHOWN_BYTES_MAX) if size else b""

@@ -4,10 +4,12 @@ The twin of ``harness.acting`` in virtual time. An act that holds is done once a
 fault, whatever the course repeats; the reach counts over all faults. Must never choose what is hit.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import glob
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from contracts.arms import FileChange, FileChanged
 from contracts.errors import CapabilityError
 from contracts.fault import ActualFault, Link
 from contracts.names import NodeName
@@ -16,6 +18,7 @@ from harness.simulation.fault_reach import Reach
 from nemesis import acts
 from nemesis.acts import Act, Held, Place, at, places
 from nemesis.courses import Course, Step
+from runtimes.file_changes import change_file
 
 #: So many times as long as usual takes a job of a stalled disk: minutes at least.
 _STALLED_FACTOR: Final = 100_000
@@ -33,6 +36,7 @@ class Doing:
         self._course = course
         self._actual = actual
         self._pending: list[Timer] = []
+        self._changed: dict[NodeName, FileChanged] = {}
         #: What this fault holds, and by which act.
         self._mine: dict[tuple[Held, Place], Act] = {}
         done = (*course.heal, *(act for step in course.steps for act in step.acts))
@@ -101,9 +105,40 @@ class Doing:
                 said.append(self._hold(act, act.holds))
             elif act.releases is not None:
                 said += self._release(act, act.releases)
+            elif isinstance(act, acts.ChangeFile):
+                said.append(self._change(act))
+            elif isinstance(act, acts.PutBack):
+                said.append(self._put_back(act))
             else:
                 said.append(_known(_DOING, type(act), act)(self._reach, act))
         return [words for words in said if words]
+
+    def _change(self, act: acts.ChangeFile) -> _Said:
+        for node in act.nodes:
+            changed = change_file(self._reach.disk(node).files, act.change)
+            if changed is not None:
+                self._changed[node] = changed
+                if changed.kind == "flip":
+                    self._reach.forgot[node] = "rotten"
+        return self._changes(act.nodes)
+
+    def _put_back(self, act: acts.PutBack) -> _Said:
+        """Of nodes that have ended alone: the others took the change in and went on."""
+        cluster = self._reach.cluster
+        gone = [node for node in act.nodes if node in self._changed and not cluster.is_up(node)]
+        for node in gone:
+            # That very file, though its name may look like a pattern.
+            back = FileChange("restore", glob.escape(self._changed[node].file), 0)
+            changed = change_file(self._reach.disk(node).files, back)
+            if changed is not None:
+                self._changed[node] = changed
+        return self._changes(gone) if gone else None
+
+    def _changes(self, nodes: Sequence[NodeName]) -> str:
+        return "; ".join(
+            f"{node}: {self._changed[node].sentence() if node in self._changed else 'no file fits'}"
+            for node in nodes
+        )
 
     def _hold(self, act: Act, held: Held) -> _Said:
         new = [place for place in places(act) if (held, place) not in self._mine]

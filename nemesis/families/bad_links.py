@@ -192,7 +192,7 @@ def _delays_us(draw: int, options: SlowLinkOptions) -> tuple[Microseconds, Micro
     )
 
 
-def _other_of_a_pair(
+def other_of_a_pair(
     hit: tuple[NodeName, ...], view: ClusterView, draw: int, _options: Any
 ) -> tuple[NodeName, ...]:
     """The target's first node and one other."""
@@ -200,9 +200,10 @@ def _other_of_a_pair(
     return (hit[0], shuffled(others, where(draw).below(1 << 16))[0])
 
 
-def _to_and_fro(
+def to_and_fro(
     hit: tuple[NodeName, ...], _nodes: tuple[NodeName, ...], _draw: int, _options: Any
 ) -> tuple[Link, ...]:
+    """The two links between two nodes, from the first one first."""
     return (Link(hit[0], hit[1]), Link(hit[1], hit[0]))
 
 
@@ -262,8 +263,8 @@ KINDS: Final = (
     ),
     _kind(
         "slow-link", "delay", "Delays what the target and one other node send to each other, much.",
-        course=_slow_link, options=SlowLinkOptions, page="delay", joined=_other_of_a_pair,
-        links=_to_and_fro, other_targets=(FOLLOWER, random_target(1)),
+        course=_slow_link, options=SlowLinkOptions, page="delay", joined=other_of_a_pair,
+        links=to_and_fro, other_targets=(FOLLOWER, random_target(1)),
         refused_targets=frozenset({ALL, HALVES}), nodes_min=3,
     ),
     _kind(

@@ -22,6 +22,7 @@ from nodes.storage.layout import (
 )
 from nodes.wire.batches import HEADER_BYTES, peek_batch
 from simulation.disk.file_system import SECTOR_BYTES, DiskSnapshot
+from simulation.kraft.data_files import DataFiles
 from simulation.kraft.host import Host
 
 #: Which files rot, by what the fault names.
@@ -51,6 +52,7 @@ class DiskFaults:
         self._host = host
         self._harmed = harmed
         self._stream = stream
+        self.files = DataFiles(host, harmed)
         self._snapshot: DiskSnapshot | None = None
         #: Calls that had failed when the last fault of calls began.
         self._failed_before = 0
@@ -133,6 +135,7 @@ class DiskFaults:
     def remember(self) -> None:
         """Note what the disk holds."""
         self._snapshot = self._host.disk.snapshot()
+        self.files.keep()
 
     def roll_back(self) -> str | None:
         """Put it back to what was noted; only a machine that is down."""

@@ -29,6 +29,43 @@ TICK_US = 10_000
 ANSWER_US = 400
 
 
+class FakeFiles:
+    """One file, which can be kept and changed."""
+
+    def __init__(self, did: Callable[[str], str]) -> None:
+        self._did = did
+        self.now = {"log/0.log": b"records"}
+        self._kept: dict[str, bytes] = {}
+
+    def keep(self) -> None:
+        self._kept = dict(self.now)
+
+    def sizes(self) -> dict[str, int]:
+        return {file: len(content) for file, content in self.now.items()}
+
+    def kept(self) -> dict[str, int]:
+        return {file: len(content) for file, content in self._kept.items()}
+
+    def read(self, file: str, offset: int, length: int) -> bytes:
+        return self.now[file][offset : offset + length]
+
+    def write(self, file: str, offset: int, content: bytes) -> None:
+        self._did("changed")
+        before = self.now[file]
+        self.now[file] = before[:offset] + content + before[offset + len(content) :]
+
+    def truncate(self, file: str, size: int) -> None:
+        raise AssertionError(f"{file} is cut off at {size}")
+
+    def difference(self, file: str) -> int | None:
+        pairs = zip(self.now[file], self._kept[file], strict=True)
+        return next((place for place, (one, other) in enumerate(pairs) if one != other), None)
+
+    def exchange(self, file: str) -> None:
+        self._did("put-back")
+        self.now[file], self._kept[file] = self._kept[file], self.now[file]
+
+
 class FakeDisk:
     """Notes what was done to it."""
 
@@ -36,6 +73,7 @@ class FakeDisk:
         self._acts = acts
         self._node = node
         self.rots = True
+        self.files = FakeFiles(self._did)
 
     def _did(self, what: str) -> str:
         self._acts.append(f"{self._node} {what}")
@@ -64,6 +102,7 @@ class FakeDisk:
 
     def remember(self) -> None:
         self._did("remember")
+        self.files.keep()
 
     def wipe(self) -> str:
         return self._did("wipe")
@@ -128,6 +167,8 @@ class FakeCluster:
         self.is_finished = False
         #: Whether a node that is asked to end does.
         self.heeds_signals = True
+        #: Node that refuses a file that is not as it was kept.
+        self.refuses: NodeName | None = None
         #: Node whose own step is under way.
         self.stepping: NodeName | None = None
         self._leader: NodeName | None = None
@@ -194,6 +235,9 @@ class FakeCluster:
             self._up[node] = True
             self._paused[node] = False
             self.acts.append(f"{node} start")
+            files = self._disks[node].files
+            if node == self.refuses and files.kept() and files.difference("log/0.log") is not None:
+                self._up[node] = False
 
     def terminate(self, node: NodeName, draw: int) -> None:
         self.acts.append(f"{node} terminate")

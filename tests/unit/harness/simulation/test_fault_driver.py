@@ -361,3 +361,35 @@ def test_a_disk_that_fails_refuses_every_write_and_is_repaired_while_its_node_is
     acts = [act for act in system.cluster_made.acts if act.startswith("n1") and "went" not in act]
     failing = [f"n1 fail-{call} None" for call in ("write", "sync", "rename")]
     assert acts == ["n1 start", *failing, "n1 kill", "n1 fail-write 0", "n1 start"]
+
+
+def test_a_changed_file_is_met_by_its_node_and_put_back_where_that_has_refused_it() -> None:
+    def refuse(cluster: FakeCluster) -> None:
+        cluster.refuses = NodeName("n1")
+
+    for prepare, ends in ((None, []), (refuse, ["put-back", "start"])):
+        system = FakeSystem(prepare)
+        outcome = simulate(scenario(faults=(fault("flip", "n1"),)), system)
+        assert phases(outcome) == WHOLE
+        acts = [act for act in system.cluster_made.acts if act.startswith("n1")]
+        done = [act.removeprefix("n1 ") for act in acts if "went" not in act]
+        assert done[:5] == ["start", "kill", "remember", "changed", "start"]
+        assert done[5:][: len(ends)] == ends
+        assert "log/0.log byte" in evidence(outcome, "verified")
+        told = evidence(outcome, "removed")
+        assert ("put back" in told) == bool(ends)
+
+
+def test_a_file_that_changed_since_is_put_back_in_the_middle_of_its_fault() -> None:
+    def write_later(cluster: FakeCluster) -> None:
+        files = cluster.disk(NodeName("n1")).files
+        cluster.world.after(350_000, lambda: files.now.update({"log/0.log": b"RECORDS"}))
+
+    system = FakeSystem(write_later)
+    made = scenario(faults=(fault("restore", "n1"),), beyond_promise=True)
+    assert phases(simulate(made, system)) == WHOLE
+    acts = [act for act in system.cluster_made.acts if act.startswith("n1") and "went" not in act]
+    assert acts == [
+        "n1 start", "n1 remember", "n1 kill", "n1 put-back", "n1 start",
+    ]  # fmt: skip
+    assert system.cluster_made.disk(NodeName("n1")).files.now["log/0.log"] == b"records"

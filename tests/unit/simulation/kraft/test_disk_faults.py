@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from contracts.arms import FileChange
+from contracts.errors import CapabilityError
 from nodes.storage.durable_mark import read_mark
 from nodes.storage.layout import DURABLE_LENGTH, log_folder
+from runtimes.file_changes import change_file
 from simulation.kraft.disk_faults import DiskFaults
 from simulation.kraft.drawn_stream import DrawnStream
 from simulation.kraft.host import Host
@@ -117,3 +120,40 @@ def test_where_each_call_fails_the_node_cannot_start_until_the_disk_is_healed(ac
 def test_rot_in_the_state_is_what_no_format_tells() -> None:
     seen = starts_after("state", lambda _: None)
     assert any(why is None for why, _ in seen), "so it is beyond the promise"
+
+
+def test_a_flipped_file_is_refused_and_what_was_kept_of_it_makes_it_whole_again() -> None:
+    quorum = Quorum()
+    host = written(quorum)
+    host.end_life(lose_unsynced=True, draw=1)
+    before = host.disk.snapshot()
+    refused = 0
+    for draw in DRAWS:
+        disk = faults_of(host)
+        disk.remember()
+        flipped = change_file(disk.files, FileChange("flip", "**/*.log", draw))
+        assert flipped is not None
+        assert host.disk.snapshot() != before
+        assert host.disk.faults_done[-1].kind == "rot"
+        host.start()
+        if host.ended is not None:
+            refused += 1
+            assert "corrupt" in host.ended
+            back = FileChange("restore", flipped.file, 0)
+            assert change_file(disk.files, back) is not None
+            host.start()
+            assert host.ended is None
+        host.end_life(lose_unsynced=True, draw=1)
+        host.disk.restore(before)
+    assert refused > len(DRAWS) * 3 // 4
+
+
+def test_a_file_that_is_as_it_was_kept_is_not_put_back_and_none_is_cut_off() -> None:
+    host = written(Quorum())
+    host.end_life(lose_unsynced=True, draw=1)
+    disk = faults_of(host)
+    assert change_file(disk.files, FileChange("restore", "*", 1)) is None
+    disk.remember()
+    assert change_file(disk.files, FileChange("restore", "*", 1)) is None
+    with pytest.raises(CapabilityError, match="lose bytes by crashes alone"):
+        change_file(disk.files, FileChange("truncate", "*.log", 1))
