@@ -35,7 +35,7 @@ from nemesis.expectations import NodeIs
 from nemesis.fault_machine import FaultMachine, Nemesis
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.gate import ToldPromise
-from nemesis.kinds import kind_names
+from nemesis.kinds import fault_kind, kind_names
 from nemesis.promise import VoterTold
 from nemesis.targets import PINNED_NODES
 
@@ -106,7 +106,8 @@ class World:
 
 
 def planned(kind: str, target: str = "leader", **more: Any) -> Fault:
-    fields: dict[str, Any] = {"options": {BEYOND_PROMISE: True} if kind == "restore" else {}}
+    lies = fault_kind(kind).rule == "lies"
+    fields: dict[str, Any] = {"options": {BEYOND_PROMISE: True} if lies else {}}
     return Fault(0, kind, target, 0, 3_000_000, 7, **(fields | more))
 
 
