@@ -136,7 +136,7 @@ SHRINKING = Chapter(
             SHRINK,
             (
                 "{folder}/runs/test/one/scenario.json cannot be read: it has schema 99, this "
-                "version reads 2. Replay a run made by this version"
+                "version reads 3. Replay a run made by this version"
             ),
             arrange=scenario(schema=99),
         ),

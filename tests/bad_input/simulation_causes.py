@@ -279,7 +279,7 @@ SIMULATED_RUNS = Chapter(
             REPLAY,
             (
                 "{folder}/runs/sim/one/scenario.json cannot be read: it has schema 99, this "
-                f"version reads 2. {READ_AGAIN}"
+                f"version reads 3. {READ_AGAIN}"
             ),
             arrange=simulated(schema=99),
         ),

@@ -217,7 +217,7 @@ class _Otherwise(ArmedWorld):
     """Its links are all late alike, whatever jitter was asked for."""
 
     def shape(self, links: Iterable[Link], shape: Shape) -> str:
-        return super().shape(links, msgspec.structs.replace(shape, jitter_ms=0))
+        return super().shape(links, msgspec.structs.replace(shape, jitter_us=0))
 
 
 def test_a_link_with_another_shape_than_was_asked_for_is_no_bite() -> None:
