@@ -1,5 +1,6 @@
 """Options of fault kinds: read by their schema, refused by name with the nearest right one."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
@@ -18,8 +19,6 @@ _DAY_MS = 86_400_000
 #: A share of packets.
 Share = Annotated[float, Meta(ge=0.01, le=1.0)]
 Milliseconds = Annotated[int, Meta(ge=1, le=_DAY_MS)]
-#: A time that is told in milliseconds; nothing lasts longer than centuries.
-_Told = Annotated[float, Meta(ge=-1e13, le=1e13)]
 _MINUTE_US = 60_000_000
 _Delay = Annotated[int, Meta(ge=1, le=_MINUTE_US)]
 _Jitter = Annotated[int, Meta(ge=0, le=_MINUTE_US)]
@@ -273,7 +272,7 @@ def read_options(kind: str, schema: type[_Options], options: Mapping[str, Any]) 
                 or_nearest(name, (*map(_for_users, fields), PINNED_NODES), "options"),
             )
         try:
-            in_record = value if field == name else in_us(msgspec.convert(value, _Told))
+            in_record = value if field == name else _from_ms(value)
             given[field] = msgspec.convert(in_record, types[field])
         except msgspec.ValidationError as error:
             raise UsageError(
@@ -281,6 +280,18 @@ def read_options(kind: str, schema: type[_Options], options: Mapping[str, Any]) 
                 _expected(str(error), types[field], is_told_in_ms=field != name),
             ) from error
     return schema(**given)
+
+
+def _from_ms(value: Any) -> int:
+    """Microseconds of a time that is told in milliseconds.
+
+    Raises:
+        msgspec.ValidationError: it is no number.
+    """
+    time_ms = msgspec.convert(value, float)
+    if not math.isfinite(time_ms):
+        raise msgspec.ValidationError("Expected `float`")
+    return in_us(time_ms)
 
 
 def _in_records(name: str) -> str:

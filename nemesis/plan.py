@@ -14,7 +14,7 @@ from contracts.errors import CapabilityError, UsageError
 from contracts.fault import US_PER_MS, Fault, Milliseconds
 from contracts.names import NodeName
 from contracts.random_source import RandomSource
-from contracts.runtime import Capability
+from contracts.runtime import EXACT_CAPABILITIES, SIMULATED, Capability
 from nemesis.fault_kind import FaultKind
 from nemesis.kinds import fault_kind
 from nemesis.nearest import or_nearest
@@ -275,7 +275,11 @@ def refuse_what_cannot_be_had(
         if not missing:
             continue
         next_step = "Leave the fault out of --nemesis, or choose another --runtime"
-        if because is None:
+        exact = [one for one in missing if one in EXACT_CAPABILITIES]
+        if exact:
+            problem = f"only simulated worlds can do {' and '.join(exact)}"
+            next_step = f"Leave the fault out of --nemesis, or choose --runtime {SIMULATED}"
+        elif because is None:
             problem = f"it cannot do {' and '.join(missing)} here"
             next_step += "; 'splitbrain doctor' shows what is missing"
         else:

@@ -1,16 +1,20 @@
 """Fault kinds: whom they hit, what they do when, and what they expect to be seen."""
 
-from typing import Any
+import re
+from typing import Any, get_args
 
+import msgspec
 import pytest
 
-from contracts.errors import UsageError
+from contracts.errors import CapabilityError, UsageError
 from contracts.fault import ActualFault, Fault, Link
 from contracts.names import NodeName
+from contracts.runtime import EXACT_CAPABILITIES, Capability
 from nemesis.acts import ACTS, Kill, Pause, PowerOff, Restore, Resume, Start, Terminate, needed
 from nemesis.courses import Course
 from nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from nemesis.kinds import fault_kind, kind_names, machine_kind_names
+from nemesis.plan import refuse_what_cannot_be_had
 from nemesis.targets import PINNED_NODES, ClusterView
 
 N1, N2, N3, N4, N5 = FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
@@ -219,3 +223,40 @@ def test_options_have_defaults_and_wrong_ones_are_named_with_the_nearest() -> No
 def test_a_direction_shapes_half_of_the_links() -> None:
     assert settled("loss", direction="in")[0].links == (Link(N1, N2), Link(N3, N2))
     assert settled("loss", direction="out")[0].links == (Link(N2, N1), Link(N2, N3))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1.5, 1_500),
+        (0.001, 1),
+        (0, "cannot be 0. It is a number of at least 0.001"),
+        (99_999, "cannot be 99999. It is a number of at most 60000"),
+        ("soon", "cannot be 'soon'. It is a number"),
+        (float("nan"), "cannot be nan. It is a number"),
+        (float("inf"), "cannot be inf. It is a number"),
+        (True, "cannot be True. It is a number"),
+    ],
+)
+def test_a_time_told_in_milliseconds_may_have_a_fraction(value: object, expected: object) -> None:
+    if isinstance(expected, int):
+        actual, _ = settled("delay", delay_ms=value, jitter_ms=0)
+        assert actual.options["delay_us"] == expected
+        return
+    with pytest.raises(UsageError, match=re.escape(str(expected))):
+        settled("delay", delay_ms=value)
+
+
+def test_a_time_is_told_once() -> None:
+    with pytest.raises(UsageError, match="has its option 'delay_us' twice"):
+        settled("delay", delay_ms=5, delay_us=3)
+
+
+def test_what_only_a_world_can_do_is_refused_with_the_runtime_that_can() -> None:
+    full = Fault(0, "full-disk", "leader", 0, 1, 0, {"spare_bytes": 9})
+    machine = frozenset(get_args(Capability)) - EXACT_CAPABILITIES
+    for fault in (Fault(0, "rot-log", "leader", 0, 1, 0), full):
+        refusal = "only simulated worlds can do exact-disk.*choose --runtime simulated"
+        with pytest.raises(CapabilityError, match=refusal):
+            refuse_what_cannot_be_had([fault], machine, "local")
+    refuse_what_cannot_be_had([msgspec.structs.replace(full, options={})], machine, "local")
