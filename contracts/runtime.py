@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 import msgspec
 
@@ -44,6 +44,21 @@ Capability = Literal[
 
 #: What needs a world that is a program's: no machine can do it.
 EXACT_CAPABILITIES: frozenset[Capability] = frozenset({"disconnect", "exact-disk"})
+#: What no simulated world can do, and why; it can do everything else.
+SIMULATED_LACKS: Final[Mapping[Capability, str]] = {
+    "loss": "its connections, like TCP, lose nothing but time",
+    "reorder": "its connections, like TCP, keep the order",
+    "duplicate": "its connections, like TCP, deliver once",
+    "rate": "its messages take time and no room on a link",
+    "black-hole": "its messages are not cut into packets",
+    "cpu": "its nodes take no processor time",
+    "memory": "its nodes share the memory of one process",
+    "truncate": "its disks lose bytes by crashes alone",
+    "clock-drift": "how fast its clocks go is settled before it starts",
+}
+SIMULATED_CAPABILITIES: Final[frozenset[Capability]] = (
+    frozenset(get_args(Capability)) - SIMULATED_LACKS.keys()
+)
 #: What runtimes can do only to nodes whose data lie on disks of their own, where they have such.
 DISK_CAPABILITIES: frozenset[Capability] = frozenset(
     {"power", "full-disk", "disk-stall", "disk-error", "file-change", "truncate", "wipe"}

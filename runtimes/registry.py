@@ -8,13 +8,12 @@ started, left behind or swept.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 
 from contracts.errors import CapabilityError, HarnessError, UsageError
 from contracts.names import RunId
-from contracts.runtime import SIMULATED, Capability, Runtime
+from contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, Capability, Runtime
 from runtimes.dead_runs import Sweep, Swept
 
 
@@ -69,19 +68,6 @@ _RUNTIMES: Mapping[str, _Entry] = {
     "local": _Entry(_local, _local_stopper, _local_sweep),
 }
 
-#: What no simulated world can do, and why; it can do everything else.
-SIMULATED_LACKS: Mapping[Capability, str] = {
-    "loss": "its connections, like TCP, lose nothing but time",
-    "reorder": "its connections, like TCP, keep the order",
-    "duplicate": "its connections, like TCP, deliver once",
-    "rate": "its messages take time and no room on a link",
-    "black-hole": "its messages are not cut into packets",
-    "cpu": "its nodes take no processor time",
-    "memory": "its nodes share the memory of one process",
-    "truncate": "its disks lose bytes by crashes alone",
-    "clock-drift": "how fast its clocks go is settled before it starts",
-}
-
 
 def runtime_names() -> list[str]:
     """Names that plans may bear, sorted."""
@@ -96,8 +82,7 @@ def capabilities(name: str) -> frozenset[Capability]:
         HarnessError: what it needs (an engine) does not answer.
     """
     if name == SIMULATED:
-        every: frozenset[Capability] = frozenset(get_args(Capability))
-        return every - SIMULATED_LACKS.keys()
+        return SIMULATED_CAPABILITIES
     return runtime(name).capabilities()
 
 

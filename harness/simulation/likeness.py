@@ -15,6 +15,7 @@ import msgspec
 
 from contracts.errors import UsageError
 from contracts.fault import US_PER_MS, Awaited, Fault, FaultEvent
+from contracts.runtime import SIMULATED_LACKS
 from contracts.scenario import Scenario
 from contracts.state_event import StateEvent
 from harness.evidence_loader import RunRecord
@@ -24,7 +25,6 @@ from history.plan import Plan
 from nemesis.awaiting import Tale
 from nemesis.kinds import fault_kind
 from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
-from runtimes.registry import SIMULATED_LACKS
 from simulation.world.streams import Streams
 
 _NS_PER_US: Final = 1_000

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from contracts.errors import CapabilityError
 from contracts.fault import Fault
-from contracts.runtime import SIMULATED
+from contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, SIMULATED_LACKS
 from contracts.scenario import (
     LoadOptions,
     RecoveryOptions,
@@ -36,7 +36,6 @@ from history.plan import Plan
 from history.run_folder import RunFolder
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.plan import refuse_what_cannot_be_had
-from runtimes.registry import SIMULATED_LACKS, capabilities
 
 _US_PER_S = 1_000_000
 #: How long nodes get to agree after the last heal, as in containers.
@@ -120,7 +119,7 @@ def check_plan(test: PlannedTest) -> SimulatedSystem:
     """
     system = check_simulated(test.system)
     refuse_what_cannot_be_had(
-        test.schedule, capabilities(SIMULATED), SIMULATED, because=SIMULATED_LACKS
+        test.schedule, SIMULATED_CAPABILITIES, SIMULATED, because=SIMULATED_LACKS
     )
     _refuse_what_never_happens(test.schedule, {*system.happenings, *system.happenings_undrawn})
     options = test.options

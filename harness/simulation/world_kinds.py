@@ -8,14 +8,13 @@ from typing import Final
 
 import msgspec
 
-from contracts.runtime import SIMULATED
+from contracts.runtime import SIMULATED_CAPABILITIES
 from nemesis.acts import Cut, Restore
 from nemesis.courses import Course, Setting, Step
 from nemesis.families.bad_links import other_of_a_pair, to_and_fro
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import FlapOptions
 from nemesis.kinds import fault_kind, kind_names
-from runtimes.registry import capabilities
 
 _replace: Final = msgspec.structs.replace
 
@@ -53,5 +52,5 @@ def kind_in_worlds(name: str) -> FaultKind:
 
 def names_in_worlds() -> tuple[str, ...]:
     """Names of the kinds that a simulated world can carry out, sorted."""
-    able = capabilities(SIMULATED)
+    able = SIMULATED_CAPABILITIES
     return tuple(name for name in kind_names() if fault_kind(name).needs <= able)

@@ -5,7 +5,7 @@ import pytest
 
 from contracts.errors import CapabilityError
 from contracts.fault import Awaited, Fault
-from contracts.runtime import SIMULATED
+from contracts.runtime import SIMULATED, SIMULATED_LACKS
 from harness.options import PlannedTest, TestOptions, plan_test
 from harness.simulation.planned import check_plan, scenario_of
 from harness.simulation.scenario_file import decode_scenario, encode_scenario
@@ -14,7 +14,6 @@ from harness.simulation.world_kinds import names_in_worlds
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind, kind_names, machine_kind_names
 from nemesis.sorts import SORTS
-from runtimes.registry import SIMULATED_LACKS
 from simulation.kraft.system import KraftSimulation
 from systems.registry import system
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
