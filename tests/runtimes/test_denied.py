@@ -54,5 +54,5 @@ def test_a_cluster_runs_as_plain_processes_where_namespaces_are_denied(tmp_path:
     said = in_a_user_namespace("net", sys.executable, "-c", DEPLOYS, str(tmp_path))
     first, second = said.splitlines()
     assert first == "processes running exited running"
-    able = ["file-change", "kill", "pause", "power", "terminate", "wipe"]
+    able = ["file-change", "kill", "pause", "power", "terminate", "truncate", "wipe"]
     assert second == f"{able} plain processes, no partitions were possible"
