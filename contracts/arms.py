@@ -6,6 +6,7 @@ are idempotent, and undoing puts right what was there before, not what was asked
 arm can also *look*, from outside the node's program, at whether what it did is in force.
 """
 
+import glob
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
@@ -183,6 +184,11 @@ class FileChanged(msgspec.Struct, frozen=True):
         sizes = f"{self.size_before:,} bytes became {self.size_after:,}"
         done = "cut off" if self.kind == "truncate" else "put back to what was kept"
         return f"{self.file} from byte {self.offset} on {done}: {sizes}"
+
+    def undoing(self) -> FileChange:
+        """The change that puts back what was kept of this very file."""
+        # Its name may look like a pattern.
+        return FileChange("restore", glob.escape(self.file), 0)
 
 
 class DataFiles(Protocol):

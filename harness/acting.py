@@ -5,13 +5,12 @@ is done to whom, nor whether it may be.
 """
 
 import contextlib
-import glob
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from contracts.arms import FileChange, FileChanged, PowerLoss
+from contracts.arms import FileChanged, PowerLoss
 from contracts.errors import CapabilityError, HarnessError
 from contracts.names import NodeName
 from contracts.runtime import Runtime
@@ -198,8 +197,7 @@ def _put_back(runtime: Runtime, act: acts.PutBack, records: Sequence[Record]) ->
     changes = tuple(
         Changed(
             node,
-            # That very file, though its name may look like a pattern.
-            runtime.disks.change(node, FileChange("restore", glob.escape(changed[node].file), 0)),
+            runtime.disks.change(node, changed[node].undoing()),
         )
         for node in act.nodes
         if node in changed and runtime.status(node) == "exited"

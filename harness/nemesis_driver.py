@@ -53,7 +53,7 @@ class RecordWriter(Protocol):
 
 
 class _Carried(msgspec.Struct):
-    """What is kept of a fault that is carried out."""
+    """Notes on a fault that is carried out."""
 
     fault: Fault
     baseline: Baseline = Baseline()

@@ -21,7 +21,7 @@ from harness.evidence_loader import RunRecord
 from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
 from harness.last_words import LastWords, last_words, node_logs
 from harness.results import NODE_CHECKER
-from nemesis.kinds import fault_kind, kind_names
+from nemesis.kinds import known_kind
 
 CHECKER_NAME = NODE_CHECKER
 
@@ -238,12 +238,14 @@ def _has_left_a_bad_disk(window: FaultWindow, time: int | None) -> bool:
 
 
 def _stays(window: FaultWindow) -> bool:
-    return window.kind in kind_names() and fault_kind(window.kind).stays
+    kind = known_kind(window.kind)
+    return kind is not None and kind.stays
 
 
 def _reasons(window: FaultWindow) -> tuple[str, ...]:
     """Words of who ends by itself at a fault, which a later version may have added."""
-    return fault_kind(window.kind).reasons if window.kind in kind_names() else ()
+    kind = known_kind(window.kind)
+    return () if kind is None else kind.reasons
 
 
 def _fits(asking: Sequence[FaultWindow], reason: str | None, exit_code: int | None) -> bool:

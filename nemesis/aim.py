@@ -15,7 +15,8 @@ from nemesis.effects import AskTold, AskView, AwaitHappening, Doing, Present, To
 from nemesis.fault_kind import FaultKind
 from nemesis.targets import ClusterView
 
-_LOOK_AGAIN_US: Final[Microseconds] = 50_000
+#: From one look at what is waited for to the next.
+LOOK_AGAIN_US: Final[Microseconds] = 50_000
 _US_PER_S: Final = 1_000_000
 
 
@@ -36,7 +37,7 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """What came of the wait for a fault's moment."""
+    """Result of the wait for a fault's moment."""
 
     has_come: bool
     #: Where what was waited for has happened; None where nothing was.
@@ -120,7 +121,7 @@ def settle(
             actual = kind.actual(fault, msgspec.structs.replace(view, there=there))
             if actual is not None or present.is_ending or present.now_us >= until_us:
                 break
-            yield Wait(present.now_us + _LOOK_AGAIN_US)
+            yield Wait(present.now_us + LOOK_AGAIN_US)
         if actual is None and present.is_ending:
             return None
     if present.now_us >= load_end_us:

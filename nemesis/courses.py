@@ -55,7 +55,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     #: Undoes every step, whichever of them were done.
     heal: tuple[Act, ...]
     #: What must be seen once it is healed, else the environment has failed.
-    healed: tuple[Expectation, ...]
+    healed: tuple[Expectation, ...] = ()
     #: What must be seen of the system's own traffic then, else the system has not recovered.
     resumed: tuple[Expectation, ...] = ()
     #: Nodes whose process ends by this fault, so that its exit is no failure of the system.

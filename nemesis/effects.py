@@ -137,7 +137,7 @@ Doing = Generator[Effect, Any, _Result]
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What the voters have told."""
+    """Words of the voters."""
 
     #: Those that told nothing are missing.
     voters: Mapping[NodeName, VoterTold]
@@ -163,7 +163,7 @@ class Acknowledged(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What was seen."""
+    """Result of a look."""
 
     #: Whether everything expected, and at least something, was seen in time.
     seen: bool

@@ -93,7 +93,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         return target in self.refused_targets
 
     def needs_of(self, fault: Fault) -> frozenset[Capability]:
-        """What a runtime must be able to do for this fault."""
+        """Capabilities of a runtime that carries out this fault."""
         is_exact = any(fault.options.get(name) for name in self.exact_options)
         more: frozenset[Capability] = frozenset({"exact-disk"} if is_exact else ())
         return self.needs | more

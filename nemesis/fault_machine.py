@@ -342,7 +342,7 @@ def _not_applicable(actual: ActualFault | None, reason: str) -> Record:
 
 
 def _in_short(told: Sequence[str]) -> list[str]:
-    """What was seen of the later steps: of many the first and the last ones, and the count."""
+    """Shorten what was seen of the later steps: the first and last ones of many, and a count."""
     if len(told) <= _TOLD_MAX:
         return list(told)
     half = _TOLD_MAX // 2

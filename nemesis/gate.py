@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 from contracts.fault import ActualFault, Fault, Microseconds
 from contracts.names import NodeName
+from nemesis.aim import LOOK_AGAIN_US
 from nemesis.effects import AskTold, Doing, Present, Told, Wait
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.holds import Holds
 from nemesis.promise import demand_of, reason_against, reason_unknown, reason_unmet
 
-_LOOK_AGAIN_US: Final[Microseconds] = 50_000
 _CATCH_UP_US: Final[Microseconds] = 1_000_000
 _NOBODY_TELLS: Final = (
     "nobody can tell whether it is within the promise: what the nodes tell is not heard"
@@ -87,7 +87,7 @@ class ToldPromise:
             told = yield from self._told_again(present)
 
     def _told_again(self, present: Present) -> Doing[Told]:
-        yield Wait(present.now_us + _LOOK_AGAIN_US)
+        yield Wait(present.now_us + LOOK_AGAIN_US)
         told: Told = yield AskTold()
         return told
 

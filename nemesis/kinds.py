@@ -36,6 +36,11 @@ def machine_kind_names() -> tuple[str, ...]:
     return tuple(name for name in kind_names() if not _KINDS[name].needs & EXACT_CAPABILITIES)
 
 
+def known_kind(name: str) -> FaultKind | None:
+    """The kind of this name; None where a record of another version has one that is unknown."""
+    return _KINDS.get(name)
+
+
 def fault_kind(name: str) -> FaultKind:
     """The kind of this name.
 

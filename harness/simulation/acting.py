@@ -4,12 +4,11 @@ The twin of ``harness.acting`` in virtual time. An act that holds is done once a
 fault, whatever the course repeats; the reach counts over all faults. Must never choose what is hit.
 """
 
-import glob
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from contracts.arms import FileChange, FileChanged
+from contracts.arms import FileChanged
 from contracts.errors import CapabilityError
 from contracts.fault import ActualFault, Link
 from contracts.names import NodeName
@@ -84,18 +83,13 @@ class Doing:
 
     def _states(self) -> str:
         """Say what the nodes hit are doing now."""
+        return ", ".join(f"{node} {self._state(node)}" for node in self._actual.nodes)
+
+    def _state(self, node: NodeName) -> str:
         cluster = self._reach.cluster
-        return ", ".join(
-            f"{node} "
-            + (
-                "exited"
-                if not cluster.is_up(node)
-                else "paused"
-                if cluster.is_paused(node)
-                else "runs"
-            )
-            for node in self._actual.nodes
-        )
+        if not cluster.is_up(node):
+            return "exited"
+        return "paused" if cluster.is_paused(node) else "runs"
 
     def _do(self, wanted: tuple[Act, ...]) -> list[str]:
         """Do acts in order, as far as they change what this fault holds; what they say."""
@@ -127,8 +121,7 @@ class Doing:
         cluster = self._reach.cluster
         gone = [node for node in act.nodes if node in self._changed and not cluster.is_up(node)]
         for node in gone:
-            # That very file, though its name may look like a pattern.
-            back = FileChange("restore", glob.escape(self._changed[node].file), 0)
+            back = self._changed[node].undoing()
             changed = change_file(self._reach.disk(node).files, back)
             if changed is not None:
                 self._changed[node] = changed
@@ -193,13 +186,8 @@ def _each(do: Callable[[Reach, Any, NodeName], _Said]) -> Callable[[Reach, Any],
 
 
 def _undone(do: Callable[[Reach, Any, NodeName], _Said]) -> Callable[[Reach, Any, Any], _Said]:
-    """The same, to be given also the act by which a node was held."""
-
-    def all_of_them(reach: Reach, act: Any, by: Any) -> _Said:
-        return _joined(f"{node}: {words}" if (words := do(reach, by, node)) else None
-                       for node in act.nodes)  # fmt: skip
-
-    return all_of_them
+    """The same, given the act by which the nodes were held."""
+    return lambda reach, act, by: _each(do)(reach, at(by, act.nodes))
 
 
 def _joined(said: Iterable[_Said]) -> _Said:
@@ -371,9 +359,7 @@ _RELEASING: Final[Mapping[Held, Callable[[Reach, Any, Any], _Said]]] = {
     "shape": _unshape,
     "reset": _unreset,
     "down": _start,
-    "paused": lambda reach, act, _by: _each(lambda reach, _act, node: reach.resume(node))(
-        reach, act
-    ),
+    "paused": _undone(lambda reach, _by, node: reach.resume(node)),
     "full": _undone(lambda reach, _by, node: reach.disk(node).fill(-1)),
     "stalled": _undone(lambda reach, _by, node: reach.hasten_disk(node, _STALLED_FACTOR)),
     "slow": _undone(lambda reach, by, node: reach.hasten_disk(node, by.factor)),

@@ -25,9 +25,11 @@ from harness.simulation.log_ends import ends_of
 from harness.simulation.triggers import Triggers
 from harness.simulation.world_kinds import kind_in_worlds
 from history.timeline_records import TimelineFault
+from nemesis.aim import Aim
 from nemesis.awaiting import sentence
 from nemesis.courses import Course
 from nemesis.fault_kind import FaultKind
+from nemesis.promise import reason_against
 from nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
 from simulation.world.world import SimulatedWorld
 
@@ -69,8 +71,7 @@ class FaultDriver:
         self.reach = Reach(world)
         self._triggers = Triggers(world, self._strike_there)
         self._early_heals = EarlyHeals(world, self._heal_early)
-        self._leader: NodeName | None = None
-        self._last_leader: NodeName | None = None
+        self._aim = Aim(self._cluster.nodes)
         self._is_over = False
         #: Waiting for their time or their target, by index.
         self._waiting: dict[int, Fault] = {}
@@ -165,12 +166,8 @@ class FaultDriver:
         return msgspec.structs.replace(actual, target=fault.target, draw=fault.draw)
 
     def _view(self, target: str) -> ClusterView:
-        leader = self._cluster.leader().leader
-        if self._leader is not None and leader != self._leader:
-            self._last_leader = self._leader
-        self._leader = leader
         ends = ends_of(self._cluster) if target == LAGGARD else {}
-        return ClusterView(self._cluster.nodes, leader, self._last_leader, ends)
+        return self._aim.view(self._cluster.leader().leader, ends)
 
     def _reason_against(self, kind: FaultKind, actual: ActualFault, course: Course) -> str | None:
         """Why the fault does not strike, None if it does."""
@@ -183,13 +180,10 @@ class FaultDriver:
                     return f"another fault of the disk of {', '.join(shared)} is in force"
         if kind.rule == "keeps" or self._world.scenario.beyond_promise:
             return None
-        if kind.rule == "lies":
-            return "beyond the promise: nobody can tell that a disk is older than it was"
         voters = self._cluster.nodes[: self._world.scenario.nodes]
-        forgetful = {*self.reach.forgot, *actual.nodes}
-        forgot = [node for node in voters if node in forgetful]
-        if len(forgot) > (len(voters) - 1) // 2:
-            return f"beyond the promise: {', '.join(forgot)} would have forgotten, a majority"
+        reason = reason_against(kind, actual, voters, self.reach.forgot)
+        if reason is not None:
+            return reason
         for node in actual.nodes:
             if kind.hides_rot and self.reach.forgot.get(node) == "rotten":
                 return f"beyond the promise: it would hide what has rotted at {node} before"

@@ -26,7 +26,7 @@ def _flap(setting: Setting, options: FlapOptions) -> Course:
         Step(((Restore if number % 2 else Cut)(links),), number * half_us)
         for number in range(2 * options.count)
     )
-    return Course(steps=tuple(strokes), heal=(Restore(links),), healed=())
+    return Course(steps=tuple(strokes), heal=(Restore(links),))
 
 
 #: The world's course of each kind that has another one there, by its name.

@@ -15,8 +15,8 @@ from contracts.names import NodeName
 from contracts.runtime import Capability
 from nemesis.acts import Disconnect, ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
 from nemesis.courses import Course, Setting, Step
-from nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped, PeersFlow
-from nemesis.families.partitions import links_between
+from nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped
+from nemesis.families.partitions import flows, links_between
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import (
     BlackHoleOptions,
@@ -76,7 +76,7 @@ def _shaped(
             ),
             heal=(UnshapeLinks(links),),
             healed=(*(LinkShaped(link, None) for link in links), *_calm(links, shape)),
-            resumed=_flows(setting),
+            resumed=flows(setting),
         )
 
     return course
@@ -94,11 +94,6 @@ def _calm(links: tuple[Link, ...], shape: Shape) -> tuple[Expectation, ...]:
         )
         for link in links
     )
-
-
-def _flows(setting: Setting) -> tuple[Expectation, ...]:
-    touched = {node for link in setting.links for node in (link.source, link.destination)}
-    return tuple(PeersFlow(node) for node in setting.nodes if node in touched)
 
 
 def likely_least(share: float) -> float:
@@ -143,12 +138,12 @@ def _reset(setting: Setting, _options: ResetOptions) -> Course:
         steps=(Step((ResetLinks(links),), seen=tuple(LinkIs(link, open=False) for link in links)),),
         heal=(UnresetLinks(links),),
         healed=tuple(LinkIs(link, open=True) for link in links),
-        resumed=_flows(setting),
+        resumed=flows(setting),
     )
 
 
 def _disconnect(setting: Setting, _options: NoOptions) -> Course:
-    return Course(steps=(Step((Disconnect(setting.hit),)),), heal=(), healed=())
+    return Course(steps=(Step((Disconnect(setting.hit),)),), heal=())
 
 
 def _slow_link(setting: Setting, options: SlowLinkOptions) -> Course:
@@ -175,7 +170,7 @@ def _slow_link(setting: Setting, options: SlowLinkOptions) -> Course:
             *(LinkShaped(link, None) for link in links),
             *(one for link, shape in slowed for one in _calm((link,), shape)),
         ),
-        resumed=_flows(setting),
+        resumed=flows(setting),
     )
 
 

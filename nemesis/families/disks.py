@@ -29,7 +29,7 @@ from nemesis.acts import (
 )
 from nemesis.courses import Course, Setting, Step
 from nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
-from nemesis.families.processes import answering, exited, running
+from nemesis.families.processes import answering, exited, running, until_started
 from nemesis.fault_kind import CORRUPT, FAILED, FaultKind
 from nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
@@ -44,17 +44,8 @@ _MET_MS_MAX: Final = 1000
 def _power(setting: Setting, _options: NoOptions) -> Course:
     """All of them at one moment, as when a rack goes dark."""
     hit = setting.hit
-    return Course(
-        steps=(
-            Step(
-                (PowerOff(hit, setting.draw),),
-                seen=(*exited(hit), *(CanariesTell(node) for node in hit)),
-            ),
-        ),
-        heal=(Start(hit),),
-        healed=running(hit),
-        resumed=answering(hit),
-    )
+    seen = (*exited(hit), *(CanariesTell(node) for node in hit))
+    return until_started(hit, Step((PowerOff(hit, setting.draw),), seen=seen))
 
 
 def _writable(setting: Setting) -> tuple[DiskIs, ...]:
@@ -160,14 +151,8 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
 
 def _wipe(setting: Setting, _options: NoOptions) -> Course:
     hit = setting.hit
-    return Course(
-        steps=(
-            Step((Kill(hit), Wipe(hit)), seen=(*exited(hit), *(DataGone(node) for node in hit))),
-        ),
-        heal=(Start(hit),),
-        healed=running(hit),
-        resumed=answering(hit),
-    )
+    seen = (*exited(hit), *(DataGone(node) for node in hit))
+    return until_started(hit, Step((Kill(hit), Wipe(hit)), seen=seen))
 
 
 def _kind(name: str, summary: str, **fields: Any) -> FaultKind:

@@ -50,9 +50,7 @@ _ROT_LIMIT: Final = 1 << 31
 def _slow(setting: Setting, options: SlowDiskOptions) -> Course:
     drawn = spread(how(setting.draw), _SLOW_FACTOR, _SLOW_DOUBLINGS)
     factor = drawn if options.factor is None else options.factor
-    return Course(
-        steps=(Step((SlowDisk(setting.hit, factor),)),), heal=(HastenDisk(setting.hit),), healed=()
-    )
+    return Course(steps=(Step((SlowDisk(setting.hit, factor),)),), heal=(HastenDisk(setting.hit),))
 
 
 def _failing(setting: Setting, call: DiskCall, count: int | None, *more: Act) -> Course:
@@ -61,7 +59,6 @@ def _failing(setting: Setting, call: DiskCall, count: int | None, *more: Act) ->
     return Course(
         steps=(Step((FailCalls(hit, call, count), *more)),),
         heal=(MendCalls(hit), Start(hit)),
-        healed=(),
     )
 
 
@@ -104,7 +101,6 @@ def _rot(what: Rotten, *, restarts: bool = False) -> Callable[[Setting, RotOptio
         return Course(
             steps=(Step((Kill(hit), rot) if is_restart else (rot,)),),
             heal=(Start(hit),) if is_restart else (),
-            healed=(),
         )
 
     return course
@@ -113,9 +109,7 @@ def _rot(what: Rotten, *, restarts: bool = False) -> Callable[[Setting, RotOptio
 def _roll_back(setting: Setting, _options: NoOptions) -> Course:
     """Note what the disk holds, and put it back to that when healed."""
     hit = setting.hit
-    return Course(
-        steps=(Step((Keep(hit),)),), heal=(Kill(hit), RollBack(hit), Start(hit)), healed=()
-    )
+    return Course(steps=(Step((Keep(hit),)),), heal=(Kill(hit), RollBack(hit), Start(hit)))
 
 
 def _failing_kind(name: str, summary: str, **fields: Any) -> FaultKind:

@@ -135,7 +135,8 @@ def _seen(setting: Setting) -> tuple[Expectation, ...]:
     )
 
 
-def _flows(setting: Setting) -> tuple[Expectation, ...]:
+def flows(setting: Setting) -> tuple[Expectation, ...]:
+    """The peers' traffic is back at every node that a link of the fault touches."""
     touched = {node for link in setting.links for node in (link.source, link.destination)}
     return tuple(PeersFlow(node) for node in setting.nodes if node in touched)
 
@@ -149,7 +150,7 @@ def _cut_course(setting: Setting, _options: Any) -> Course:
         steps=(Step((Cut(setting.links),), seen=_seen(setting)),),
         heal=(Restore(setting.links),),
         healed=_open(setting),
-        resumed=_flows(setting),
+        resumed=flows(setting),
     )
 
 
@@ -166,7 +167,7 @@ def _one_way_course(setting: Setting, _options: Any) -> Course:
         steps=(Step((Cut(setting.links),), seen=seen),),
         heal=(Restore(setting.links),),
         healed=(*(LinkDelivers(link, delivers=True) for link in setting.links), *_open(setting)),
-        resumed=_flows(setting),
+        resumed=flows(setting),
     )
 
 
@@ -186,7 +187,7 @@ def _flap_course(setting: Setting, options: FlapOptions) -> Course:
         steps=tuple(steps),
         heal=(Restore(setting.links),),
         healed=_open(setting),
-        resumed=_flows(setting),
+        resumed=flows(setting),
     )
 
 
@@ -202,7 +203,7 @@ def _cut_then_kill_course(setting: Setting, options: CutThenKillOptions) -> Cour
         ),
         heal=(Restore(setting.links), Start(setting.hit)),
         healed=(*running, *_open(setting)),
-        resumed=_flows(setting),
+        resumed=flows(setting),
     )
 
 

@@ -59,37 +59,27 @@ def answering(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
     return tuple(NodeAnswers(node, answers=True) for node in nodes)
 
 
+def until_started(hit: tuple[NodeName, ...], *steps: Step) -> Course:
+    """The course of what ends processes: its heal starts them again."""
+    return Course(steps=steps, heal=(Start(hit),), healed=running(hit), resumed=answering(hit))
+
+
 def _kill(setting: Setting, _options: NoOptions) -> Course:
-    hit = setting.hit
-    return Course(
-        steps=(Step((Kill(hit),), seen=exited(hit)),),
-        heal=(Start(hit),),
-        healed=running(hit),
-        resumed=answering(hit),
-    )
+    return until_started(setting.hit, Step((Kill(setting.hit),), seen=exited(setting.hit)))
 
 
 def _terminate(setting: Setting, options: TerminateOptions) -> Course:
-    hit = setting.hit
-    return Course(
-        steps=(Step((Terminate(hit, options.patience_ms / 1000),), seen=exited(hit)),),
-        heal=(Start(hit),),
-        healed=running(hit),
-        resumed=answering(hit),
-    )
+    ending = Terminate(setting.hit, options.patience_ms / 1000)
+    return until_started(setting.hit, Step((ending,), seen=exited(setting.hit)))
 
 
 def _restart(setting: Setting, options: TerminateOptions) -> Course:
     """Down no longer than it takes; the rest of the fault's time belongs to coming back."""
     hit = setting.hit
-    return Course(
-        steps=(
-            Step((Terminate(hit, options.patience_ms / 1000),), seen=exited(hit)),
-            Step((Start(hit),), US_PER_MS, seen=running(hit)),
-        ),
-        heal=(Start(hit),),
-        healed=running(hit),
-        resumed=answering(hit),
+    return until_started(
+        hit,
+        Step((Terminate(hit, options.patience_ms / 1000),), seen=exited(hit)),
+        Step((Start(hit),), US_PER_MS, seen=running(hit)),
     )
 
 
@@ -119,12 +109,7 @@ def _rolling_restart(setting: Setting, options: TerminateOptions) -> Course:
         ending = Terminate(one, options.patience_ms / 1000)
         steps.append(Step((ending,), begin_ms * US_PER_MS, seen=exited(one)))
         steps.append(Step((Start(one),), back_ms * US_PER_MS, seen=running(one)))
-    return Course(
-        steps=tuple(steps),
-        heal=(Start(setting.hit),),
-        healed=running(setting.hit),
-        resumed=answering(setting.hit),
-    )
+    return until_started(setting.hit, *steps)
 
 
 def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
@@ -136,9 +121,7 @@ def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
     for number in range(1, options.count):
         steps.append(Step((Start(hit),), number * slot_us - half_us, seen=running(hit)))
         steps.append(Step((Kill(hit),), number * slot_us, seen=exited(hit)))
-    return Course(
-        steps=tuple(steps), heal=(Start(hit),), healed=running(hit), resumed=answering(hit)
-    )
+    return until_started(hit, *steps)
 
 
 def _throttle(setting: Setting, options: CpuOptions) -> Course:

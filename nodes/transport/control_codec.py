@@ -18,7 +18,7 @@ _CORRELATION_MASK: Final = 0x7FFFFFFF
 
 
 class ControlVersions:
-    """What the peer of one connection serves of the control plane."""
+    """Versions of the control plane that the peer of one connection serves."""
 
     def __init__(self, client_id: str, told: Callable[[ApiVersionsAnswer], None]) -> None:
         """``told`` gets what the peer serves, once it is known."""

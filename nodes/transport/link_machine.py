@@ -37,7 +37,7 @@ Frame_contra = TypeVar("Frame_contra", contravariant=True)
 
 
 class LinkVersions(Protocol[Asked_contra, Frame]):
-    """What the peer of one connection serves: ``PeerVersions``, for the requests of a link."""
+    """Versions that the peer of one connection serves: ``PeerVersions``, for a link's requests."""
 
     @property
     def is_known(self) -> bool:

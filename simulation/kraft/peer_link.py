@@ -36,7 +36,7 @@ class FrameCodec(Protocol):
 
 
 class Carried:
-    """What a link's requests travel as; implements ``link_machine.LinkCodec``.
+    """The form in which a link's requests travel; implements ``link_machine.LinkCodec``.
 
     Its versions too: all nodes of a world are of one release.
     """
