@@ -202,19 +202,23 @@ class SimulatedDisk(Protocol):
         ...
 
     def fail_sync(self, count: int) -> str:
-        """The next syncs fail with EIO, once each, as Linux does it; 0 heals."""
+        """The next syncs fail with EIO, once each, as Linux does it."""
         ...
 
     def fill(self, spare_bytes: int) -> str:
         """No more than so many bytes fit from now on; negative heals."""
         ...
 
-    def fail_reads(self, *, on: bool) -> str:
-        """Reads fail with EIO while it is on."""
+    def fail_reads(self) -> str:
+        """Reads fail with EIO."""
         ...
 
     def fail_calls(self, action: str, count: int | None) -> str:
-        """The next ``write`` or ``rename`` calls fail with EIO; None: all of them; 0 heals."""
+        """The next ``write``, ``sync`` or ``rename`` calls fail with EIO; None: all of them."""
+        ...
+
+    def mend(self) -> str:
+        """Every call succeeds again, and the disk is large enough."""
         ...
 
     def rot(self, draw: int, what: str) -> str | None:

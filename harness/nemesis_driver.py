@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from contracts.errors import HarnessError
-from contracts.fault import Fault, FaultEvent
+from contracts.fault import Fault
 from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import LeaderView
@@ -99,7 +99,7 @@ class NemesisDriver:
         nodes = tuple(runtime.nodes())
         voters = tuple(node for node in nodes if node not in observers)
         self._aim = Aim(voters, observers)
-        promise = ToldPromise(voters, patience.held_us)
+        promise = ToldPromise(voters, patience)
         self._nemesis = Nemesis(nodes, voters, promise, patience)
         self._carried: dict[int, _Carried] = {}
         #: One thread at a time is in the machines, and in what they have in common.
@@ -293,19 +293,8 @@ class NemesisDriver:
         return {one: runtime.exit_code(one) for one in nodes if runtime.status(one) == "exited"}
 
     def _record(self, fault: Fault, told: effects.Record) -> None:
-        actual = told.actual
         with self._recording:
-            event = FaultEvent(
-                time=self._clock.now(),
-                index=fault.index,
-                kind=fault.kind,
-                phase=told.phase,
-                target=fault.target,
-                nodes=() if actual is None else actual.nodes,
-                links=() if actual is None else actual.links,
-                leader=None if actual is None else actual.leader,
-                evidence=told.evidence,
-            )
+            event = told.event(fault, self._clock.now())
             self._faults.append(event)
             self._progress.fault_event(event)
 

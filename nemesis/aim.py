@@ -15,14 +15,16 @@ from nemesis.effects import AskTold, AskView, AwaitHappening, Doing, Present, To
 from nemesis.fault_kind import FaultKind
 from nemesis.targets import ClusterView
 
-#: From one look at what is waited for to the next.
-LOOK_AGAIN_US: Final[Microseconds] = 50_000
 _US_PER_S: Final = 1_000_000
 
 
 class Patience(msgspec.Struct, frozen=True):
     """How long the nemesis waits for what, in microseconds."""
 
+    #: From one look at what is waited for to the next.
+    look_again_us: Microseconds = 50_000
+    #: For the probe of a cut link; nothing lasts less that is to be seen.
+    probe_us: Microseconds = 500_000
     #: For a target to exist; then the fault is not applicable.
     target_us: Microseconds = 5_000_000
     bitten_us: Microseconds = 3_000_000
@@ -85,12 +87,14 @@ def await_moment(
         present: the machine's.
     """
     when = fault.when
-    if when is None:
+    if when is None or present.now_us >= load_end_us:
         return Moment(True)
     told: Told | None = yield AskTold()
     if told is None:
         return Moment(False, reason="the nodes tell nothing to wait for")
-    end_us = load_end_us if when.timeout_us is None else at_us + when.timeout_us
+    end_us = load_end_us
+    if when.timeout_us is not None:
+        end_us = min(load_end_us, at_us + when.timeout_us)
     there = yield AwaitHappening(when, end_us)
     if present.is_ending:
         return Moment(False)
@@ -106,7 +110,7 @@ def settle(
     fault: Fault,
     there: NodeName | None,
     load_end_us: Microseconds,
-    patience_us: Microseconds,
+    patience: Patience,
     present: Present,
 ) -> Doing[ActualFault | str | None]:
     """Settle what the fault means now, waiting a while for its target to exist.
@@ -115,15 +119,15 @@ def settle(
     """
     actual: ActualFault | None = None
     if present.now_us < load_end_us:
-        until_us = present.now_us + patience_us
+        until_us = present.now_us + patience.target_us
         while True:
             view: ClusterView = yield AskView()
             actual = kind.actual(fault, msgspec.structs.replace(view, there=there))
             if actual is not None or present.is_ending or present.now_us >= until_us:
                 break
-            yield Wait(present.now_us + LOOK_AGAIN_US)
+            yield Wait(present.now_us + patience.look_again_us)
         if actual is None and present.is_ending:
             return None
     if present.now_us >= load_end_us:
         return "the load was over"
-    return actual or f"no {fault.target} for {patience_us / _US_PER_S:g} s"
+    return actual or f"no {fault.target} for {patience.target_us / _US_PER_S:g} s"

@@ -76,6 +76,8 @@ class Setting(msgspec.Struct, frozen=True):
     duration_us: Microseconds
     #: Settles what is open.
     draw: int
+    #: How long the probe of a cut link takes; 0 where nobody probes.
+    probe_us: Microseconds = 0
 
     @property
     def duration_ms(self) -> Milliseconds:

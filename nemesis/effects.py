@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from contracts.fault import ActualFault, Awaited, FaultPhase, Microseconds
+from contracts.fault import ActualFault, Awaited, Fault, FaultEvent, FaultPhase, Microseconds
 from contracts.names import NodeName
 from nemesis.acts import Act
 from nemesis.expectations import Expectation
@@ -26,7 +26,10 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class StayInForce(msgspec.Struct, frozen=True):
-    """Let the fault last until then, at most until the run is to end or something else heals it."""
+    """Let the fault last until then, at most until the run is to end.
+
+    Answer: whether something else than the time is to heal it now.
+    """
 
     until_us: Microseconds
 
@@ -68,6 +71,26 @@ class Record(msgspec.Struct, frozen=True):
     actual: ActualFault | None
     phase: FaultPhase
     evidence: str | None
+
+    def event(self, fault: Fault, time: int) -> FaultEvent:
+        """The line for the record.
+
+        Args:
+            fault: whose phase it is.
+            time: now, in nanoseconds.
+        """
+        actual = self.actual
+        return FaultEvent(
+            time=time,
+            index=fault.index,
+            kind=fault.kind,
+            phase=self.phase,
+            target=fault.target,
+            nodes=() if actual is None else actual.nodes,
+            links=() if actual is None else actual.links,
+            leader=None if actual is None else actual.leader,
+            evidence=self.evidence,
+        )
 
 
 class Do(msgspec.Struct, frozen=True):

@@ -131,7 +131,11 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def course_of(
-        self, fault: ActualFault, duration_us: Microseconds, nodes: tuple[NodeName, ...]
+        self,
+        fault: ActualFault,
+        duration_us: Microseconds,
+        nodes: tuple[NodeName, ...],
+        probe_us: Microseconds = 0,
     ) -> Course:
         """What is done when, how it is healed, and what must be seen.
 
@@ -139,6 +143,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
             fault: as it was settled.
             duration_us: from its injection to its heal.
             nodes: all of the cluster's.
+            probe_us: how long the probe of a cut link takes; 0 where nobody probes.
         """
         setting = Setting(
             nodes=nodes,
@@ -147,5 +152,6 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
             leader=fault.leader,
             duration_us=duration_us,
             draw=fault.draw,
+            probe_us=probe_us,
         )
         return self.course(setting, read_options(self.name, self.options, fault.options))

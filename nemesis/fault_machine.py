@@ -35,14 +35,13 @@ from nemesis.effects import (
     Record,
     StayInForce,
     TellExits,
-    Wait,
 )
 from nemesis.expectations import Expectation, NodeIs
 from nemesis.fault_kind import FaultKind
 from nemesis.gate import FaultGate, Promise, SparedError
 from nemesis.holds import Holds
 from nemesis.kinds import fault_kind
-from nemesis.undisturbed import undisturbed
+from nemesis.undisturbed import Ended, undisturbed
 
 #: Of many strokes so many are told one by one.
 _TOLD_MAX: Final = 10
@@ -57,9 +56,21 @@ class Nemesis:
         voters: Sequence[NodeName],
         promise: Promise,
         patience: Patience,
+        *,
+        is_exact: bool = False,
     ) -> None:
-        """``nodes``: all of the cluster's, those that do not vote included."""
+        """The faults of one run, none of which has begun.
+
+        Args:
+            nodes: all of the cluster's, those that do not vote included.
+            voters: those that vote.
+            promise: knows whether a voter may forget.
+            patience: how long what is waited for.
+            is_exact: whether what is done is known: then a look says how things stand, and nothing
+                keeps anything from being seen.
+        """
         self.nodes = tuple(nodes)
+        self.is_exact = is_exact
         self.patience = patience
         self.holds = Holds()
         self.gate = FaultGate(self.holds, voters, promise)
@@ -118,9 +129,8 @@ class FaultMachine:
         if not moment.has_come:
             return
         kind = fault_kind(fault.kind)
-        patience_us = nemesis.patience.target_us
         actual = yield from settle(
-            *(kind, fault, moment.there, self._load_end_us, patience_us, present)
+            *(kind, fault, moment.there, self._load_end_us, nemesis.patience, present)
         )
         if not isinstance(actual, ActualFault):
             if actual is not None:
@@ -130,9 +140,11 @@ class FaultMachine:
         if reason is not None:
             yield _not_applicable(actual, reason)
             return
+        duration_us = 0 if kind.is_instant else fault.duration_us
         try:
-            course = kind.course_of(actual, fault.duration_us, nemesis.nodes)
-            yield from _Strike(nemesis, fault, kind, actual, course, present).whole(self._at_us)
+            course = kind.course_of(actual, duration_us, nemesis.nodes, nemesis.patience.probe_us)
+            strike = _Strike(nemesis, fault, kind, actual, course, present)
+            yield from strike.whole(self._at_us, duration_us)
         finally:
             nemesis.gate.leave(fault.index)
 
@@ -156,8 +168,10 @@ class _Strike:
         self._said: list[str] = []
         #: Nodes that its steps have started.
         self._up: set[NodeName] = set()
+        #: Whether it is to be healed before its time.
+        self._is_over = False
 
-    def whole(self, at_us: Microseconds) -> Doing[None]:
+    def whole(self, at_us: Microseconds, duration_us: Microseconds) -> Doing[None]:
         """From its beginning to the last look."""
         fault, actual, present = self._fault, self._actual, self._present
         looked_for = [item for step in self._course.steps for item in step.seen]
@@ -176,14 +190,15 @@ class _Strike:
             yield from self._heal("its nodes are started again")
             return
         # A fault that began late, for want of a leader, still lasts as long as planned.
-        yield StayInForce(max(at_us, invoked_us) + fault.duration_us)
+        if not self._is_over:
+            yield StayInForce(max(at_us, invoked_us) + duration_us)
         after: Acknowledged = yield AskAcknowledged()
         inside = sum(after.by_node.get(one, 0) - before.by_node.get(one, 0) for one in actual.nodes)
         served = (
             f"{after.total - before.total} operations acknowledged from the call to inject until "
             f"the healing, {inside} by its nodes"
         )
-        yield from self._heal("; ".join([served, *told]))
+        yield from self._heal(_joined(served, *told))
 
     def _go_through(self, invoked_us: Microseconds) -> Doing[list[str]]:
         """Do the steps at their times and look; what the later ones showed."""
@@ -191,8 +206,8 @@ class _Strike:
         is_told = False
         for step in self._course.steps:
             if step.after_us:
-                yield Wait(invoked_us + step.after_us)
-                if self._present.is_ending:
+                self._is_over = bool((yield StayInForce(invoked_us + step.after_us)))
+                if self._is_over or self._present.is_ending:
                     break
             seen = yield from self._take(step)
             if seen is None:
@@ -200,10 +215,10 @@ class _Strike:
             if not is_told:
                 is_told = True
                 phase = "verified" if seen.seen else "not-bitten"
-                yield self._told(phase, "; ".join([seen.sentence, *self._said]))
+                yield self._told(phase, _joined(seen.sentence, *self._said))
             elif not seen.seen:
                 yield self._told("not-bitten", seen.sentence)
-            else:
+            elif seen.sentence:
                 told.append(seen.sentence)
         return _in_short(told)
 
@@ -218,7 +233,8 @@ class _Strike:
                     self._kind, self._fault, self._actual, self._present
                 )
             ended += (yield from self._do(act)).ended
-        seen = (yield from self._bite(step, ended)) if step.seen else None
+        is_told = step.seen or self._nemesis.is_exact
+        seen = (yield from self._bite(step, ended)) if is_told else None
         self._up.update(started)
         yield from self._are_back(started)
         return seen
@@ -239,12 +255,12 @@ class _Strike:
         gone = [NodeIs(node, "exited") for node in ended]
         wanted = tuple(item for item in step.seen if item not in gone)
         told = f"{', '.join(ended)} had ended before"
-        if not wanted:
+        if ended and not wanted:
             return Evidence(False, told)
         patience = self._patience
         patience_us = patience.started_us if step.awaits_start else patience.bitten_us
         look = Look(wanted, self._present.now_us, patience_us, may_be_cut_short=True)
-        seen = yield from undisturbed(self._holds, self._fault.index, look)
+        seen = yield from self._look(look)
         if not ended:
             return seen
         return msgspec.structs.replace(seen, sentence=f"{seen.sentence}; {told}")
@@ -259,6 +275,7 @@ class _Strike:
         if course.settled:
             yield from self._see_healed(course.settled)
         yield self._told("healing", served)
+        self._said.clear()
         for act in course.heal:
             yield from self._do(act)
         # A heal is waited for even when the run is to end.
@@ -275,7 +292,8 @@ class _Strike:
         yield from self._are_back(actual.nodes)
         yield from self._tell_exits()
         self._nemesis.in_force.pop(fault.index, None)
-        yield self._told("removed", gone.sentence)
+        self._nemesis.gate.leave(fault.index)
+        yield self._told("removed", _joined(gone.sentence, *dict.fromkeys(self._said)))
         if not self._present.is_ending:
             yield from self._see_resumed(self._present.now_us)
 
@@ -284,7 +302,12 @@ class _Strike:
         look = Look(
             *(tuple(expectations), self._present.now_us, patience_us), may_be_cut_short=False
         )
-        return undisturbed(self._holds, self._fault.index, look, ended=self._ended)
+        return self._look(look, ended=self._ended)
+
+    def _look(self, look: Look, ended: Ended | None = None) -> Doing[Evidence]:
+        if self._nemesis.is_exact:
+            return (yield look)
+        return (yield from undisturbed(self._holds, self._fault.index, look, ended=ended))
 
     def _ended(self, nodes: Sequence[NodeName]) -> Doing[list[NodeName]]:
         """Tell which nodes have ended by themselves, which no heal undoes."""
@@ -310,8 +333,8 @@ class _Strike:
         flows = served
         if served.seen and resumed:
             look = Look(resumed, removed_us, patience_us, may_be_cut_short=True)
-            flows = yield from undisturbed(self._holds, index, look, ended=self._ended)
-        told = served.sentence if flows is served else f"{served.sentence}; {flows.sentence}"
+            flows = yield from self._look(look, ended=self._ended)
+        told = served.sentence if flows is served else _joined(served.sentence, flows.sentence)
         if served.seen and (flows.seen or flows.is_dark):
             yield self._told("resumed", told)
         elif not self._present.is_ending:
@@ -339,6 +362,10 @@ class _Strike:
 
 def _not_applicable(actual: ActualFault | None, reason: str) -> Record:
     return Record(actual, "not-applicable", reason)
+
+
+def _joined(*sentences: str) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)
 
 
 def _in_short(told: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from contracts.fault import ActualFault, Fault, Microseconds
 from contracts.names import NodeName
-from nemesis.aim import LOOK_AGAIN_US
+from nemesis.aim import Patience
 from nemesis.effects import AskTold, Doing, Present, Told, Wait
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import BEYOND_PROMISE
@@ -33,6 +33,10 @@ class SparedError(Exception):
 class Promise(Protocol):
     """Knows whether voters may forget what they had flushed."""
 
+    def has_forgotten(self, node: NodeName) -> bool:
+        """Whether a node may lack what it had flushed, after a fault that may have made it so."""
+        ...
+
     def reason_before(self, actual: ActualFault) -> Doing[str | None]:
         """Why a fault must not strike, None where that is to be seen once its nodes are down."""
         ...
@@ -53,10 +57,15 @@ class Promise(Protocol):
 class ToldPromise:
     """The promise as far as the voters tell of it."""
 
-    def __init__(self, voters: Sequence[NodeName], held_us: Microseconds) -> None:
-        """``held_us``: how long others may take to hold what must be held."""
+    def __init__(self, voters: Sequence[NodeName], patience: Patience) -> None:
+        """``patience``: with others, until they hold what must be held."""
         self._voters = voters
-        self._held_us = held_us
+        self._patience = patience
+
+    def has_forgotten(self, node: NodeName) -> bool:
+        """See ``Promise``: what a node lacks it does not know itself."""
+        del node
+        return True
 
     def reason_before(self, actual: ActualFault) -> Doing[str | None]:
         """See ``Promise``: whether the voters tell what must be known."""
@@ -79,7 +88,7 @@ class ToldPromise:
                 return _NOBODY_TELLS
             told = yield from self._told_again(present)
         demand = demand_of(self._voters, actual.nodes, told.voters)
-        until_us = present.now_us + self._held_us
+        until_us = present.now_us + self._patience.held_us
         while True:
             reason = reason_unmet(demand, self._voters, forgetful(), told.voters)
             if reason is None or present.is_ending or present.now_us >= until_us:
@@ -87,7 +96,7 @@ class ToldPromise:
             told = yield from self._told_again(present)
 
     def _told_again(self, present: Present) -> Doing[Told]:
-        yield Wait(present.now_us + LOOK_AGAIN_US)
+        yield Wait(present.now_us + self._patience.look_again_us)
         told: Told = yield AskTold()
         return told
 
@@ -100,7 +109,7 @@ class FaultGate:
         self._voters = voters
         self._promise = promise
         self._inside: dict[int, tuple[FaultKind, ActualFault]] = {}
-        #: Nodes that may have forgotten what they had flushed, by what; they stay so.
+        #: Faults that were to make a node forget what it had flushed.
         self._forgot: dict[NodeName, set[int]] = {}
 
     def enter(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> Doing[str | None]:
@@ -140,7 +149,13 @@ class FaultGate:
         self._inside.pop(index, None)
 
     def _forgetful(self) -> list[NodeName]:
-        return sorted(node for node, faults in self._forgot.items() if faults)
+        return sorted(node for node, faults in self._forgot.items() if self._has(node, faults))
+
+    def _has(self, node: NodeName, faults: Collection[int]) -> bool:
+        """Whether a node may have forgotten, or a fault in force may yet make it."""
+        if any(index in self._inside for index in faults):
+            return True
+        return bool(faults) and self._promise.has_forgotten(node)
 
     def _reason(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> str | None:
         if kind.needs_up and all(self._holds.is_down(node) for node in actual.nodes):

@@ -1,9 +1,8 @@
 """What the faults in force hold on nodes and links, so that several may be in force at once.
 
-The twin of ``harness.simulation.fault_reach`` for real runtimes: a node that two faults hold down
-comes back when both are healed, a link that two faults cut opens with the second heal, and of two
-shapes the one that is left is in force again. Says which part of an act is to be done; must never
-act. Entered by one thread at a time.
+A node that two faults hold down comes back when both are healed, a link that two faults cut opens
+with the second heal, and of two shapes the one that is left is in force again. Says which part of
+an act is to be done; must never act. Entered by one thread at a time.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,7 +26,7 @@ _OF_PROCESSES: tuple[Held, ...] = ("paused", "cpu", "memory")
 #: A process that is held so does not run.
 _STOPPING: tuple[Held, ...] = ("down", "paused")
 #: What is there more or less, so that who is left puts it back to what it asked for.
-_OF_DEGREE: tuple[Held, ...] = ("shape", "cpu", "memory", "clock")
+_OF_DEGREE: tuple[Held, ...] = ("shape", "cpu", "memory", "slow", "clock")
 
 
 class Holds:

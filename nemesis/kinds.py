@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Final
 
 from contracts.errors import UsageError
-from contracts.runtime import EXACT_CAPABILITIES
+from contracts.runtime import EXACT_CAPABILITIES, SIMULATED_CAPABILITIES
 from nemesis import families
 from nemesis.fault_kind import FaultKind
 from nemesis.nearest import or_nearest
@@ -34,6 +34,11 @@ def kind_names() -> tuple[str, ...]:
 def machine_kind_names() -> tuple[str, ...]:
     """Names of the kinds that some machine can carry out, sorted; the others need a world."""
     return tuple(name for name in kind_names() if not _KINDS[name].needs & EXACT_CAPABILITIES)
+
+
+def world_kind_names() -> tuple[str, ...]:
+    """Names of the kinds that a simulated world can carry out, sorted."""
+    return tuple(name for name in kind_names() if _KINDS[name].needs <= SIMULATED_CAPABILITIES)
 
 
 def known_kind(name: str) -> FaultKind | None:

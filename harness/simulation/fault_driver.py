@@ -1,59 +1,72 @@
 """Carries out the faults of a scenario against a simulated world.
 
-The twin of ``harness.nemesis_driver`` in virtual time, with two differences: faults may overlap and
-may wait for a happening, and what they did is known exactly instead of being probed. Same phases,
-same records. Before a fault that makes a voter forget, the cluster's ghost state is asked whether
-what Raft promises still holds; a fault that goes beyond it is recorded as not applicable, unless
-the scenario says that it may.
+The twin of ``harness.nemesis_driver`` in virtual time: everything about a fault is decided by its
+machine (``nemesis.fault_machine``), and its effects are carried out here. What was done is known
+instead of being looked for, and so is whether the cluster can bear that a voter forgets: its ghost
+state is asked. Faults may begin in the midst of a node's step, and may wait for one another.
 
 Must never swallow ``NodeCrashed``: a fault at a happening may end the step that called it.
 """
 
-from typing import Final
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
+from contracts.arms import FileChanged
 from contracts.errors import UsageError
-from contracts.fault import ActualFault, Fault, FaultEvent, FaultPhase
+from contracts.fault import ActualFault, Awaited, Fault, FaultEvent
 from contracts.names import NodeName
 from contracts.simulation import Timer
-from harness.simulation.acting import Doing, words_of_time
-from harness.simulation.early_heals import EarlyHeals
-from harness.simulation.fault_reach import Reach
+from harness.simulation.acting import Arms, words_of_time
+from harness.simulation.happenings import Happenings
 from harness.simulation.load import VirtualHistory
 from harness.simulation.log_ends import ends_of
-from harness.simulation.triggers import Triggers
-from harness.simulation.world_kinds import kind_in_worlds
 from history.timeline_records import TimelineFault
-from nemesis.aim import Aim
-from nemesis.awaiting import sentence
-from nemesis.courses import Course
-from nemesis.fault_kind import FaultKind
-from nemesis.promise import reason_against
+from nemesis import effects
+from nemesis.acts import Act
+from nemesis.aim import Aim, Patience
+from nemesis.awaiting import ANYWHERE, AT_LEADER
+from nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
+from nemesis.expectations import NodeIs
+from nemesis.fault_machine import FaultMachine, Nemesis
+from nemesis.fault_options import (
+    AFTER,
+    BEYOND_PROMISE,
+    PLACE,
+    SAME,
+    UNTIL,
+    UNTIL_COUNT,
+    UNTIL_DELAY_US,
+)
+from nemesis.kinds import fault_kind
 from nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
 from simulation.world.world import SimulatedWorld
 
-#: How long a fault waits for its target to exist, and how often it looks.
-TARGET_PATIENCE_US: Final = 5_000_000
-_LOOK_AGAIN_US: Final = 20_000
 _NS_PER_US: Final = 1_000
-#: What the heal of one fault ends for all others of the same node.
-_ENDED_FOR_ALL: Final = ("failing", "full")
+#: Nobody probes a world, and looking costs nothing.
+_PATIENCE: Final = Patience(look_again_us=20_000, probe_us=0)
+#: Nobody has to be heard where everything is known.
+_KNOWN: Final = Told({}, 0)
 
 
-class _InForce(msgspec.Struct):
-    """A fault that has struck and is not healed yet."""
+class _Carried(msgspec.Struct):
+    """A fault that is carried out."""
 
     fault: Fault
-    actual: ActualFault
-    course: Course
-    doing: Doing
-    struck_us: int
-    ok_before: int
-    ok_by_node_before: dict[str, int]
-    story_number: int
-    #: Heals it when its time is over.
+    machine: FaultMachine
+    #: What it waits for.
+    effect: Effect | None = None
+    #: Ends the wait when its time is over.
     timer: Timer | None = None
+    #: What it became; None before its target is settled.
+    actual: ActualFault | None = None
+    has_struck: bool = False
+    #: Whether it is to be healed before its time.
+    is_over: bool = False
+    changed: dict[NodeName, FileChanged] = {}
+    story_number: int = -1
 
 
 class FaultDriver:
@@ -68,22 +81,21 @@ class FaultDriver:
         self._world = world
         self._cluster = world.cluster
         self._history = history
-        self.reach = Reach(world)
-        self._triggers = Triggers(world, self._strike_there)
-        self._early_heals = EarlyHeals(world, self._heal_early)
+        self._happenings = Happenings(world)
         self._aim = Aim(self._cluster.nodes)
-        self._is_over = False
-        #: Waiting for their time or their target, by index.
-        self._waiting: dict[int, Fault] = {}
-        #: In force, by index, in the order in which they struck.
-        self._in_force: dict[int, _InForce] = {}
-        #: Healed, and no client was served since: time and fault.
-        self._not_resumed: list[tuple[int, Fault, ActualFault]] = []
+        voters = self._cluster.nodes[: world.scenario.nodes]
+        promise = _GhostPromise(self)
+        self._nemesis = Nemesis(self._cluster.nodes, voters, promise, _PATIENCE, is_exact=True)
+        self.arms = Arms(world, self._nemesis.holds)
+        #: All faults, in their order.
+        self._carried: dict[int, _Carried] = {}
+        #: Sequels whose first part has not struck, by its index.
+        self._sequels: dict[int, list[_Carried]] = {}
         self.events: list[FaultEvent] = []
         self.struck: list[ActualFault] = []
         history.listeners.append(self._acknowledged)
         for fault in world.scenario.faults:
-            kind_in_worlds(fault.kind)
+            fault_kind(fault.kind)
             if fault.target != THERE:
                 check_target(canonical(fault.target), self._cluster.nodes, leave_one=False)
             elif fault.when is None:
@@ -93,208 +105,238 @@ class FaultDriver:
                 )
 
     def begin(self) -> None:
-        """Wait for every fault's moment."""
-        for fault in self._world.scenario.faults:
-            when = fault.when
-            if when is not None:
-                self._triggers.wait(fault, when)
-            else:
-                self._waiting[fault.index] = fault
-                in_us = fault.at_us - self._world.now
-                self._world.after(in_us, lambda fault=fault: self._strike_waiting(fault))
+        """Begin each fault at its time."""
+        scenario = self._world.scenario
+        more = {BEYOND_PROMISE: True} if scenario.beyond_promise else {}
+        for planned in scenario.faults:
+            fault = msgspec.structs.replace(planned, options={**planned.options, **more})
+            machine = FaultMachine(self._nemesis, fault, fault.at_us, scenario.load_us)
+            carried = self._carried[fault.index] = _Carried(fault, machine)
+            self._go_on_after(carried, fault.at_us - self._world.now)
 
     def end(self) -> None:
-        """No fault strikes any more; those that did not are on record."""
-        self._is_over = True
-        for fault in self._triggers.end():
-            assert fault.when is not None
-            reason = f"{sentence(fault.when)} did not happen before the load was over"
-            self._record(fault, None, "not-applicable", reason)
-        for fault in list(self._waiting.values()):
-            self._record(fault, None, "not-applicable", "the load was over")
-        self._waiting.clear()
+        """No fault strikes any more; those that did not are on record, and the others healed."""
+        for carried in self._carried.values():
+            if carried.actual is None:
+                self._go_on(carried)
+        for index in list(self._nemesis.in_force):
+            self._go_on(self._carried[index], is_over=True)
 
-    def heal_all(self) -> None:
-        """Heal every fault that is in force, in the order in which they struck."""
-        for index in list(self._in_force):
-            self._heal(index)
+    def _go_on_after(self, carried: _Carried, delay_us: int) -> None:
+        carried.timer = self._world.after(delay_us, lambda: self._go_on(carried))
 
-    def _strike_waiting(self, fault: Fault) -> None:
-        if fault.index in self._waiting:
-            self._settle(fault, None, self._world.now + TARGET_PATIENCE_US)
-
-    def _strike_there(self, fault: Fault, there: NodeName) -> None:
-        if self._is_over:
-            self._record(fault, None, "not-applicable", "the load was over")
-            return
-        self._waiting[fault.index] = fault
-        self._settle(fault, there, self._world.now + TARGET_PATIENCE_US)
-
-    def _settle(self, fault: Fault, there: NodeName | None, until_us: int) -> None:
-        """Strike as soon as the target exists."""
-        if fault.index not in self._waiting:
-            return
-        kind = kind_in_worlds(fault.kind)
-        actual = self._resolve(kind, fault, there)
-        if actual is None:
-            if self._world.now >= until_us:
-                del self._waiting[fault.index]
-                reason = f"no {fault.target} for {TARGET_PATIENCE_US // 1_000_000} s"
-                self._record(fault, None, "not-applicable", reason)
-            else:
-                self._world.after(_LOOK_AGAIN_US, lambda: self._settle(fault, there, until_us))
-            return
-        del self._waiting[fault.index]
-        duration_us = 0 if kind.is_instant else fault.duration_us
-        course = kind.course_of(actual, duration_us, self._cluster.nodes)
-        reason = self._reason_against(kind, actual, course)
-        if reason is not None:
-            self._record(fault, None, "not-applicable", reason)
-            return
-        self._strike(course, fault, actual, duration_us)
-
-    def _resolve(self, kind: FaultKind, fault: Fault, there: NodeName | None) -> ActualFault | None:
-        """What the fault means now; None while its target does not exist."""
-        target = canonical(fault.target)
-        if target == THERE:
-            assert there is not None
-            target = str(there)
-        aimed = msgspec.structs.replace(fault, target=target)
-        actual = kind.actual(aimed, self._view(target))
-        if actual is None or not actual.nodes:
-            return None
-        return msgspec.structs.replace(actual, target=fault.target, draw=fault.draw)
-
-    def _view(self, target: str) -> ClusterView:
-        ends = ends_of(self._cluster) if target == LAGGARD else {}
-        return self._aim.view(self._cluster.leader().leader, ends)
-
-    def _reason_against(self, kind: FaultKind, actual: ActualFault, course: Course) -> str | None:
-        """Why the fault does not strike, None if it does."""
-        if kind.needs_up and not any(self._cluster.is_up(node) for node in actual.nodes):
-            return f"{', '.join(actual.nodes)} down already"
-        if _is_exclusive(course):
-            for other in self._in_force.values():
-                shared = [node for node in other.actual.nodes if node in actual.nodes]
-                if shared and _is_exclusive(other.course):
-                    return f"another fault of the disk of {', '.join(shared)} is in force"
-        if kind.rule == "keeps" or self._world.scenario.beyond_promise:
-            return None
-        voters = self._cluster.nodes[: self._world.scenario.nodes]
-        reason = reason_against(kind, actual, voters, self.reach.forgot)
-        if reason is not None:
-            return reason
-        for node in actual.nodes:
-            if kind.hides_rot and self.reach.forgot.get(node) == "rotten":
-                return f"beyond the promise: it would hide what has rotted at {node} before"
-            if not self._cluster.may_forget(node):
-                return f"beyond the promise: {node} holds what others could elect without"
-        return None
-
-    def _strike(self, course: Course, fault: Fault, actual: ActualFault, duration_us: int) -> None:
-        """Do it; where it ends the step that called, that passes last.
+    def _go_on(self, carried: _Carried, answer: object = None, *, is_over: bool = False) -> None:
+        """Carry out effects until one takes time; where they end the step that called, that passes.
 
         Raises:
             NodeCrashed: the present step was the node's own.
         """
-        world, history = self._world, self._history
-        self.struck.append(actual)
-        self._record(fault, actual, "invoked")
-        self.reach.draw = fault.draw
-        doing = Doing(self.reach, course, actual)
-        doing.begin()
-        self._record(fault, actual, "verified", doing.evidence)
-        number = -1
-        if world.is_recording:
-            number = world.record(self._band(fault, actual, doing, world.now, None))
-        in_force = self._in_force[fault.index] = _InForce(
-            *(fault, actual, course, doing, world.now),
-            *(history.ok_count, dict(history.ok_by_node), number),
-        )
-        in_force.timer = world.after(duration_us, lambda: self._heal(fault.index))
-        if duration_us:
-            self._early_heals.wait(fault, actual.nodes)
-        self._triggers.struck(fault.index, actual.nodes)
-        crash = self.reach.take_crash()
+        if carried.timer is not None:
+            carried.timer.cancel()
+            carried.timer = None
+        carried.is_over |= is_over
+        if isinstance(carried.effect, effects.StayInForce):
+            answer = carried.is_over
+        carried.effect = None
+        now_us = self._world.now
+        while (effect := carried.machine.step(answer, now_us, is_ending=False)) is not None:
+            if self._takes_time(carried, effect):
+                carried.effect = effect
+                break
+            answer = self._answer(carried, effect)
+        crash = self.arms.take_crash()
         if crash is not None:
             raise crash
 
-    def _heal_early(self, index: int) -> None:
-        if index in self._in_force:
-            self._heal(index)
+    def _takes_time(self, carried: _Carried, effect: Effect) -> bool:
+        """Whether an effect is to be answered later; then that is prepared."""
+        now_us, load_us = self._world.now, self._world.scenario.load_us
+        match effect:
+            case effects.Wait(until_us):
+                # What strikes at a happening strikes in its step.
+                if until_us > now_us:
+                    self._go_on_after(carried, until_us - now_us)
+                return until_us > now_us
+            case effects.StayInForce(until_us):
+                self._go_on_after(carried, 0 if carried.is_over else until_us - now_us)
+            case effects.AwaitHappening(when, until_us):
+                if until_us < load_us:
+                    self._go_on_after(carried, until_us - now_us)
+                self._await(carried, when)
+            case effects.AwaitService():
+                pass
+            case _:
+                return False
+        return True
 
-    def _heal(self, index: int) -> None:
-        in_force = self._in_force.pop(index)
-        if in_force.timer is not None:
-            in_force.timer.cancel()
-        fault, actual = in_force.fault, in_force.actual
-        history, world = self._history, self._world
-        before = in_force.ok_by_node_before
-        inside = sum(history.ok_by_node.get(node, 0) - before.get(node, 0) for node in actual.nodes)
-        self._record(
-            fault, actual, "healing",
-            f"{history.ok_count - in_force.ok_before} operations acknowledged meanwhile, "
-            f"{inside} by its nodes",
-        )  # fmt: skip
-        self.reach.draw = fault.draw
-        evidence = in_force.doing.heal()
-        self._record(fault, actual, "removed", evidence)
-        if in_force.story_number >= 0:
-            band = self._band(fault, actual, in_force.doing, in_force.struck_us, world.now)
-            world.amend(in_force.story_number, band)
-        self._not_resumed.append((world.now, fault, actual))
+    def _answer(self, carried: _Carried, effect: Effect) -> Any:
+        """Carry out an effect that takes no time; the answer that it names."""
+        answer: Any = None
+        match effect:
+            case effects.AskView():
+                answer = self._view(carried.fault)
+            case effects.AskTold():
+                answer = _KNOWN
+            case effects.AskAcknowledged():
+                history = self._history
+                answer = Acknowledged(history.ok_count, dict(history.ok_by_node))
+            case effects.AskExits():
+                # Whether a node had a reason to end is the invariants' to say.
+                answer = {}
+            case effects.Look(expectations):
+                answer = Evidence(True, self._seen(carried, expectations))
+            case effects.Begin(actual):
+                carried.actual = actual
+                self.struck.append(actual)
+            case effects.Do(act):
+                answer = self._do(carried, act)
+            case effects.Record():
+                self._record(carried, effect)
+            case _:
+                pass
+        return answer
+
+    def _view(self, fault: Fault) -> ClusterView:
+        ends = ends_of(self._cluster) if canonical(fault.target) == LAGGARD else {}
+        return self._aim.view(self._cluster.leader().leader, ends)
+
+    def _await(self, carried: _Carried, when: Awaited) -> None:
+        """Go on when it has happened; a sequel counts only once its first part has struck."""
+        first = self._carried.get(carried.fault.options.get(AFTER, -1))
+        if first is not None and not first.has_struck:
+            self._sequels.setdefault(first.fault.index, []).append(carried)
+            return
+        hit = () if first is None or first.actual is None else first.actual.nodes
+        place = carried.fault.options.get(PLACE) if hit else None
+
+        def fits(node: NodeName) -> bool:
+            return (
+                isinstance(carried.effect, effects.AwaitHappening)
+                and when.node in (ANYWHERE, AT_LEADER, node)
+                and (place is None or (node in hit) == (place == SAME))
+                and (when.epoch is None or self._cluster.epoch(node) == when.epoch)
+                and (when.node != AT_LEADER or self._cluster.leader().leader == node)
+            )
+
+        self._happenings.wait(when.on, when.count, fits, partial(self._go_on, carried))
+
+    def _seen(self, carried: _Carried, expectations: Collection[object]) -> str:
+        """Say what the nodes hit are doing now, where that is asked for."""
+        assert carried.actual is not None
+        if expectations and not any(isinstance(item, NodeIs) for item in expectations):
+            return ""
+        return ", ".join(f"{node} {self._state(node)}" for node in carried.actual.nodes)
+
+    def _state(self, node: NodeName) -> str:
+        if not self._cluster.is_up(node):
+            return "exited"
+        return "paused" if self._cluster.is_paused(node) else "runs"
+
+    def _do(self, carried: _Carried, act: Act) -> Done:
+        """Do the part of an act that the other faults leave to it."""
+        fault, holds = carried.fault, self._nemesis.holds
+        said: list[str] = []
+        for part in holds.admit(fault.index, act):
+            words = self.arms.perform(part, fault.draw, carried.changed)
+            if words:
+                said.append(words)
+        holds.done(fault.index, act)
+        if not carried.has_struck:
+            self._has_struck(carried)
+        return Done(tuple(said))
+
+    def _has_struck(self, carried: _Carried) -> None:
+        """Begin what waits for it: its sequels, and its own early heal."""
+        carried.has_struck = True
+        fault, actual = carried.fault, carried.actual
+        assert actual is not None
+        for sequel in self._sequels.pop(fault.index, ()):
+            if isinstance(sequel.effect, effects.AwaitHappening):
+                self._await(sequel, sequel.effect.when)
+        happening = fault.options.get(UNTIL)
+        if happening is not None and not fault_kind(fault.kind).is_instant:
+            delay_us = max(0, int(fault.options.get(UNTIL_DELAY_US, 0)))
+            self._happenings.wait(
+                happening,
+                int(fault.options.get(UNTIL_COUNT, 1)),
+                lambda node: node not in actual.nodes,
+                # In a turn of its own, for the present one may be a node's.
+                lambda _: self._heal_after(carried, delay_us),
+            )
+
+    def _heal_after(self, carried: _Carried, delay_us: int) -> None:
+        def heal() -> None:
+            carried.is_over = True
+            if isinstance(carried.effect, effects.StayInForce):
+                self._go_on(carried)
+
+        self._world.after(delay_us, heal)
 
     def _acknowledged(self, invoked_us: int) -> None:
         """An operation that began then was acknowledged: it shows the heals before it."""
-        if not self._not_resumed or invoked_us < self._not_resumed[0][0]:
-            return
-        left: list[tuple[int, Fault, ActualFault]] = []
-        for healed_us, fault, actual in self._not_resumed:
-            if invoked_us < healed_us:
-                left.append((healed_us, fault, actual))
-                continue
-            took = words_of_time(self._world.now - healed_us)
-            self._record(fault, actual, "resumed", f"an operation acknowledged after {took}")
-        self._not_resumed = left
+        for carried in self._served_next(invoked_us):
+            assert isinstance(carried.effect, effects.AwaitService)
+            took = words_of_time(self._world.now - carried.effect.since_us)
+            self._go_on(carried, Evidence(True, f"an operation acknowledged after {took}"))
 
-    def _band(
-        self,
-        fault: Fault,
-        actual: ActualFault,
-        doing: Doing,
-        since_us: int,
-        until_us: int | None,
-    ) -> TimelineFault:
-        return TimelineFault(
-            time=since_us,
+    def _served_next(self, invoked_us: int) -> list[_Carried]:
+        return [
+            one
+            for one in self._carried.values()
+            if isinstance(one.effect, effects.AwaitService) and one.effect.since_us <= invoked_us
+        ]
+
+    def _record(self, carried: _Carried, told: effects.Record) -> None:
+        fault, actual, world = carried.fault, told.actual, self._world
+        self.events.append(told.event(fault, world.now * _NS_PER_US))
+        if not world.is_recording or actual is None:
+            return
+        band = TimelineFault(
+            time=world.now,
             name=fault.kind,
             nodes=tuple(map(str, actual.nodes)),
-            until=until_us,
-            detail=f"{fault.target}: {doing.evidence}",
+            until=None,
+            detail=f"{fault.target}: {told.evidence}",
         )
-
-    def _record(
-        self,
-        fault: Fault,
-        actual: ActualFault | None,
-        phase: FaultPhase,
-        evidence: str | None = None,
-    ) -> None:
-        self.events.append(
-            FaultEvent(
-                time=self._world.now * _NS_PER_US,
-                index=fault.index,
-                kind=fault.kind,
-                phase=phase,
-                target=fault.target,
-                nodes=() if actual is None else actual.nodes,
-                links=() if actual is None else actual.links,
-                leader=None if actual is None else actual.leader,
-                evidence=evidence,
-            )
-        )
+        match told.phase:
+            case "invoked":
+                carried.story_number = world.record(band)
+            case "verified" | "removed":
+                begun = world.story[carried.story_number]
+                assert isinstance(begun, TimelineFault)
+                if told.phase == "verified":
+                    band = msgspec.structs.replace(begun, detail=band.detail)
+                else:
+                    band = msgspec.structs.replace(begun, until=world.now)
+                world.amend(carried.story_number, band)
+            case _:
+                pass
 
 
-def _is_exclusive(course: Course) -> bool:
-    """Whether a node can have but one such fault at a time."""
-    return any(act.holds in _ENDED_FOR_ALL for step in course.steps for act in step.acts)
+class _GhostPromise:
+    """The promise by a world's ghost state; see ``nemesis.gate.Promise``."""
+
+    def __init__(self, driver: FaultDriver) -> None:
+        self._driver = driver
+
+    def has_forgotten(self, node: NodeName) -> bool:
+        """Whether its disk lacks what it held: a fault may have found nothing to harm."""
+        return node in self._driver.arms.forgot
+
+    def reason_before(self, actual: ActualFault) -> Doing[str | None]:
+        """Why the fault must not strike."""
+        yield from ()
+        arms = self._driver.arms
+        for node in actual.nodes:
+            if fault_kind(actual.kind).hides_rot and arms.forgot.get(node) == "rotten":
+                return f"beyond the promise: it would hide what has rotted at {node} before"
+            if not arms.cluster.may_forget(node):
+                return f"beyond the promise: {node} holds what others could elect without"
+        return None
+
+    def reason_once_down(
+        self, actual: ActualFault, forgetful: Callable[[], Collection[NodeName]], present: Present
+    ) -> Doing[str | None]:
+        """Why the nodes must not forget: time may have passed since they were asked about."""
+        del forgetful, present
+        return self.reason_before(actual)

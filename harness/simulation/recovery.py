@@ -82,29 +82,28 @@ class Recovery:
     def is_due(self) -> bool:
         """Whether progress can be demanded: enough voters still know what they promised."""
         voters = self._cluster.nodes[: self._world.scenario.nodes]
-        forgot = self._faults.reach.forgot
+        forgot = self._faults.arms.forgot
         sound = sum(1 for node in self.healed if node in voters and node not in forgot)
         return sound > len(voters) // 2
 
     def heal(self) -> None:
         """End all faults; from now on progress is due."""
-        world, cluster, reach = self._world, self._cluster, self._faults.reach
+        world, cluster, arms = self._world, self._cluster, self._faults.arms
         self._faults.end()
-        self._faults.heal_all()
         world.network.calm_down()
         for node in cluster.nodes:
             cluster.resume(node)
-            if reach.forgot.get(node) == "rotten":
+            if arms.forgot.get(node) == "rotten":
                 self._replace(node)
             else:
-                reach.revive(node)
+                arms.revive(node)
         if self._options.scope == "majority":
             self.healed = self._draw_majority()
             for node in cluster.nodes:
                 if node not in self.healed:
                     self._leave_broken(node)
         else:
-            self.healed = tuple(node for node in cluster.nodes if node not in reach.out_of_service)
+            self.healed = tuple(node for node in cluster.nodes if node not in arms.out_of_service)
         self._healed_us = self._epoch_since_us = world.now
         if self.is_due:
             cluster.healed(self.healed)
@@ -208,7 +207,7 @@ class Recovery:
         """
         for node in self.healed:
             if self._cluster.ended(node) is not None:
-                self._faults.reach.revive(node)
+                self._faults.arms.revive(node)
 
     def _unsettled(self) -> str | None:
         self._note_epoch()
@@ -232,13 +231,13 @@ class Recovery:
 
     def _replace(self, node: NodeName) -> None:
         """A node whose disk has forgotten comes back without a past, if the promise allows it."""
-        reach, cluster = self._faults.reach, self._cluster
-        reach.end(node)
+        arms, cluster = self._faults.arms, self._cluster
+        arms.end(node)
         if cluster.may_forget(node):
             cluster.disk(node).wipe()
-            reach.revive(node)
+            arms.revive(node)
         else:
-            reach.out_of_service[node] = None
+            arms.out_of_service[node] = None
 
     def _draw_majority(self) -> tuple[NodeName, ...]:
         """A smallest majority of the voters that still know what they promised, drawn.
@@ -246,7 +245,7 @@ class Recovery:
         By another draw with who leads now, or without: both are harder than it being anybody.
         """
         voters = self._cluster.nodes[: self._world.scenario.nodes]
-        forgot = self._faults.reach.forgot
+        forgot = self._faults.arms.forgot
         sound = [node for node in voters if node not in forgot]
         draw = self._world.between(_STREAM, 0, _DRAW_LIMIT)
         drawn = list(shuffled(sound, draw))

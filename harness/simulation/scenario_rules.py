@@ -16,7 +16,6 @@ from contracts.fault import Fault
 from contracts.names import NodeName
 from contracts.scenario import Scenario
 from harness.options import NODES_MAX, SEED_MAX
-from harness.simulation.world_kinds import kind_in_worlds, names_in_worlds
 from nemesis.awaiting import ANYWHERE, AT_LEADER
 from nemesis.fault_options import (
     AFTER,
@@ -27,6 +26,7 @@ from nemesis.fault_options import (
     UNTIL_DELAY_US,
     read_options,
 )
+from nemesis.kinds import fault_kind, world_kind_names
 from nemesis.nearest import or_nearest
 from nemesis.targets import PINNED_NODES, THERE, canonical, check_target
 from workloads.workload import workload_names
@@ -118,7 +118,7 @@ def _check_faults(scenario: Scenario) -> None:
         if fault.index in taken:
             raise _refused(f"{field}.index", fault.index, "another one than every other fault's")
         taken.add(fault.index)
-        _named(f"{field}.kind", fault.kind, names_in_worlds(), "faults")
+        _named(f"{field}.kind", fault.kind, world_kind_names(), "faults")
         _check_moment(field, fault, nodes)
         _check_target(f"{field}.target", fault, nodes)
         _whole(f"{field}.duration_us", fault.duration_us, 0, TIME_US_MAX)
@@ -157,7 +157,7 @@ def _check_options(field: str, fault: Fault, nodes: tuple[NodeName, ...]) -> Non
         if not isinstance(value, int):
             raise _refused(f"{field}.{name}", value, "a whole number")
     try:
-        read_options(fault.kind, kind_in_worlds(fault.kind).options, options)
+        read_options(fault.kind, fault_kind(fault.kind).options, options)
     except UsageError as error:
         raise RuleError(f"{field}: {error.problem}", error.next_step) from error
     if options.get(PLACE, SAME) not in (SAME, OTHER):

@@ -24,7 +24,6 @@ from harness.load.routes import reader_slots
 from harness.load.seat import Books
 from harness.phases import Phase, PhaseName
 from harness.processes import Processes
-from harness.simulation.early_heals import UNTIL
 from harness.simulation.fault_driver import FaultDriver
 from harness.simulation.load import (
     SimulatedLoad,
@@ -36,6 +35,7 @@ from harness.simulation.outcome import SimulationOutcome
 from harness.simulation.recovery import LIVENESS, Recovery
 from history.plan import sub_seed
 from history.timeline_records import TimelineViolation
+from nemesis.fault_options import UNTIL
 from nemesis.nearest import or_nearest
 from simulation.world.world import SimulatedWorld
 from workloads.workload import workload

@@ -113,7 +113,7 @@ def _roll_back(setting: Setting, _options: NoOptions) -> Course:
 
 
 def _failing_kind(name: str, summary: str, **fields: Any) -> FaultKind:
-    return _kind(name, summary, reasons=FAILED, **fields)
+    return _kind(name, summary, reasons=FAILED, exclusive="disk", **fields)
 
 
 def _kind(name: str, summary: str, **fields: Any) -> FaultKind:

@@ -25,9 +25,6 @@ from nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
 from nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
 PAGE: Final = "partitions"
-#: A cut must last as long as a probe of it, and so must the time between two cuts.
-_FLAP_MS_MIN: Final = 500
-
 _Nodes = tuple[NodeName, ...]
 
 
@@ -172,14 +169,13 @@ def _one_way_course(setting: Setting, _options: Any) -> Course:
 
 
 def _flap_course(setting: Setting, options: FlapOptions) -> Course:
-    """Cut and restore in equal parts of the time."""
+    """Cut and restore in equal parts of the time, as fast as probes can tell."""
     links, count = setting.links, options.count
-    half_ms = max(_FLAP_MS_MIN, setting.duration_ms // (2 * count))
-    half_us = half_ms * US_PER_MS
+    half_us = max(1, setting.probe_us, setting.duration_us // (2 * count))
     cut = tuple(LinkIs(link, open=False) for link in links)
     steps = [Step((Cut(links),), seen=_seen(setting))]
     for number in range(1, count):
-        is_seen = looks_at(number, count, half_ms)
+        is_seen = looks_at(number, count, half_us // US_PER_MS)
         whole, again = (_open(setting), cut) if is_seen else ((), ())
         steps.append(Step((Restore(links),), (2 * number - 1) * half_us, seen=whole))
         steps.append(Step((Cut(links),), 2 * number * half_us, seen=again))

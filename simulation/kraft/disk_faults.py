@@ -64,9 +64,7 @@ class DiskFaults:
 
     def fail_sync(self, count: int) -> str:
         """The next syncs fail, once each, and what they should have written is forgotten."""
-        if count == 0:
-            self._host.disk.clear_faults()
-            return "syncs succeed again"
+        self._failed_before = self._failed_count()
         self._host.disk.fail_next("sync", errno.EIO, count=count)
         return f"the next {count} syncs fail"
 
@@ -79,26 +77,25 @@ class DiskFaults:
         disk.capacity_bytes = disk.used_bytes + spare_bytes
         return f"{spare_bytes} bytes are left"
 
-    def fail_reads(self, *, on: bool) -> str:
-        """Reads of the log fail while it is on."""
-        if not on:
-            self._host.disk.clear_faults()
-            return "reads succeed again"
+    def fail_reads(self) -> str:
+        """Reads of the log fail."""
+        self._failed_before = self._failed_count()
         self._host.disk.fail_reads(SEGMENT_SUFFIX)
         return "reads of the log fail"
 
     def fail_calls(self, action: str, count: int | None) -> str:
-        """The next writes or renames fail, once each or all of them; 0 heals."""
-        if count == 0:
-            self._host.disk.clear_faults()
-            failed = self._failed_count(action) - self._failed_before
-            return f"each {action} succeeds again, {failed} had failed"
-        self._failed_before = self._failed_count(action)
+        """The next writes or renames fail, once each or all of them."""
+        self._failed_before = self._failed_count()
         self._host.disk.fail_next(action, errno.EIO, count=count)
         return f"every {action} fails" if count is None else f"the next {count} {action}s fail"
 
-    def _failed_count(self, action: str) -> int:
-        return sum(note.kind == f"{action}-failed" for note in self._host.disk.faults_done)
+    def mend(self) -> str:
+        """Every call succeeds again."""
+        self._host.disk.clear_faults()
+        return f"calls succeed again, {self._failed_count() - self._failed_before} had failed"
+
+    def _failed_count(self) -> int:
+        return sum(note.kind.endswith("-failed") for note in self._host.disk.faults_done)
 
     def rot(self, draw: int, what: str) -> str | None:
         """Flip bits of one flushed byte."""

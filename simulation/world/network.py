@@ -39,11 +39,11 @@ class SimulatedNetwork:
         self._is_calm = False
         self._listening: dict[str, ServerEnd] = {}
         self._connections: dict[int, SimulatedConnection] = {}
-        #: How many faults cut each link now.
-        self._cuts: dict[tuple[str, str], int] = {}
+        #: Links that faults cut now, in no order.
+        self._cuts: set[tuple[str, str]] = set()
         self._clogs: dict[tuple[str, str], int] = {}
-        #: How many faults have each link answer with resets now, and how often one did.
-        self._resetting: dict[tuple[str, str], int] = {}
+        #: Links that answer with resets now, in no order, and how often one did.
+        self._resetting: set[tuple[str, str]] = set()
         self._answered_count = 0
         #: Messages that were ever sent on a link while it was clogged.
         self._slowed: dict[tuple[str, str], int] = {}
@@ -146,26 +146,21 @@ class SimulatedNetwork:
     # What faults do.
 
     def cut(self, links: Sequence[Link]) -> None:
-        """Stall everything on these links from now on; cuts of several faults add up."""
-        for link in links:
-            key = (str(link.source), str(link.destination))
-            self._cuts[key] = self._cuts.get(key, 0) + 1
+        """Stall everything on these links from now on."""
+        self._cuts.update(_ends(link) for link in links)
 
     def restore(self, links: Sequence[Link]) -> None:
-        """Take one cut of each of these links away; what was stalled goes on."""
+        """Open these links; what was stalled goes on."""
         for link in links:
-            key = (str(link.source), str(link.destination))
-            count = self._cuts.get(key, 0)
-            if count > 1:
-                self._cuts[key] = count - 1
-            elif count == 1:
-                del self._cuts[key]
-                self._release(key)
+            ends = _ends(link)
+            if ends in self._cuts:
+                self._cuts.discard(ends)
+                self._release(ends)
 
     def clog(self, links: Sequence[Link], delay_us: int) -> None:
         """Everything on these links takes so much longer; 0 heals."""
         for link in links:
-            self._clogs[str(link.source), str(link.destination)] = delay_us
+            self._clogs[_ends(link)] = delay_us
 
     def slowed_count(self, links: Sequence[Link]) -> int:
         """Messages that were ever sent on these links while they were clogged."""
@@ -185,17 +180,11 @@ class SimulatedNetwork:
 
     def answer_with_resets(self, links: Sequence[Link]) -> None:
         """Answer what comes along these links with a reset from now on, new connections too."""
-        for link in links:
-            key = (str(link.source), str(link.destination))
-            self._resetting[key] = self._resetting.get(key, 0) + 1
+        self._resetting.update(_ends(link) for link in links)
 
     def answer_no_more(self, links: Sequence[Link]) -> int:
-        """Take one such fault of each link away; how many resets there ever were by such."""
-        for link in links:
-            key = (str(link.source), str(link.destination))
-            self._resetting[key] -= 1
-            if not self._resetting[key]:
-                del self._resetting[key]
+        """Let these links be as before; how many resets there ever were by such."""
+        self._resetting.difference_update(_ends(link) for link in links)
         return self._answered_count
 
     def is_cut(self, source: str, destination: str) -> bool:
@@ -395,3 +384,7 @@ class SimulatedNetwork:
         server, connection.server = connection.server, None
         if server is not None:
             server.disconnected(connection.number)
+
+
+def _ends(link: Link) -> tuple[str, str]:
+    return str(link.source), str(link.destination)

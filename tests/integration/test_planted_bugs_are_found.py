@@ -70,7 +70,7 @@ FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "activation-not-first": ((2,), ("INV-44",)),
     "answered-before-commit": ((2,), ("INV-53",)),
     "ineligible-replica-accepted": ((5, 33), ("INV-51",)),
-    "open-transaction-kept": ((27, 81), ("INV-44",)),
+    "open-transaction-kept": ((191, 272), ("INV-44",)),
     "fenced-broker-serves": ((2, 3), ("INV-56",)),
     "own-registration-not-awaited": ((7, 10), ("INV-56",)),
     "older-image-shown": ((2, 3), ("INV-48",)),

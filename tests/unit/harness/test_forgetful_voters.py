@@ -10,6 +10,7 @@ from contracts.state_event import StateEvent
 from harness.fault_coverage import fault_coverage
 from harness.fault_results import fault_results, fault_windows
 from harness.state_watch import StateWatch
+from nemesis.aim import Patience
 from nemesis.effects import AskTold, Doing, Present, Told, Wait
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.gate import FaultGate, SparedError, ToldPromise
@@ -92,7 +93,7 @@ def test_who_was_spared_has_not_forgotten() -> None:
     watch = StateWatch()
     for node in nodes:
         tell(watch, "high-watermark", 2, 7, flushed=7, node=node)
-    gate, asked = FaultGate(Holds(), nodes, ToldPromise(nodes, 0)), Asked(watch)
+    gate, asked = FaultGate(Holds(), nodes, ToldPromise(nodes, Patience(held_us=0))), Asked(watch)
     assert asked.result(wiped(gate, 1)) is None
     # Nobody looks any more, so that nothing is known.
     wipe = fault("wipe", "n1", index=1)

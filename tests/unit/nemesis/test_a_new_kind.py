@@ -100,13 +100,13 @@ def test_its_act_is_one_line_for_worlds(dummy: Any, monkeypatch: pytest.MonkeyPa
     assert refused is not None
     assert "no simulated world can do that" in refused.problem
 
-    def nudge(reach: Any, act: Any) -> str:
+    def nudge(arms: Any, act: Any) -> str:
         for node in act.nodes:
-            reach.pause(node)
-            reach.resume(node)
+            arms.cluster.pause(node)
+            arms.cluster.resume(node)
         return "nudged"
 
     monkeypatch.setitem(harness.simulation.acting._DOING, dummy.Nudge, nudge)
     outcome = simulate(world, FakeSystem())
     assert [event.phase for event in outcome.faults] == WHOLE
-    assert outcome.faults[1].evidence == "nudged"
+    assert outcome.faults[1].evidence == "n1 runs; nudged"

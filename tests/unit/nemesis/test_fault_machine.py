@@ -48,7 +48,7 @@ class World:
     """Answers each effect at once, in the same call, and keeps what it was asked."""
 
     def __init__(self) -> None:
-        self.nemesis = Nemesis(NODES, NODES, ToldPromise(NODES, 0), Patience())
+        self.nemesis = Nemesis(NODES, NODES, ToldPromise(NODES, Patience(held_us=0)), Patience())
         self.now_us = 0
         self.effects: list[Effect] = []
         self.done: list[Act] = []

@@ -88,8 +88,11 @@ class FakeDisk:
     def fill(self, spare_bytes: int) -> str:
         return self._did(f"fill {spare_bytes}")
 
-    def fail_reads(self, *, on: bool) -> str:
-        return self._did(f"fail-reads {on}")
+    def fail_reads(self) -> str:
+        return self._did("fail-reads")
+
+    def mend(self) -> str:
+        return self._did("mend")
 
     def fail_calls(self, action: str, count: int | None) -> str:
         return self._did(f"fail-{action} {count}")

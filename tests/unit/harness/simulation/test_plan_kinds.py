@@ -10,16 +10,15 @@ from harness.options import PlannedTest, TestOptions, plan_test
 from harness.simulation.planned import check_plan, scenario_of
 from harness.simulation.scenario_file import decode_scenario, encode_scenario
 from harness.simulation.simulate import simulate
-from harness.simulation.world_kinds import names_in_worlds
 from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, kind_names, machine_kind_names
+from nemesis.kinds import fault_kind, kind_names, machine_kind_names, world_kind_names
 from nemesis.sorts import SORTS
 from simulation.kraft.system import KraftSimulation
 from systems.registry import system
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
 
 WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]
-CARRIED_OUT = names_in_worlds()
+CARRIED_OUT = world_kind_names()
 
 
 def planned(*schedule: Fault) -> PlannedTest:

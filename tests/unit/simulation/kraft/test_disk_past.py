@@ -204,4 +204,4 @@ def sync_fails_at(quorum: Quorum, name: NodeName) -> None:
     quorum.write(8)
     quorum.run(1_000_000)
     assert quorum.cluster.ended(name) is not None
-    quorum.cluster.disk(name).fail_sync(0)
+    quorum.cluster.disk(name).mend()

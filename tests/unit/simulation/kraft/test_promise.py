@@ -93,7 +93,7 @@ def test_a_lie_beyond_the_promise_silences_what_follows_from_it() -> None:
     [
         lambda disk: disk.fail_sync(1),
         lambda disk: disk.fill(0),
-        lambda disk: disk.fail_reads(on=True),
+        lambda disk: disk.fail_reads(),
         lambda disk: disk.slow_down(8),
     ],
     ids=["fsync-fails", "disk-full", "read-errors", "slow-disk"],
