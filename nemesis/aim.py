@@ -23,7 +23,7 @@ class Patience(msgspec.Struct, frozen=True):
 
     #: From one look at what is waited for to the next.
     look_again_us: Microseconds = 50_000
-    #: For the probe of a cut link; nothing lasts less that is to be seen.
+    #: For the probe of a cut link; a cut that is to be seen lasts at least as long.
     probe_us: Microseconds = 500_000
     #: For a target to exist; then the fault is not applicable.
     target_us: Microseconds = 5_000_000

@@ -58,7 +58,7 @@ class ToldPromise:
     """The promise as far as the voters tell of it."""
 
     def __init__(self, voters: Sequence[NodeName], patience: Patience) -> None:
-        """``patience``: with others, until they hold what must be held."""
+        """``patience``: for others to hold what must be held."""
         self._voters = voters
         self._patience = patience
 

@@ -1,9 +1,9 @@
 """Does acts of faults to a simulated world; the twin of ``harness.acting`` in virtual time.
 
 What is left of an act beside the other faults is said by ``nemesis.holds``; here it is done as it
-stands, and doing it twice is doing it once. A fault that strikes in the midst of a node's own step
-ends that step by ``NodeCrashed``: that is held back until the fault is on record, and then let pass
-(``take_crash``). Must never choose what is hit.
+stands. To cut a link, set a clock or slow a disk twice is to do it once. A fault that strikes in
+the midst of a node's own step ends that step by ``NodeCrashed``: that is held back until the fault
+is on record, and then let pass (``take_crash``). Must never choose what is hit.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

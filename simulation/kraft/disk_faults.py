@@ -90,7 +90,7 @@ class DiskFaults:
         return f"every {action} fails" if count is None else f"the next {count} {action}s fail"
 
     def mend(self) -> str:
-        """Every call succeeds again."""
+        """Every call succeeds again, and the disk is large enough."""
         self._host.disk.clear_faults()
         return f"calls succeed again, {self._failed_count() - self._failed_before} had failed"
 
