@@ -10,7 +10,8 @@ Entries of the checkpoint past the log's end are dropped: it is written before t
 A log may start above 0: where the oldest snapshot that can be used ends. Batches of its first
 segment that lie below are held to each other alone, for the checkpoint is cut with the log. A log
 that does not reach its newest snapshot, or has another epoch where that ends, is one that the
-snapshot was about to replace: ``repair_log`` does it. Without such a snapshot it is corrupt.
+snapshot was about to replace: ``repair_log`` does it. Without such a snapshot it is corrupt, and so
+is one that was cut where that snapshot ends, for it agreed then.
 
 ``repair_log`` then cuts the tail and makes all that stays durable. It writes the kept bytes above
 the mark again first: if an fsync failed in an earlier life, the kernel may believe pages clean
@@ -147,6 +148,8 @@ def scan_log(
                 lost.append(path)
         mark = _judge(scanner, mark, bugs)
         replaced_by = newest if newest and not scanner.agrees_with(newest) else None
+        if replaced_by is not None and not bugs.epoch_rot_unnoticed:
+            _refuse_what_was_cut(scanner, mark, checkpoint, replaced_by)
     except BaseException:
         scanner.close()
         raise
@@ -163,6 +166,30 @@ def scan_log(
         problems=found.problems,
         replaced_by=replaced_by,
     )
+
+
+def _refuse_what_was_cut(
+    scanner: "_Scanner",
+    mark: DurableMark,
+    checkpoint: tuple[EpochStart, ...],
+    snapshot_id: SnapshotId,
+) -> None:
+    """Refuse a log that was cut where the snapshot ends and has another epoch there.
+
+    It agreed when it was cut, so an epoch below its start has rotted: nothing is to be replaced.
+
+    Raises:
+        CorruptStorageError: it is so, and all of it was flushed.
+    """
+    end = snapshot_id.end_offset
+    was_cut = bool(checkpoint) and checkpoint[0].start_offset == end > scanner.base_offset
+    if was_cut and end <= min(mark.end_offset, scanner.end_offset):
+        raise CorruptStorageError(
+            scanner.last_path,
+            f"the batch before offset {end} is not of epoch {snapshot_id.epoch}, although the log "
+            "was cut where the snapshot of that epoch ends",
+            offset=end,
+        )
 
 
 def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> LogScan:
@@ -293,7 +320,7 @@ class _Scanner:
         #: Next entry of the checkpoint that no batch has reached.
         self._next_entry = 0
         self._epoch = NO_EPOCH
-        self._base_offset = base_offset
+        self.base_offset = base_offset
         self._start_offset = start_offset
         #: Where the intact batches change their epoch, those below the start included.
         self._changes: list[EpochStart] = []
@@ -340,7 +367,7 @@ class _Scanner:
     def agrees_with(self, snapshot_id: SnapshotId) -> bool:
         """Whether the log goes on where the snapshot ends, and is the one that it stands for."""
         end = snapshot_id.end_offset
-        if not self._base_offset <= end <= self.end_offset:
+        if not self.base_offset <= end <= self.end_offset:
             return False
         before = [change.epoch for change in self._changes if change.start_offset < end]
         return not before or before[-1] == snapshot_id.epoch

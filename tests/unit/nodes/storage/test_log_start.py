@@ -17,7 +17,7 @@ from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
 from nodes.storage.log import LogStore
 from nodes.storage.reading import log_start, read_committed
 from nodes.storage.snapshots import list_snapshots, snapshot_name, snapshot_path, write_snapshot
-from nodes.wire.batches import split_batches
+from nodes.wire.batches import HEADER_BYTES, peek_batch, split_batches
 from nodes.wire.snapshots import encode_snapshot
 from simulation.disk.file_system import MemoryFileSystem
 
@@ -188,6 +188,29 @@ def test_a_snapshot_that_the_log_agrees_with_keeps_it(filesystem: FileSystem, fo
     assert (shape.start_offset, shape.end_offset, shape.epochs) == (6, 8, starts((4, 6)))
     assert values(log) == [b"6", b"7"]
     log.close()
+
+
+@pytest.mark.parametrize(
+    ("snapshot_id", "rotten", "epoch"), [(snapshot(6, 2), 4, 3), (snapshot(4, 2), 2, 1)]
+)
+def test_an_epoch_that_rots_just_below_the_start_drops_no_log(
+    filesystem: FileSystem, folder: Path, snapshot_id: SnapshotId, rotten: int, epoch: int
+) -> None:
+    """The log was cut at the snapshot, so that it is no log which the snapshot was to replace."""
+    log = filled(filesystem, folder, segment_bytes=1 << 20)
+    write(filesystem, folder, snapshot_id)
+    log.cut_start(snapshot_id)()
+    log.close()
+    path = log_folder(folder) / segment_name(Offset(0))
+    file = filesystem.open(path)
+    position = 0
+    while (header := peek_batch(file.read_at(position, HEADER_BYTES), 0))[0] != rotten:
+        position += header[2]
+    file.write_at(position + 12, epoch.to_bytes(4, "big"))
+    file.sync()
+    file.close()
+    with pytest.raises(CorruptStorageError, match="was cut where the snapshot"):
+        opened(filesystem, folder, segment_bytes=1 << 20)
 
 
 def test_a_log_without_beginning_and_snapshot_is_refused(
