@@ -99,8 +99,10 @@ def await_moment(
     if present.is_ending:
         return Moment(False)
     if there is None:
-        seconds = (end_us - at_us) / _US_PER_S
-        return Moment(False, reason=f"{sentence(when)} did not happen within {seconds:g} s")
+        by = f"within {(end_us - at_us) / _US_PER_S:g} s"
+        if end_us == load_end_us:
+            by = "before the load was over"
+        return Moment(False, reason=f"{sentence(when)} did not happen {by}")
     yield Wait(present.now_us + when.delay_us)
     return Moment(False) if present.is_ending else Moment(True, there)
 

@@ -6,7 +6,7 @@ at once, entered one at a time. All that is decided of a fault, and all that is 
 from what a look shows, is here. Must never act, wait, or look by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -58,6 +58,7 @@ class Nemesis:
         patience: Patience,
         *,
         is_exact: bool = False,
+        is_down: Callable[[NodeName], bool] | None = None,
     ) -> None:
         """The faults of one run, none of which has begun.
 
@@ -68,12 +69,13 @@ class Nemesis:
             patience: how long what is waited for.
             is_exact: whether what is done is known: then a look says how things stand, and nothing
                 keeps anything from being seen.
+            is_down: as in ``FaultGate``.
         """
         self.nodes = tuple(nodes)
         self.is_exact = is_exact
         self.patience = patience
         self.holds = Holds()
-        self.gate = FaultGate(self.holds, voters, promise)
+        self.gate = FaultGate(self.holds, voters, promise, is_down)
         #: What heals each fault that has begun and is not seen gone, in their order.
         self.in_force: dict[int, tuple[Act, ...]] = {}
 
@@ -233,7 +235,8 @@ class _Strike:
                     self._kind, self._fault, self._actual, self._present
                 )
             ended += (yield from self._do(act)).ended
-        is_told = step.seen or self._nemesis.is_exact
+        is_first = step is self._course.steps[0]
+        is_told = step.seen or (self._nemesis.is_exact and is_first)
         seen = (yield from self._bite(step, ended)) if is_told else None
         self._up.update(started)
         yield from self._are_back(started)

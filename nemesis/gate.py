@@ -104,8 +104,22 @@ class ToldPromise:
 class FaultGate:
     """The faults of one run that have been let in."""
 
-    def __init__(self, holds: Holds, voters: Sequence[NodeName], promise: Promise) -> None:
-        self._holds = holds
+    def __init__(
+        self,
+        holds: Holds,
+        voters: Sequence[NodeName],
+        promise: Promise,
+        is_down: Callable[[NodeName], bool] | None = None,
+    ) -> None:
+        """No fault is in.
+
+        Args:
+            holds: what all faults hold.
+            voters: those that vote.
+            promise: knows whether a voter may forget.
+            is_down: knows whether a node runs; None: one that no fault holds down does.
+        """
+        self._is_down = is_down or holds.is_down
         self._voters = voters
         self._promise = promise
         self._inside: dict[int, tuple[FaultKind, ActualFault]] = {}
@@ -158,7 +172,7 @@ class FaultGate:
         return bool(faults) and self._promise.has_forgotten(node)
 
     def _reason(self, kind: FaultKind, fault: Fault, actual: ActualFault) -> str | None:
-        if kind.needs_up and all(self._holds.is_down(node) for node in actual.nodes):
+        if kind.needs_up and all(self._is_down(node) for node in actual.nodes):
             return f"{', '.join(actual.nodes)} down already"
         for other_kind, other in self._inside.values():
             shared = [node for node in other.nodes if node in actual.nodes]

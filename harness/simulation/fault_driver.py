@@ -25,7 +25,7 @@ from harness.simulation.load import VirtualHistory
 from harness.simulation.log_ends import ends_of
 from history.timeline_records import TimelineFault
 from nemesis import effects
-from nemesis.acts import Act
+from nemesis.acts import Act, Resume, at
 from nemesis.aim import Aim, Patience
 from nemesis.awaiting import ANYWHERE, AT_LEADER
 from nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
@@ -85,7 +85,11 @@ class FaultDriver:
         self._aim = Aim(self._cluster.nodes)
         voters = self._cluster.nodes[: world.scenario.nodes]
         promise = _GhostPromise(self)
-        self._nemesis = Nemesis(self._cluster.nodes, voters, promise, _PATIENCE, is_exact=True)
+        self._nemesis = Nemesis(
+            *(self._cluster.nodes, voters, promise, _PATIENCE),
+            is_exact=True,
+            is_down=lambda node: not self._cluster.is_up(node),
+        )
         self.arms = Arms(world, self._nemesis.holds)
         #: All faults, in their order.
         self._carried: dict[int, _Carried] = {}
@@ -158,7 +162,7 @@ class FaultDriver:
                     self._go_on_after(carried, until_us - now_us)
                 return until_us > now_us
             case effects.StayInForce(until_us):
-                self._go_on_after(carried, 0 if carried.is_over else until_us - now_us)
+                self._go_on_after(carried, until_us - now_us)
             case effects.AwaitHappening(when, until_us):
                 if until_us < load_us:
                     self._go_on_after(carried, until_us - now_us)
@@ -236,11 +240,15 @@ class FaultDriver:
         """Do the part of an act that the other faults leave to it."""
         fault, holds = carried.fault, self._nemesis.holds
         said: list[str] = []
-        for part in holds.admit(fault.index, act):
-            words = self.arms.perform(part, fault.draw, carried.changed)
-            if words:
-                said.append(words)
-        holds.done(fault.index, act)
+        # Who is thawed goes on within the call, and what happens then may bring another fault,
+        # which may hold a node that has its turn later.
+        each = [at(act, (node,)) for node in act.nodes] if isinstance(act, Resume) else [act]
+        for one in each:
+            for part in holds.admit(fault.index, one):
+                words = self.arms.perform(part, fault.draw, carried.changed)
+                if words:
+                    said.append(words)
+            holds.done(fault.index, one)
         if not carried.has_struck:
             self._has_struck(carried)
         return Done(tuple(said))
@@ -296,7 +304,7 @@ class FaultDriver:
             name=fault.kind,
             nodes=tuple(map(str, actual.nodes)),
             until=None,
-            detail=f"{fault.target}: {told.evidence}",
+            detail=": ".join(filter(None, (fault.target, told.evidence))),
         )
         match told.phase:
             case "invoked":

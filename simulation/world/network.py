@@ -45,8 +45,6 @@ class SimulatedNetwork:
         #: Links that answer with resets now, in no order, and how often one did.
         self._resetting: set[tuple[str, str]] = set()
         self._answered_count = 0
-        #: Messages that were ever sent on a link while it was clogged.
-        self._slowed: dict[tuple[str, str], int] = {}
         #: Messages that arrived, and connections that were reset.
         self.delivered_count = 0
         self.reset_count = 0
@@ -162,11 +160,6 @@ class SimulatedNetwork:
         for link in links:
             self._clogs[_ends(link)] = delay_us
 
-    def slowed_count(self, links: Sequence[Link]) -> int:
-        """Messages that were ever sent on these links while they were clogged."""
-        ends = dict.fromkeys((str(link.source), str(link.destination)) for link in links)
-        return sum(self._slowed.get(link, 0) for link in ends)
-
     def reset(self, node: NodeName) -> int:
         """Reset every connection from or to a node; how many there were."""
         hit = [
@@ -236,10 +229,8 @@ class SimulatedNetwork:
         else:
             direction, link = connection.back, (connection.place, connection.source)
         sent_at = world.now
-        clog_us = self._clogs.get(link, 0)
-        if clog_us:
-            self._slowed[link] = self._slowed.get(link, 0) + 1
-        when = max(sent_at + self._delay() + clog_us, direction.arrives_at)
+        late_us = self._delay() + self._clogs.get(link, 0)
+        when = max(sent_at + late_us, direction.arrives_at)
         direction.arrives_at = when
         told = -1 if message is None else self._tell(connection, message, forth=forth)
 

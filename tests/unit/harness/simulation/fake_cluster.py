@@ -267,7 +267,10 @@ class FakeCluster:
         self._paused[node] = self._up[node]
 
     def resume(self, node: NodeName) -> None:
-        self._paused[node] = False
+        """What came for it meanwhile it takes in within the call, as real nodes of a world do."""
+        if self._paused[node]:
+            self._paused[node] = False
+            self.step(node, "thaws")
 
     def jump_clock(self, node: NodeName, delta_us: int) -> None:
         self.acts.append(f"{node} clock {delta_us}")
@@ -326,7 +329,7 @@ class FakeSystem:
     """Makes the one cluster of a test, and keeps it to be looked at."""
 
     happenings: tuple[str, ...] = ("ticks",)
-    happenings_undrawn: tuple[str, ...] = ()
+    happenings_undrawn: tuple[str, ...] = ("thaws",)
     invariants: tuple[str, ...] = ()
 
     def __init__(self, prepare: Callable[[FakeCluster], None] | None = None) -> None:

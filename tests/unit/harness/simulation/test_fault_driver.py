@@ -126,6 +126,44 @@ def test_two_faults_at_one_happening_both_strike_although_the_first_ends_the_ste
     assert phases(outcome, 1) == WHOLE
 
 
+def test_a_node_that_winds_down_is_not_down_yet() -> None:
+    def ignore(cluster: FakeCluster) -> None:
+        cluster.heeds_signals = False
+
+    faults = (
+        fault("terminate", "n1", 300_000, duration_us=300_000),
+        fault("pause", "n1", 400_000, duration_us=50_000, index=1),
+    )
+    assert phases(simulate(scenario(faults=faults), FakeSystem(ignore)), 1) == WHOLE
+    heeding = simulate(scenario(faults=faults), FakeSystem())
+    assert evidence(heeding, "not-applicable", 1) == "n1 down already"
+
+
+def test_a_node_that_has_ended_by_itself_is_down() -> None:
+    def end(cluster: FakeCluster) -> None:
+        cluster.world.after(350_000, lambda: cluster.kill(NodeName("n1"), 0))
+
+    outcome = simulate(scenario(faults=(fault("pause", "n1", 400_000),)), FakeSystem(end))
+    assert evidence(outcome, "not-applicable") == "n1 down already"
+
+
+def test_a_node_that_is_frozen_while_another_fault_thaws_it_stays_frozen() -> None:
+    seen: list[bool] = []
+
+    def look(cluster: FakeCluster) -> None:
+        cluster.world.after(600_000, lambda: seen.append(cluster.is_paused(NodeName("n2"))))
+
+    thawed = Awaited(on="thaws", node="n1")
+    faults = (
+        fault("pause", "random:2", 300_000, nodes=["n1", "n2"]),
+        fault("pause", "n2", thawed, index=1),
+    )
+    outcome = simulate(scenario(faults=faults), FakeSystem(look))
+    assert phases(outcome, 1) == WHOLE
+    assert story(outcome, 1)[0].time == 500_000_000
+    assert seen == [True]
+
+
 def test_a_power_cut_at_a_happening_ends_the_step_too() -> None:
     moment = Awaited(on="ticks", count=4)
     system = FakeSystem()
@@ -335,6 +373,23 @@ def test_faults_still_in_force_are_healed_at_the_end_of_the_load() -> None:
     )
     assert phases(outcome) == WHOLE
     assert story(outcome)[3].time == 1_000_000_000
+
+
+def test_the_band_of_a_fault_says_what_it_was_aimed_at_before_it_has_done_anything() -> None:
+    class StruckError(Exception):
+        pass
+
+    def fail(cluster: FakeCluster) -> None:
+        def pause(node: NodeName) -> None:
+            raise StruckError(node)
+
+        cluster.pause = pause  # type: ignore[method-assign]
+
+    outcome = simulate(
+        scenario(faults=(fault("pause", "leader"),)), FakeSystem(fail), is_recording=True
+    )
+    (band,) = [record for record in outcome.story if isinstance(record, TimelineFault)]
+    assert band.detail == "leader"
 
 
 def test_the_story_shows_each_fault_as_a_band() -> None:
