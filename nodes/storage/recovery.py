@@ -18,7 +18,8 @@ the mark again first: if an fsync failed in an earlier life, the kernel may beli
 that never reached the disk, and a bare fsync would confirm them.
 
 Must never cut below the mark. Rot in the last flush group, which the mark may not know of yet,
-cannot be told from a torn tail.
+cannot be told from a torn tail. The module is longer than 400 lines because what is found and what
+may be cut off for it are judged together.
 """
 
 from pathlib import Path
@@ -148,8 +149,7 @@ def scan_log(
                 lost.append(path)
         mark = _judge(scanner, mark, bugs)
         replaced_by = newest if newest and not scanner.agrees_with(newest) else None
-        if replaced_by is not None and not bugs.epoch_rot_unnoticed:
-            _refuse_what_was_cut(scanner, mark, checkpoint, replaced_by)
+        _refuse_what_was_cut(scanner, mark, checkpoint, replaced_by, bugs)
     except BaseException:
         scanner.close()
         raise
@@ -172,7 +172,8 @@ def _refuse_what_was_cut(
     scanner: "_Scanner",
     mark: DurableMark,
     checkpoint: tuple[EpochStart, ...],
-    snapshot_id: SnapshotId,
+    snapshot_id: SnapshotId | None,
+    bugs: PlantedBugs,
 ) -> None:
     """Refuse a log that was cut where the snapshot ends and has another epoch there.
 
@@ -181,6 +182,8 @@ def _refuse_what_was_cut(
     Raises:
         CorruptStorageError: it is so, and all of it was flushed.
     """
+    if snapshot_id is None or bugs.epoch_rot_unnoticed:
+        return
     end = snapshot_id.end_offset
     was_cut = bool(checkpoint) and checkpoint[0].start_offset == end > scanner.base_offset
     if was_cut and end <= min(mark.end_offset, scanner.end_offset):
