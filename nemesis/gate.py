@@ -163,9 +163,9 @@ class FaultGate:
         self._inside.pop(index, None)
 
     def _forgetful(self) -> list[NodeName]:
-        return sorted(node for node, faults in self._forgot.items() if self._has(node, faults))
+        return sorted(node for node, faults in self._forgot.items() if self._may_lack(node, faults))
 
-    def _has(self, node: NodeName, faults: Collection[int]) -> bool:
+    def _may_lack(self, node: NodeName, faults: Collection[int]) -> bool:
         """Whether a node may have forgotten, or a fault in force may yet make it."""
         if any(index in self._inside for index in faults):
             return True

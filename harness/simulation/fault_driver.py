@@ -63,8 +63,6 @@ class _Carried(msgspec.Struct):
     #: What it became; None before its target is settled.
     actual: ActualFault | None = None
     has_struck: bool = False
-    #: Whether it is to be healed before its time.
-    is_over: bool = False
     changed: dict[NodeName, FileChanged] = {}
     story_number: int = -1
 
@@ -124,13 +122,17 @@ class FaultDriver:
             if carried.actual is None:
                 self._go_on(carried)
         for index in list(self._nemesis.in_force):
-            self._go_on(self._carried[index], is_over=True)
+            self._go_on(self._carried[index], True)
 
     def _go_on_after(self, carried: _Carried, delay_us: int) -> None:
         carried.timer = self._world.after(delay_us, lambda: self._go_on(carried))
 
-    def _go_on(self, carried: _Carried, answer: object = None, *, is_over: bool = False) -> None:
+    def _go_on(self, carried: _Carried, answer: object = None) -> None:
         """Carry out effects until one takes time; where they end the step that called, that passes.
+
+        Args:
+            carried: the fault.
+            answer: to the effect that it waits for; None where its time is over.
 
         Raises:
             NodeCrashed: the present step was the node's own.
@@ -138,9 +140,6 @@ class FaultDriver:
         if carried.timer is not None:
             carried.timer.cancel()
             carried.timer = None
-        carried.is_over |= is_over
-        if isinstance(carried.effect, effects.StayInForce):
-            answer = carried.is_over
         carried.effect = None
         now_us = self._world.now
         while (effect := carried.machine.step(answer, now_us, is_ending=False)) is not None:
@@ -274,25 +273,18 @@ class FaultDriver:
 
     def _heal_after(self, carried: _Carried, delay_us: int) -> None:
         def heal() -> None:
-            carried.is_over = True
             if isinstance(carried.effect, effects.StayInForce):
-                self._go_on(carried)
+                self._go_on(carried, True)
 
         self._world.after(delay_us, heal)
 
     def _acknowledged(self, invoked_us: int) -> None:
         """An operation that began then was acknowledged: it shows the heals before it."""
-        for carried in self._served_next(invoked_us):
-            assert isinstance(carried.effect, effects.AwaitService)
-            took = words_of_time(self._world.now - carried.effect.since_us)
-            self._go_on(carried, Evidence(True, f"an operation acknowledged after {took}"))
-
-    def _served_next(self, invoked_us: int) -> list[_Carried]:
-        return [
-            one
-            for one in self._carried.values()
-            if isinstance(one.effect, effects.AwaitService) and one.effect.since_us <= invoked_us
-        ]
+        for carried in self._carried.values():
+            effect = carried.effect
+            if isinstance(effect, effects.AwaitService) and effect.since_us <= invoked_us:
+                took = words_of_time(self._world.now - effect.since_us)
+                self._go_on(carried, Evidence(True, f"an operation acknowledged after {took}"))
 
     def _record(self, carried: _Carried, told: effects.Record) -> None:
         fault, actual, world = carried.fault, told.actual, self._world
@@ -309,16 +301,17 @@ class FaultDriver:
         match told.phase:
             case "invoked":
                 carried.story_number = world.record(band)
-            case "verified" | "removed":
-                begun = world.story[carried.story_number]
-                assert isinstance(begun, TimelineFault)
-                if told.phase == "verified":
-                    band = msgspec.structs.replace(begun, detail=band.detail)
-                else:
-                    band = msgspec.structs.replace(begun, until=world.now)
-                world.amend(carried.story_number, band)
+            case "verified":
+                self._amend(carried, detail=band.detail)
+            case "removed":
+                self._amend(carried, until=world.now)
             case _:
                 pass
+
+    def _amend(self, carried: _Carried, **changed: Any) -> None:
+        begun = self._world.story[carried.story_number]
+        assert isinstance(begun, TimelineFault)
+        self._world.amend(carried.story_number, msgspec.structs.replace(begun, **changed))
 
 
 class _GhostPromise:

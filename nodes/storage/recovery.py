@@ -8,18 +8,17 @@ offsets, an epoch that falls, an epoch that is not what the leader-epoch checkpo
 Entries of the checkpoint past the log's end are dropped: it is written before the batches are.
 
 A log may start above 0: where the oldest snapshot that can be used ends. Batches of its first
-segment that lie below are held to each other alone, for the checkpoint is cut with the log. A log
-that does not reach its newest snapshot, or has another epoch where that ends, is one that the
-snapshot was about to replace: ``repair_log`` does it. Without such a snapshot it is corrupt, and so
-is one that was cut where that snapshot ends, for it agreed then.
+segment that lie below are held to each other, for the checkpoint is cut with the log, and the last
+of them to the snapshot that it was cut at. A log that does not reach its newest snapshot, or has
+another epoch where that ends, is one that the snapshot was about to replace: ``repair_log`` does
+it. Without such a snapshot it is corrupt.
 
 ``repair_log`` then cuts the tail and makes all that stays durable. It writes the kept bytes above
 the mark again first: if an fsync failed in an earlier life, the kernel may believe pages clean
 that never reached the disk, and a bare fsync would confirm them.
 
 Must never cut below the mark. Rot in the last flush group, which the mark may not know of yet,
-cannot be told from a torn tail. The module is longer than 400 lines because what is found and what
-may be cut off for it are judged together.
+cannot be told from a torn tail.
 """
 
 from pathlib import Path
@@ -30,7 +29,6 @@ import msgspec
 from nodes.quorum.bugs import NO_BUGS, PlantedBugs
 from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
 from nodes.quorum.leader_epochs import starts_from
-from nodes.quorum.messages import BatchHeader
 from nodes.quorum.persistent import EpochStart, SnapshotId
 from nodes.storage.durable_mark import DurableMark, LogPosition, read_mark
 from nodes.storage.epoch_checkpoint import read_epochs, write_epochs
@@ -38,7 +36,8 @@ from nodes.storage.errors import CorruptStorageError, NotFormattedError
 from nodes.storage.filesystem import FileSystem
 from nodes.storage.layout import DURABLE_LENGTH, EPOCH_CHECKPOINT, log_folder, segment_base_offset
 from nodes.storage.log_restart import begin_anew, lower_mark
-from nodes.storage.segment import Segment, scan_batches
+from nodes.storage.log_scanner import Damage, LogScanner
+from nodes.storage.segment import Segment
 from nodes.storage.snapshots import (
     Load,
     check_whole,
@@ -46,20 +45,8 @@ from nodes.storage.snapshots import (
     list_snapshots,
     remove_snapshots,
 )
-from nodes.wire.errors import CorruptBatchError
 
 _REWRITE_BYTES: Final = 1024 * 1024
-
-
-class Damage(msgspec.Struct, frozen=True):
-    """The first place where the log is not intact; all before it is."""
-
-    path: Path
-    #: Byte position in the file.
-    position: int
-    #: Offset that the batch there should have.
-    offset: Offset
-    problem: str
 
 
 class LogScan(msgspec.Struct, frozen=True):
@@ -141,7 +128,8 @@ def scan_log(
     if newest is not None and not snapshots:
         snapshots = (newest,)
     start = snapshots[0].end_offset if snapshots else base
-    scanner = _Scanner(filesystem, starts_from(checkpoint, start), base, start, bugs)
+    cut_at = _cut_at(checkpoint, snapshots)
+    scanner = LogScanner(filesystem, starts_from(checkpoint, start), base, start, cut_at, bugs)
     lost: list[Path] = []
     try:
         for base_offset, path in names:
@@ -149,7 +137,6 @@ def scan_log(
                 lost.append(path)
         mark = _judge(scanner, mark, bugs)
         replaced_by = newest if newest and not scanner.agrees_with(newest) else None
-        _refuse_what_was_cut(scanner, mark, checkpoint, replaced_by, bugs)
     except BaseException:
         scanner.close()
         raise
@@ -168,31 +155,12 @@ def scan_log(
     )
 
 
-def _refuse_what_was_cut(
-    scanner: "_Scanner",
-    mark: DurableMark,
-    checkpoint: tuple[EpochStart, ...],
-    snapshot_id: SnapshotId | None,
-    bugs: PlantedBugs,
-) -> None:
-    """Refuse a log that was cut where the snapshot ends and has another epoch there.
-
-    It agreed when it was cut, so an epoch below its start has rotted: nothing is to be replaced.
-
-    Raises:
-        CorruptStorageError: it is so, and all of it was flushed.
-    """
-    if snapshot_id is None or bugs.epoch_rot_unnoticed:
-        return
-    end = snapshot_id.end_offset
-    was_cut = bool(checkpoint) and checkpoint[0].start_offset == end > scanner.base_offset
-    if was_cut and end <= min(mark.end_offset, scanner.end_offset):
-        raise CorruptStorageError(
-            scanner.last_path,
-            f"the batch before offset {end} is not of epoch {snapshot_id.epoch}, although the log "
-            "was cut where the snapshot of that epoch ends",
-            offset=end,
-        )
+def _cut_at(
+    checkpoint: tuple[EpochStart, ...], snapshots: tuple[SnapshotId, ...]
+) -> SnapshotId | None:
+    """The newest snapshot, where the log was cut at it: it agreed with it then."""
+    is_cut = checkpoint and snapshots and checkpoint[0].start_offset == snapshots[-1].end_offset
+    return snapshots[-1] if is_cut else None
 
 
 def repair_log(filesystem: FileSystem, folder: Path, scan: LogScan) -> LogScan:
@@ -274,7 +242,7 @@ def _segment_names(filesystem: FileSystem, log: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def _judge(scanner: "_Scanner", mark: DurableMark, bugs: PlantedBugs) -> DurableMark:
+def _judge(scanner: LogScanner, mark: DurableMark, bugs: PlantedBugs) -> DurableMark:
     """The mark that holds; raises CorruptStorageError if the log falls short of it."""
     damage = scanner.damage
     end = scanner.end_position
@@ -303,124 +271,3 @@ def _rewrite(segment: Segment, start: int) -> None:
         size_bytes = min(_REWRITE_BYTES, segment.size_bytes - position)
         segment.file.write_at(position, segment.file.read_at(position, size_bytes))
         position += size_bytes
-
-
-class _Scanner:
-    """Walks the segments and keeps what was intact so far."""
-
-    def __init__(
-        self,
-        filesystem: FileSystem,
-        checkpoint: tuple[EpochStart, ...],
-        base_offset: Offset,
-        start_offset: Offset,
-        bugs: PlantedBugs,
-    ) -> None:
-        """``checkpoint`` begins at ``start_offset``, the first segment at ``base_offset``."""
-        self._filesystem = filesystem
-        self._bugs = bugs
-        self._checkpoint = checkpoint
-        #: Next entry of the checkpoint that no batch has reached.
-        self._next_entry = 0
-        self._epoch = NO_EPOCH
-        self.base_offset = base_offset
-        self._start_offset = start_offset
-        #: Where the intact batches change their epoch, those below the start included.
-        self._changes: list[EpochStart] = []
-        self.segments: list[Segment] = []
-        self.epochs: list[EpochStart] = []
-        self.end_offset = base_offset
-        self.damage: Damage | None = None
-        self.last_path = Path()
-
-    @property
-    def end_position(self) -> LogPosition:
-        """Where the intact bytes end."""
-        if not self.segments:
-            return LogPosition(0, 0)
-        last = self.segments[-1]
-        return LogPosition(last.base_offset, last.size_bytes)
-
-    def scan_segment(self, base_offset: Offset, path: Path) -> bool:
-        """Check one file; False if nothing in it belongs to the log."""
-        self.last_path = path
-        if base_offset != self.end_offset:
-            problem = f"the segment follows offset {self.end_offset}, there is a gap or an overlap"
-            self.damage = Damage(path, 0, self.end_offset, problem)
-            return False
-        file = self._filesystem.open(path)
-        segment = Segment(base_offset, file)
-        self.segments.append(segment)
-        try:
-            verifies_checksum = not self._bugs.checksum_not_verified
-            batches = scan_batches(file, file.size(), verifies_checksum=verifies_checksum)
-            for _, header in batches:
-                problem = self._objection(header)
-                if problem is not None:
-                    self._note_damage(segment, problem)
-                    break
-                segment.note(header)
-                if not self._changes or header.epoch != self._changes[-1].epoch:
-                    self._changes.append(EpochStart(header.epoch, header.base_offset))
-                self.end_offset = segment.end_offset
-        except CorruptBatchError as error:
-            self._note_damage(segment, error.problem)
-        return True
-
-    def agrees_with(self, snapshot_id: SnapshotId) -> bool:
-        """Whether the log goes on where the snapshot ends, and is the one that it stands for."""
-        end = snapshot_id.end_offset
-        if not self.base_offset <= end <= self.end_offset:
-            return False
-        before = [change.epoch for change in self._changes if change.start_offset < end]
-        return not before or before[-1] == snapshot_id.epoch
-
-    def close(self) -> None:
-        """Close all files."""
-        for segment in self.segments:
-            segment.close()
-
-    def _note_damage(self, segment: Segment, problem: str) -> None:
-        self.damage = Damage(segment.path, segment.size_bytes, self.end_offset, problem)
-
-    def _objection(self, header: BatchHeader) -> str | None:
-        if header.base_offset != self.end_offset:
-            return f"offset {header.base_offset} follows {self.end_offset - 1}"
-        is_below = header.base_offset < self._start_offset
-        if self._bugs.epoch_rot_unnoticed and not is_below:
-            self._take_epoch(header)
-            return None
-        if header.epoch < self._epoch:
-            return f"epoch {header.epoch} follows {self._epoch}"
-        if is_below:
-            self._epoch = header.epoch
-            crosses = header.last_offset >= self._start_offset
-            return "the log's start lies within a batch" if crosses else None
-        opens_epoch = header.epoch > self._epoch or not self.epochs
-        entry = self._entry_below(header.last_offset + 1)
-        if opens_epoch:
-            wanted = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
-            if entry != wanted:
-                return f"epoch {header.epoch} starts here, the leader-epoch checkpoint disagrees"
-            self._next_entry += 1
-            if self._entry_below(header.last_offset + 1) is not None:
-                return "the leader-epoch checkpoint starts another epoch within the batch"
-            self._epoch = Epoch(header.epoch)
-            self.epochs.append(wanted)
-        elif entry is not None:
-            return f"epoch {header.epoch} goes on, the checkpoint starts epoch {entry.epoch}"
-        return None
-
-    def _take_epoch(self, header: BatchHeader) -> None:
-        """Planted: believes the batch, and lets its epoch fall."""
-        if header.epoch > self._epoch:
-            self._epoch = Epoch(header.epoch)
-            start = EpochStart(epoch=header.epoch, start_offset=header.base_offset)
-            self.epochs.append(start)
-
-    def _entry_below(self, end_offset: int) -> EpochStart | None:
-        """The next entry of the checkpoint, if it starts below ``end_offset``."""
-        if self._next_entry >= len(self._checkpoint):
-            return None
-        entry = self._checkpoint[self._next_entry]
-        return entry if entry.start_offset < end_offset else None

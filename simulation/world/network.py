@@ -186,7 +186,7 @@ class SimulatedNetwork:
 
     def waiting_count(self, links: Sequence[Link]) -> int:
         """Messages that wait on these links now."""
-        ends = {(str(link.source), str(link.destination)) for link in links}
+        ends = {_ends(link) for link in links}
         return sum(
             len(direction.waiting)
             for connection in self._connections.values()

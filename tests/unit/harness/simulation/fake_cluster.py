@@ -267,7 +267,7 @@ class FakeCluster:
         self._paused[node] = self._up[node]
 
     def resume(self, node: NodeName) -> None:
-        """What came for it meanwhile it takes in within the call, as real nodes of a world do."""
+        """Undo pause; what came meanwhile is taken in within the call, as by real nodes."""
         if self._paused[node]:
             self._paused[node] = False
             self.step(node, "thaws")
