@@ -46,7 +46,7 @@ class SimulatedCalls:
         self._called = called
         self._wait_us = wait_us
         self._timers = timers
-        carried = Carried(ControlCodec(me) if world.scenario.through_codec else None, PeerCall)
+        carried = Carried(ControlCodec(me), PeerCall, is_framed=world.scenario.through_codec)
         here = place or f"n{me}"
         self._lines = ControlLines(
             peers,

@@ -76,7 +76,6 @@ def make_life(
             on.
     """
     world = host.world
-    codec = KafkaCodec(host.node_id, host.voters) if world.scenario.through_codec else None
     places = {
         voter.node_id: f"n{voter.node_id}" for voter in host.voters if voter.node_id != host.node_id
     }
@@ -87,7 +86,7 @@ def make_life(
         calls = SimulatedCalls(
             world, host.node_id, places, enter, timers, called=host.calls, wait_us=held.wait_us
         )
-    peers = SimulatedPeers(world, host.name, places, codec, enter, host)
+    peers = SimulatedPeers(world, host.name, places, enter, host)
     jobs = SimulatedDiskJobs(world, host.disk, host.disk_speed, enter, host.name)
     surroundings = Surroundings(
         timers=timers,
@@ -104,7 +103,8 @@ def make_life(
     node = assemble(
         materials, begun, surroundings, lambda parts, given: WatchedNode(parts, given, host)
     )
-    peers.attach(node, keeps_connections=materials.settings.bugs.keeps_connections)
+    codec = KafkaCodec(host.node_id, host.voters, node.service.versions)
+    peers.attach(node, codec, keeps_connections=materials.settings.bugs.keeps_connections)
     return Life(node, peers, jobs, calls)
 
 

@@ -1,13 +1,13 @@
 """A node's connection to one peer in a simulated world: drives the link that nodes have.
 
 All decisions are those of ``nodes.transport.link_machine``. Different here, and settings of this
-driver: a world's nodes are of one release, so no link asks for versions; a request may travel as
-the object that it is; and what is written into a connection that is still being opened travels with
-its opening, as whether anybody listens shows no earlier in a world's network.
+driver: a request may travel as the object that it is (the question for versions is always a frame);
+and what is written into a connection that is still being opened travels with its opening, as
+whether anybody listens shows no earlier in a world's network.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -15,7 +15,8 @@ from contracts.simulation import Connection, World
 from nodes.quorum.identifiers import CorrelationId, NodeId
 from nodes.quorum.messages import FetchAnswer
 from nodes.server.surroundings import TimerHandle, Timers
-from nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner
+from nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner, LinkVersions
+from nodes.wire.api_versions import ApiVersionsRequest
 from nodes.wire.batches import split_batches
 from nodes.wire.errors import UnsupportedAnswerError
 from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
@@ -23,51 +24,55 @@ from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
 Enter = Callable[[Callable[[], None]], None]
 
 
-class FrameCodec(Protocol):
-    """Frames of what goes over a link."""
+class _Versions:
+    """What a peer of a world serves: asked and told in frames, whatever requests travel as."""
 
-    def encode_request(self, correlation: int, request: Any) -> bytes:
-        """Frame of a request, size included."""
-        ...
+    def __init__(self, versions: LinkVersions[Any, bytes], carries: type[PeerRequest]) -> None:
+        self._versions = versions
+        self._carries = carries
+        self.version_for = versions.version_for
 
-    def decode_answer(self, correlation: int, request: Any, payload: bytes) -> Any:
-        """The answer in a frame without its size; raises WireError."""
-        ...
+    @property
+    def is_known(self) -> bool:
+        """Whether the peer has answered."""
+        return self._versions.is_known
+
+    def question(self) -> PeerRequest:
+        """Message to send first."""
+        return self._carries(CorrelationId(0), ApiVersionsRequest(), self._versions.question())
+
+    def take(self, message: PeerAnswer) -> None:
+        """The peer's answer; raises WireError."""
+        assert message.frame is not None
+        self._versions.take(message.frame[SIZE_BYTES:])
 
 
 class Carried:
-    """The form in which a link's requests travel; implements ``link_machine.LinkCodec``.
+    """The form in which a link's requests travel; implements ``link_machine.LinkCodec``."""
 
-    Its versions too: all nodes of a world are of one release.
-    """
-
-    is_known = True
-
-    def __init__(self, codec: FrameCodec | None, carries: type[PeerRequest] = PeerRequest) -> None:
-        """``codec`` is set where messages are frames; ``carries`` says for whom requests are."""
+    def __init__(
+        self,
+        codec: LinkCodec[Any, Any, bytes],
+        carries: type[PeerRequest] = PeerRequest,
+        *,
+        is_framed: bool,
+    ) -> None:
+        """``is_framed``: messages are frames; ``carries`` says for whom requests are."""
         self._codec = codec
         self._carries = carries
+        self._is_framed = is_framed
 
-    def peer_versions(self) -> "Carried":
-        """Those of our own release."""
-        return self
-
-    def question(self) -> PeerRequest:
-        """Never asked."""
-        raise AssertionError("the versions are known")
-
-    def take(self, message: PeerAnswer) -> None:
-        """Never answered."""
-        raise AssertionError(f"nobody asked for versions: {message}")
-
-    def version_for(self, request: Any) -> None:
-        """The highest, as for a peer of the same release."""
+    def peer_versions(self) -> _Versions:
+        """For a new connection."""
+        return _Versions(self._codec.peer_versions(), self._carries)
 
     def encode_request(
         self, correlation: CorrelationId, request: Any, version: int | None = None
     ) -> PeerRequest:
         """The request on its way."""
-        frame = None if self._codec is None else self._codec.encode_request(correlation, request)
+        frame = None
+        if self._is_framed:
+            frame = self._codec.encode_request(correlation, request, version)
         return self._carries(correlation, request, frame)
 
     def decode_answer(
@@ -78,25 +83,17 @@ class Carried:
         version: int | None = None,
     ) -> Any:
         """The answer to a request; raises WireError."""
-        if self._codec is not None and message.frame is not None:
-            return self._codec.decode_answer(correlation, request, message.frame[SIZE_BYTES:])
+        if message.frame is not None:
+            payload = message.frame[SIZE_BYTES:]
+            return self._codec.decode_answer(correlation, request, payload, version)
         if message.correlation != correlation:
             raise UnsupportedAnswerError(
                 f"answer {message.correlation} does not fit request {correlation}"
             )
-        return self._read(message.answer)
-
-    def _read(self, answer: Any) -> Any:
+        answer = message.answer
         if isinstance(answer, FetchAnswer) and answer.records and not answer.batches:
             # What the codec does with a frame: the headers come from the records.
             return msgspec.structs.replace(answer, batches=split_batches(answer.records))
-        return answer
-
-
-class AsItCame(Carried):
-    """Late answers, which the planted defect hands on: a fetch's without its batches' headers."""
-
-    def _read(self, answer: Any) -> Any:
         return answer
 
 

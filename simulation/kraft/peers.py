@@ -12,10 +12,11 @@ from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
 from nodes.quorum.messages import Answer, Request
 from nodes.server.node import Node
 from nodes.transport.kafka_codec import Inbound, KafkaCodec
+from nodes.wire.api_versions import ApiVersionsRequest
 from nodes.wire.control_plane import ReceivedCall, encode_reply
 from simulation.kraft.call_frames import read_call
 from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerCall, PeerRequest
-from simulation.kraft.peer_link import AsItCame, Carried, Enter, SimulatedPeerLink
+from simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 
 
 class CallWatch(Protocol):
@@ -38,16 +39,15 @@ class SimulatedPeers:
         world: World,
         me: str,
         peers: dict[NodeId, str],
-        codec: KafkaCodec | None,
         enter: Enter,
         watch: CallWatch | None = None,
     ) -> None:
-        """``peers``: where the other voters live; ``codec``: set where messages are frames."""
+        """``peers``: where the other voters live."""
         self._watch = watch
         self._world = world
         self._me = me
         self._peers = peers
-        self._codec = codec
+        self._is_framed = world.scenario.through_codec
         self._enter = enter
         self._links: dict[NodeId, SimulatedPeerLink] = {}
         #: What is needed to answer in frames, by connection.
@@ -55,13 +55,17 @@ class SimulatedPeers:
         #: The same of calls.
         self._calls: dict[ConnectionId, tuple[ReceivedCall, object]] = {}
 
-    def attach(self, node: Node, *, keeps_connections: bool = False) -> None:
+    def attach(self, node: Node, codec: KafkaCodec, *, keeps_connections: bool = False) -> None:
         """Say who is told what came of requests, and whether its links have the planted defect.
 
-        They never have it where messages are frames.
+        Args:
+            node: the owner of the links.
+            codec: its own; of the question for versions in every world.
+            keeps_connections: the defect.
         """
-        carried, timers = Carried(self._codec), node.surroundings.timers
-        late = AsItCame(None) if keeps_connections and self._codec is None else None
+        self._codec = codec
+        carried, timers = Carried(codec, is_framed=self._is_framed), node.surroundings.timers
+        late = carried if keeps_connections else None
         self._links = {
             peer: SimulatedPeerLink(
                 self._world,
@@ -98,6 +102,13 @@ class SimulatedPeers:
 
     def take(self, connection: ConnectionId, message: PeerRequest, node: Node) -> None:
         """Hand what came on a connection to the node."""
+        if isinstance(message.request, ApiVersionsRequest):
+            assert message.frame is not None
+            frame = self._codec.decode_request(message.frame[SIZE_BYTES:])
+            assert isinstance(frame, bytes)
+            answer = PeerAnswer(message.correlation, None, frame)
+            self._world.network.answer(self._me, int(connection), answer)
+            return
         if not isinstance(message, PeerCall):
             node.requested(connection, message.correlation, self.read(connection, message))
             return
@@ -108,7 +119,7 @@ class SimulatedPeers:
 
     def read(self, connection: ConnectionId, message: PeerRequest) -> Request:
         """What a peer asks of the quorum."""
-        if self._codec is None or message.frame is None:
+        if message.frame is None:
             return message.request
         inbound = self._codec.decode_request(message.frame[SIZE_BYTES:])
         assert isinstance(inbound, Inbound)
@@ -118,7 +129,7 @@ class SimulatedPeers:
     def answer(self, connection: ConnectionId, correlation: CorrelationId, answer: Answer) -> None:
         """Answer a peer's request; dropped if the connection is gone."""
         frame = None
-        if self._codec is not None:
+        if self._is_framed:
             inbound = self._inbound.pop(connection, None)
             if inbound is None:
                 return
@@ -143,7 +154,7 @@ class SimulatedPeers:
             return
         if self._watch is not None:
             self._watch.told(call, reply, token)
-        frame = None if self._codec is None else encode_reply(reply, call.header)
+        frame = encode_reply(reply, call.header) if self._is_framed else None
         self._world.network.answer(self._me, int(connection), PeerAnswer(correlation, reply, frame))
 
     def forget(self, connection: ConnectionId) -> None:

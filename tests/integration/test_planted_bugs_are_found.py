@@ -51,13 +51,13 @@ FOUND_BY: dict[str, tuple[str, ...]] = {
 #: The same on the state machine metadata: quick seeds that are tried in order, and who may see it.
 FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "ack-before-commit": ((2, 3), ("INV-12",)),
-    "stale-leader-reads": ((16, 18), ("INV-10",)),
+    "stale-leader-reads": ((1, 6), ("INV-10",)),
     "snapshot-id-off-by-one": ((22,), ("INV-28",)),
     "log-cut-before-snapshot": ((22, 25), ("INV-28",)),
     # What is written of a topic that was lost contradicts the image.
     "delta-lost-at-snapshot-load": ((22, 25), ("INV-14", "INV-17", "INV-18")),
     # Who lags behind finds no snapshot any more, or ends where its own is gone.
-    "newest-snapshot-removed": ((22, 46), ("INV-14", "INV-42")),
+    "newest-snapshot-removed": ((11, 46), ("INV-14",)),
     "applied-out-of-order": ((2, 3), ("INV-14",)),
     "broker-epoch-not-checked": ((52,), ("INV-50",)),
     "unfenced-too-early": ((2, 12), ("INV-49",)),
@@ -73,7 +73,7 @@ FOUND_IN_METADATA_BY: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "open-transaction-kept": ((191, 272), ("INV-44",)),
     "fenced-broker-serves": ((2, 3), ("INV-56",)),
     "own-registration-not-awaited": ((7, 10), ("INV-56",)),
-    "older-image-shown": ((2, 3), ("INV-48",)),
+    "older-image-shown": ((1, 5), ("INV-48",)),
     "clean-stop-kept": ((23, 52), ("INV-57",)),
     "change-sent-again": ((11, 13), ("linearizability:topics",)),
 }

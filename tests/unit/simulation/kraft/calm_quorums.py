@@ -1,7 +1,8 @@
 """Watched quorums without clients and without chance: what goes wrong, a test does by hand.
 
-Messages take one and the same time, and the settings are those of production unless said
-otherwise, so that what is measured on the virtual clock is the quorum's own doing.
+Messages take one and the same time, whoever dies resets its connections, and the settings are those
+of production unless said otherwise, so that what is measured on the virtual clock is the quorum's
+own doing.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +42,9 @@ class CalmQuorum:
             nodes=voters,
             bugs=bugs,
             settings=settings or {},
-            network=NetworkOptions(delay_us_min=one_way_us, delay_us_max=one_way_us),
+            network=NetworkOptions(
+                delay_us_min=one_way_us, delay_us_max=one_way_us, half_open_chance=0.0
+            ),
         )
         self.world = SimulatedWorld(scenario, KraftSimulation(), muted=muted)
         cluster = self.world.cluster

@@ -32,7 +32,10 @@ def test_an_idle_minute_with_50_ms_one_way_has_no_election() -> None:
 def test_without_the_parked_time_in_a_fetch_s_timeout_an_idle_leader_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The mutant, and how it was: 200 ms for a way of 100 ms and a parked fetch of 100 ms."""
+    """The mutant, and how it was: 165 ms for a way of 80 ms and a parked fetch of 100 ms.
+
+    On a new connection two ways fit in: the question for versions, and an answer at once.
+    """
     send = RequestLedger.send
 
     def mutant(self: RequestLedger, peer: NodeId, request: Request, wait_ms: int = 0) -> None:
@@ -40,15 +43,14 @@ def test_without_the_parked_time_in_a_fetch_s_timeout_an_idle_leader_is_lost(
         send(self, peer, request)
 
     monkeypatch.setattr(RequestLedger, "send", mutant)
-    quorum = started(one_way_us=50 * MS, settings={"request_timeout_ms": "200"})
+    quorum = started(one_way_us=40 * MS, settings={"request_timeout_ms": "165"})
     assert quorum.roles_taken(60 * SECOND) != []
 
 
 def test_a_killed_leader_is_replaced_long_before_the_fetch_timeout() -> None:
-    """Where every connection is reset; some end half-open here, and nobody is told."""
-    waits = sorted(failover_us(started(seed)) for seed in range(21))
-    assert waits[10] < DEFAULTS.fetch_timeout_ms * MS / 5
-    assert waits[-1] < DEFAULTS.fetch_timeout_ms * MS
+    """Its followers see their connections reset."""
+    waits = [failover_us(started(seed)) for seed in range(21)]
+    assert max(waits) < DEFAULTS.fetch_timeout_ms * MS / 5
 
 
 def test_as_in_kafka_a_killed_leader_is_missed_only_after_the_fetch_timeout() -> None:

@@ -21,6 +21,7 @@ from nodes.quorum.identifiers import (
 from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
 from nodes.quorum.persistent import Voter
 from nodes.transport.kafka_codec import KafkaCodec
+from nodes.wire.api_versions import ApiVersionsRequest
 from simulation.kraft.messages import PeerRequest
 from simulation.kraft.peers import SimulatedPeers
 from simulation.kraft.timers import LifeTimers, NodeClock
@@ -28,6 +29,8 @@ from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 ME, PEER = NodeId(1), NodeId(2)
 DELAY_US = 100
+#: The question for versions, its answer, the request.
+ARRIVES_US = 3 * DELAY_US
 VOTERS = tuple(Voter(each, DirectoryId(f"{each:032x}"), f"n{each}", 9193) for each in (ME, PEER))
 ANSWER = VoteAnswer(error=ErrorCode(0), leader_id=None, epoch=Epoch(3), granted=True)
 
@@ -53,22 +56,24 @@ class Pair:
         self.world = Quorum(
             network=NetworkOptions(
                 delay_us_min=DELAY_US, delay_us_max=DELAY_US, half_open_chance=0.0
-            )
+            ),
+            through_codec=through_codec,
         ).world
         self.backlog: list[Callable[[], None]] | None = None
         #: What came of the requests: correlation, and the answer or why there is none.
         self.told: list[tuple[int, Any]] = []
-        #: What the peer got.
+        #: Connections on which the peer was asked for its versions, and what else it got.
+        self.asked: list[int] = []
         self.received: list[tuple[int, PeerRequest]] = []
         self.gone: list[int] = []
         #: Whether the node sends another request as soon as one has failed.
         self.asks_again = False
-        codecs = [KafkaCodec(each, VOTERS) if through_codec else None for each in (ME, PEER)]
-        self.links = SimulatedPeers(self.world, "n1", {PEER: "n2"}, codecs[0], self._enter)
+        self.links = SimulatedPeers(self.world, "n1", {PEER: "n2"}, self._enter)
         self.surroundings = self
         self.timers = LifeTimers(self.world, NodeClock(self.world, 0), self._enter)
-        self.links.attach(self)  # type: ignore[arg-type]
-        self.peer = SimulatedPeers(self.world, "n2", {}, codecs[1], lambda action: action())
+        self.links.attach(self, KafkaCodec(ME, VOTERS))  # type: ignore[arg-type]
+        self.peer = SimulatedPeers(self.world, "n2", {}, lambda action: action())
+        self.peer.attach(self, KafkaCodec(PEER, VOTERS))  # type: ignore[arg-type]
         if listens:
             self.world.network.listen("n2", self)
 
@@ -105,6 +110,10 @@ class Pair:
 
     def requested(self, connection: int, source: str, message: PeerRequest) -> None:
         assert source == "n1"
+        if isinstance(message.request, ApiVersionsRequest):
+            self.asked.append(connection)
+            self.peer.take(ConnectionId(connection), message, self)  # type: ignore[arg-type]
+            return
         assert self.peer.read(ConnectionId(connection), message) == request()
         self.received.append((connection, message))
 
@@ -128,13 +137,14 @@ def test_a_request_is_answered_once_and_the_connection_is_used_again(
     for correlation in (1, 2):
         pair.send(correlation)
         assert not pair.links.is_idle
-        pair.run(DELAY_US)
+        pair.run(ARRIVES_US)
         pair.reply()
         pair.run()
         assert pair.links.is_idle
     assert pair.told == [(1, ANSWER), (2, ANSWER)]
     assert len({connection for connection, _ in pair.received}) == 1
     assert all((message.frame is not None) == through_codec for _, message in pair.received)
+    assert pair.asked == [pair.received[0][0]], "once a connection, before the first request"
 
 
 def test_two_requests_at_a_time_are_refused() -> None:
@@ -164,7 +174,7 @@ def test_a_timeout_is_told_once_and_closes_the_connection_so_a_late_answer_meets
 def test_an_abandoned_request_is_told_to_nobody() -> None:
     pair = Pair()
     pair.send(1)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     pair.links.abandon(PEER, CorrelationId(7))
     assert not pair.links.is_idle, "that was another request"
     pair.links.abandon(PEER, CorrelationId(1))
@@ -185,7 +195,7 @@ def test_nobody_listens_the_request_is_refused() -> None:
 def test_a_peer_that_dies_resets_the_connection() -> None:
     pair = Pair()
     pair.send(1)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     pair.world.network.crash("n2")
     pair.run()
     assert pair.told == [(1, ("reset", False))]
@@ -211,7 +221,7 @@ def test_after_failures_the_next_connection_waits_longer_and_longer_up_to_a_boun
     pair.world.network.reset(NodeName("n2"))
     pair.run(10_000)
     pair.send(15)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     assert len(pair.received) == 2, "a connection forgives"
 
 
@@ -226,10 +236,10 @@ def after_refusals() -> Pair:
 
 
 def attempt(pair: Pair, correlation: int) -> int:
-    """How long a request that nobody answers takes to arrive."""
-    began, count = pair.world.now, len(pair.received)
+    """How long the question of a connection for a request that nobody answers takes to arrive."""
+    began, count = pair.world.now, len(pair.asked)
     pair.send(correlation)
-    while len(pair.received) == count:
+    while len(pair.asked) == count:
         pair.run(10)
     took_us = pair.world.now - began
     pair.run()
@@ -283,14 +293,14 @@ def test_the_wait_to_connect_leaves_time_for_an_answer() -> None:
         pair.run()
     pair.world.network.listen("n2", pair)
     pair.send(10, timeout_ms=2)
-    pair.run(1_000 + DELAY_US)
+    pair.run(1_000 + ARRIVES_US)
     assert len(pair.received) == 1
 
 
 def test_closed_links_tell_nothing_any_more() -> None:
     pair = Pair()
     pair.send(1)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     pair.reply()
     pair.links.close()
     pair.links.close()
@@ -303,7 +313,7 @@ def test_frozen_past_its_timeout_the_node_hears_what_came_first() -> None:
     """The answer lay in the kernel before the timer rang, so it wins; the timer tells nothing."""
     pair = Pair()
     pair.send(1)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     pair.backlog = []
     pair.reply()
     pair.run()
@@ -316,7 +326,7 @@ def test_frozen_past_its_timeout_the_node_hears_what_came_first() -> None:
 def test_an_answer_that_comes_to_a_frozen_node_after_the_timeout_is_of_no_use() -> None:
     pair = Pair()
     pair.send(1, timeout_ms=90)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     pair.backlog = []
     pair.run()
     pair.reply()
@@ -331,7 +341,7 @@ def test_an_answer_that_lay_behind_the_timeout_never_meets_the_next_request() ->
     pair = Pair()
     pair.asks_again = True
     pair.send(1, timeout_ms=90)
-    pair.run(DELAY_US)
+    pair.run(ARRIVES_US)
     pair.backlog = []
     pair.run()
     pair.reply()
@@ -347,19 +357,37 @@ def test_an_answer_that_lay_behind_the_timeout_never_meets_the_next_request() ->
 
 def test_across_a_cut_a_request_stalls_until_its_timeout_and_may_still_arrive_later() -> None:
     pair = Pair()
+    pair.send(1)
+    pair.run(ARRIVES_US)
+    pair.reply()
+    pair.run()
     there = [Link(NodeName("n1"), NodeName("n2"))]
     pair.world.network.cut(there)
-    pair.send(1, timeout_ms=90)
+    pair.send(2, timeout_ms=90)
     pair.run()
-    assert pair.told == [(1, ("no answer within 90 ms", False))]
-    assert pair.received == []
+    assert pair.told[1:] == [(2, ("no answer within 90 ms", False))]
+    assert len(pair.received) == 1
     pair.world.network.restore(there)
     pair.run()
-    assert len(pair.received) == 1
+    assert len(pair.received) == 2
     assert len(pair.gone) == 1
     pair.reply()
     pair.run()
-    assert len(pair.told) == 1
+    assert len(pair.told) == 2
+
+
+def test_across_a_cut_a_new_connection_never_gets_beyond_the_question_for_versions() -> None:
+    pair = Pair()
+    back = [Link(NodeName("n2"), NodeName("n1"))]
+    pair.world.network.cut(back)
+    pair.send(1, timeout_ms=90)
+    pair.run()
+    assert (len(pair.asked), pair.received) == (1, [])
+    assert pair.told == [(1, ("no answer within 90 ms", False))]
+    pair.world.network.restore(back)
+    pair.send(2)
+    pair.run(ARRIVES_US + 20_000)
+    assert len(pair.received) == 1
 
 
 def test_through_the_codec_an_answer_on_a_connection_that_is_gone_is_dropped() -> None:

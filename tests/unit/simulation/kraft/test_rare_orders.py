@@ -24,7 +24,7 @@ from simulation.kraft.client import SimulatedKraftClient
 from simulation.kraft.cluster import directory_of
 from simulation.kraft.host import CLUSTER_ID, Host
 from simulation.kraft.messages import PeerRequest
-from tests.unit.simulation.kraft.calm_quorums import MS, SECOND, CalmQuorum
+from tests.unit.simulation.kraft.calm_quorums import MS, SECOND, CalmQuorum, links
 
 READ = Operation(f="read", key="k", value=None)
 WRITE = Operation(f="write", key="k", value=1)
@@ -78,6 +78,11 @@ def ask_for_vote(
     assert voter.node.replica.epoch == 90
 
 
+def stalled_count(quorum: CalmQuorum, source: Host, destination: Host) -> int:
+    """How many messages of the one wait on their way to the other."""
+    return quorum.world.network.waiting_count(links(source, [destination]))
+
+
 def put_disk(host: Host, epoch: int, *epochs: int) -> None:
     """A node in this epoch, with records of these epochs, each a batch of its own, all flushed."""
     folder = log_folder(host.folder)
@@ -98,7 +103,8 @@ def put_disk(host: Host, epoch: int, *epochs: int) -> None:
 def a_fetch_of_the_past_reaches_a_deposed_leader(quorum: CalmQuorum) -> None:
     """A deposed leader has a read to confirm when a fetch arrives that was sent long before it.
 
-    1. The leader is cut off; the fetches of both followers are stalled on their way to it.
+    1. The leader hears nobody any more: the next fetches of its followers are stalled on their
+       way. Then it is cut off altogether.
     2. One of them is elected, with the other one's vote, and commits a write.
     3. The old leader, which has not noticed yet, is asked to read.
     4. The voter's stalled fetch arrives. It says nothing about who leads now.
@@ -108,6 +114,9 @@ def a_fetch_of_the_past_reaches_a_deposed_leader(quorum: CalmQuorum) -> None:
     followers = quorum.followers
     for follower in followers:
         quorum.cut(follower, [old])
+    quorum.wait_us(
+        lambda: all(stalled_count(quorum, follower, old) for follower in followers), SECOND
+    )
     quorum.cut(old, followers)
     quorum.wait_us(lambda: quorum.leader is not old, SECOND)
     elected = quorum.leader
