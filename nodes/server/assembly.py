@@ -86,7 +86,11 @@ class Server:
             self.node.service.figures,
         )
         self._metrics = MetricsListener(self._measurements.text, CONTENT_TYPE)
-        self._peers.attach(self.node, _codec_of(configuration, self.node))
+        self._peers.attach(
+            self.node,
+            _codec_of(configuration, self.node),
+            keeps_connections=settings.bugs.keeps_connections,
+        )
         hello = Hello(PROTOCOL_VERSION, life.identity.node_id, life.incarnation)
         self._clients = ClientListener(
             hello, self.node.service.handle, self._client_refused, connections_count_max

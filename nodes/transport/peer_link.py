@@ -65,11 +65,23 @@ class PeerLink(Generic[Asked, Answered]):
     """Requests to one peer; implements ``link_machine.LinkPort`` for the machine that decides."""
 
     def __init__(
-        self, peer: Voter, codec: LinkCodec[Asked, Answered, bytes], owner: LinkOwner[Answered]
+        self,
+        peer: Voter,
+        codec: LinkCodec[Asked, Answered, bytes],
+        owner: LinkOwner[Answered],
+        *,
+        late: LinkCodec[Asked, Answered, bytes] | None = None,
     ) -> None:
-        """A link without a connection, used on the thread of one event loop."""
+        """A link without a connection, used on the thread of one event loop.
+
+        Args:
+            peer: whom it leads to.
+            codec: reads and writes its frames.
+            owner: told what came of requests.
+            late: as in ``LinkMachine``.
+        """
         self._peer = peer
-        self._machine = machine = LinkMachine(peer.node_id, codec, self, owner)
+        self._machine = machine = LinkMachine(peer.node_id, codec, self, owner, late=late)
         #: What its owner wants, the machine hears itself.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self._connection: _Connection | None = None

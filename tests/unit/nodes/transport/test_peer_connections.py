@@ -202,6 +202,27 @@ def test_a_request_abandoned_while_connecting_does_not_spoil_the_next() -> None:
     run(body)
 
 
+def test_with_the_planted_defect_a_late_answer_comes_on_a_connection_that_was_kept() -> None:
+    async def body(pair: Pair) -> None:
+        codec = KafkaCodec(ONE, (pair.voter,))
+        link = PeerLink(pair.voter, codec, pair.sender, late=codec)
+        try:
+            link.send(CorrelationId(1), VOTE, 2_000)
+            connection, correlation, _ = await pair.next_request()
+            link.abandon(CorrelationId(1))
+            link.send(CorrelationId(2), VOTE, 2_000)
+            pair.listener.answer(connection, correlation, GRANTED)
+            assert await pair.sender.result() == (1, GRANTED)
+            again, correlation, _ = await pair.next_request()
+            assert (again, correlation) == (connection, 2)
+            pair.listener.answer(again, correlation, GRANTED)
+            assert await pair.sender.result() == (2, GRANTED)
+        finally:
+            link.close()
+
+    run(body)
+
+
 def test_two_requests_at_a_time_are_a_defect_of_the_caller() -> None:
     async def body(pair: Pair) -> None:
         pair.link.send(CorrelationId(1), VOTE, 2_000)
