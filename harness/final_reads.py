@@ -1,13 +1,11 @@
 """Reads of everything that was touched, after the last heal, from every node.
 
-One reader follows the leader, one is pinned to each node; ``harness.load.reading`` says when one
-asks again, and when it gives up.
+``harness.load.reading`` says who reads what, when one asks again, and when it gives up.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 
-from contracts.names import NodeName
 from contracts.operations import Client, Operation
 from contracts.system import Route
 from harness.clients import US_PER_S, SlotClient
@@ -22,26 +20,14 @@ class FinalReads:
     def __init__(
         self,
         *,
-        nodes: Sequence[NodeName],
         open_client: Callable[[Route], Client],
         books: Books,
         stop: Stop,
-        observers: Sequence[NodeName] = (),
     ) -> None:
-        self._nodes, self._observers = nodes, observers
         self._open_client, self._books, self._stop = open_client, books, stop
 
-    async def run(self, operations: Sequence[Operation], observed: Sequence[Operation] = ()) -> int:
-        """Perform them all; returns how many the leader-following reader could not settle.
-
-        Args:
-            operations: asked of the leader and of each node that votes.
-            observed: asked of each other node.
-        """
-        readers = [Route("leader", self._nodes[0])]
-        readers += [Route("pinned", node) for node in self._nodes]
-        asked = [(route, operations) for route in readers]
-        asked += [(Route("pinned", node), observed) for node in self._observers]
+    async def run(self, asked: Sequence[tuple[Route, Sequence[Operation]]]) -> int:
+        """Have each reader read its own; returns how many the first one could not settle."""
         unsettled = await asyncio.gather(
             *(self._read_all(place, route, reads) for place, (route, reads) in enumerate(asked))
         )

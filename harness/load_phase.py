@@ -18,6 +18,7 @@ from harness.defects import defect, failure
 from harness.final_reads import FinalReads
 from harness.load.crew import Crew
 from harness.load.messages import ClientOpener
+from harness.load.reading import readers
 from harness.load.seat import Books
 from harness.load.shares import workers_for
 from harness.processes import Processes
@@ -79,18 +80,10 @@ class LoadPhase:
 
     def read_finally(self) -> int:
         """Take the final reads; returns how many could not be settled."""
-        reads = FinalReads(
-            nodes=self._nodes,
-            observers=self._observers,
-            open_client=self._open_client,
-            books=self._books,
-            stop=self._stop,
-        )
+        reads = FinalReads(open_client=self._open_client, books=self._books, stop=self._stop)
         crew, workload = self._crew, self._workload
         operations = workload.final_reads() if crew is None else crew.final_reads()
-        asked = [workload.at_observer(operation) for operation in operations]
-        observed = [operation for operation in asked if operation is not None]
-        return asyncio.run(reads.run(operations, observed))
+        return asyncio.run(reads.run(readers(self._nodes, self._observers, operations, workload)))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,5 +1,6 @@
-"""The final reads of one reader: which is next, and when it gives up. Sans-I/O.
+"""The final reads: who asks for what, which is next, and when a reader gives up. Sans-I/O.
 
+One reader follows the leader, one is pinned to each node.
 The reader that follows the leader tries a few times, because a final read that is missing proves
 nothing; when even that settles nothing, the cluster does not serve and the rest is left. A reader
 that is pinned to a node asks once: what a follower refuses is no loss, what it answers must be
@@ -11,7 +12,10 @@ from typing import Final
 
 import msgspec
 
+from contracts.names import NodeName
 from contracts.operations import Completion, Operation
+from contracts.system import Route
+from workloads.workload import Workload
 
 _RETRY_PAUSE_US: Final = 50_000
 
@@ -26,6 +30,27 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 PATIENCE: Final[dict[str, Patience]] = {"leader": Patience(5, 1), "pinned": Patience(1, 3)}
+
+
+def readers(
+    nodes: Sequence[NodeName],
+    observers: Sequence[NodeName],
+    operations: Sequence[Operation],
+    workload: Workload,
+) -> list[tuple[Route, Sequence[Operation]]]:
+    """The readers, each with what it is to read; the one that follows the leader first.
+
+    Args:
+        nodes: those that vote and are to be read.
+        observers: the others.
+        operations: of all that was touched.
+        workload: says what an observer may be asked.
+    """
+    asked = [workload.at_observer(operation) for operation in operations]
+    observed = [operation for operation in asked if operation is not None]
+    routes = [Route("leader", nodes[0]), *(Route("pinned", node) for node in nodes)]
+    pinned = [Route("pinned", node) for node in observers]
+    return [*((one, operations) for one in routes), *((one, observed) for one in pinned)]
 
 
 class Reading:

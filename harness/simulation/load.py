@@ -9,7 +9,7 @@ demanded where somebody asks for it. All times are integer microseconds.
 Must never look at a wall clock, nor hold a float as a time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Unpack
 
 from contracts.operations import Completion, Operation
@@ -192,13 +192,14 @@ class SimulatedLoad:
 
 
 class VirtualFinalReads:
-    """Reads of everything that was touched, by a client that follows the leader."""
+    """Reads of everything that was touched, by one reader."""
 
     def __init__(
-        self, client: VirtualClient, operations: tuple[Operation, ...], world: World
+        self, client: VirtualClient, kind: str, operations: Sequence[Operation], world: World
     ) -> None:
+        """``kind``: of the client's route."""
         self._client, self._world = client, world
-        self._reading = Reading("leader", operations)
+        self._reading = Reading(kind, operations)
 
     @property
     def is_over(self) -> bool:

@@ -19,7 +19,7 @@ from contracts.names import NodeName
 from contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
 from contracts.simulation import SimulatedSystem
 from contracts.state_event import StateEvent
-from contracts.system import Route
+from harness.load.reading import readers
 from harness.load.routes import reader_slots
 from harness.load.seat import Books
 from harness.phases import Phase, PhaseName
@@ -178,13 +178,21 @@ class _Course:
         self._reached("stopped")
 
     def _read_finally(self) -> None:
-        """Read everything that was touched."""
-        world = self._world
-        route = Route("leader", self._recovery.healed[0])
-        client = VirtualClient(0, route, world.cluster, self._books)
-        reads = VirtualFinalReads(client, self._workload.final_reads(), world)
-        reads.ask()
-        while not reads.is_over:
+        """Read everything that was touched, from every node that is healed."""
+        world, workload = self._world, self._workload
+        cluster, healed = world.cluster, self._recovery.healed
+        observers = [node for node in healed if node in cluster.observers]
+        nodes = [node for node in healed if node not in observers]
+        asked = readers(nodes, observers, workload.final_reads(), workload)
+        reads = [
+            VirtualFinalReads(
+                VirtualClient(place, route, cluster, self._books), route.kind, operations, world
+            )
+            for place, (route, operations) in enumerate(asked)
+        ]
+        for each in reads:
+            each.ask()
+        while not all(each.is_over for each in reads):
             self._run_until(world.now + _LOOK_US)
         self._reached("final-reads-ended")
 

@@ -6,7 +6,6 @@ place has a function ``loaded`` of the same kind; stories, rendering and golden 
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +15,7 @@ from contracts.operations import Completion, Operation
 from contracts.system import Route
 from harness.clients import Clients
 from harness.final_reads import FinalReads
+from harness.load.reading import readers
 from harness.load.routes import reader_slots
 from harness.load.seat import Books
 from harness.processes import Processes
@@ -245,23 +245,12 @@ async def _loaded(story: LoadStory, loop: VirtualLoop) -> LoadRecord:
     tape.tell(Ended("the load is over"))
     if story.reads_finally:
         await asyncio.sleep(_CALM_S)
-        reads = FinalReads(
-            nodes=VOTERS,
-            observers=story.observers,
-            open_client=system.open_client,
-            books=books,
-            stop=stop,
-        )
-        unsettled = await reads.run(*_final_operations(inner))
+        reads = FinalReads(open_client=system.open_client, books=books, stop=stop)
+        asked = readers(VOTERS, story.observers, inner.final_reads(), inner)
+        unsettled = await reads.run(asked)
         tape.tell(Ended(f"{unsettled} final reads of the leader are not settled"))
     # What still comes is told to nobody.
     await asyncio.sleep(_CALM_S)
     return LoadRecord(
         story, tape.entries, traffic.counts(), stop.failure, processes.upcoming(range(slots))
     )
-
-
-def _final_operations(inner: Workload) -> tuple[Sequence[Operation], Sequence[Operation]]:
-    operations = inner.final_reads()
-    observed = [inner.at_observer(operation) for operation in operations]
-    return operations, [operation for operation in observed if operation is not None]

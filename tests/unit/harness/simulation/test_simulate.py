@@ -35,6 +35,23 @@ def test_a_run_without_faults_serves_converges_and_reads_finally() -> None:
     assert outcome.figures["acknowledged"] > 0
 
 
+@pytest.mark.parametrize("scope", ["all", "majority"])
+def test_all_that_was_touched_is_read_from_who_leads_and_from_each_node_that_is_healed(
+    scope: Any,
+) -> None:
+    system = FakeSystem()
+    outcome = simulate(scenario(recovery=RecoveryOptions(scope=scope)), system)
+    healed = system.cluster_made.healed_nodes
+    assert healed is not None
+    assert len(healed) == (3 if scope == "all" else 2)
+    finals = [event for event in outcome.events if event.final and event.type == "invoke"]
+    keys = {event.key for event in finals}
+    assert len(keys) > 1
+    # The one that follows the leader names no node.
+    asked = {(event.node, event.key) for event in finals}
+    assert asked == {(node, key) for node in (None, *healed) for key in keys}
+
+
 def test_the_history_is_indexed_in_order_and_in_nanoseconds() -> None:
     events = simulate(scenario(), FakeSystem()).events
     assert [event.index for event in events] == list(range(len(events)))
