@@ -192,8 +192,9 @@ _BUGS: Final = (
         "timeouts and changes of role while answers are on their way",
         "invariant",
         unseen_because=(
-            "a connection whose request timed out is closed, so what is left are "
-            "answers that cross a change of role, as for stale-vote-counted"
+            "a voter that wakes up answers all pre-votes at once and so elects a candidate "
+            "milliseconds before it votes for it; for harm, two of them must stand in one "
+            "epoch, and the first to be elected tells the voter in those milliseconds"
         ),
     ),
     PlantedBug(
@@ -203,8 +204,8 @@ _BUGS: Final = (
         "change of role while answers to pre-votes or votes are on their way",
         "invariant",
         unseen_because=(
-            "only answers that cross a change of role on an open connection can meet "
-            "the wrong request, as for stale-vote-counted"
+            "as for stale-answer-accepted, and an answer of an earlier role must meet a "
+            "request with the same number"
         ),
     ),
     PlantedBug(
