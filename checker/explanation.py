@@ -130,33 +130,12 @@ def to_text(graph: "nx.MultiDiGraph[int]") -> list[str]:
     return lines
 
 
-def to_dot(graph: "nx.MultiDiGraph[int]") -> str:
-    """The graph in DOT, for Graphviz."""
-    lines = ["digraph contradiction {", "  rankdir=LR;", "  node [shape=box];"]
-    for index, node in graph.nodes(data=True):
-        label = _quoted(f"[{index}] process {node['process']}{_on(node['node'])}\n{node['text']}")
-        style = ", color=red, penwidth=2" if node["culprit"] else ""
-        lines.append(f"  {index} [label={label}{style}];")
-    for source, target, kind, edge in graph.edges(keys=True, data=True):
-        label = _quoted(edge["label"] or kind)
-        style = ", color=red, penwidth=2" if edge["contradiction"] else _DOT_STYLES[kind]
-        lines.append(f"  {source} -> {target} [label={label}{style}];")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
 _VERBS = {
     "real-time": "returned before the start of",
     "reads-from": "alone explains the answer of",
     "may-read-from": "may explain the answer of",
     "must-precede": "must come before",
     "spoils": "leaves no place for",
-}
-_DOT_STYLES = {
-    "real-time": ", color=gray",
-    "reads-from": ", color=blue",
-    "may-read-from": ", color=blue, style=dashed",
-    "must-precede": ", color=black",
-    "spoils": ", color=orange",
 }
 
 
@@ -201,8 +180,3 @@ def _interval(start: int, end: int | None) -> str:
 
 def _because(label: str) -> str:
     return f": {label}" if label else ""
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -169,14 +169,6 @@ class System(Protocol):
         ...
 
 
-class SystemFactory(Protocol):
-    """Makes a system; the registry in ``systems`` maps names to these."""
-
-    def __call__(self) -> System:
-        """A fresh adapter for one run."""
-        ...
-
-
 #: Names of ports that adapters use.
 CLIENT_PORT = "client"
 PEER_PORT = "peer"

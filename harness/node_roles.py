@@ -77,11 +77,6 @@ class NodeTale:
             for time, event in sorted(timed, key=lambda one: one[0]):
                 self._hear(time, event)
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether nothing is known of the node."""
-        return not self._lives
-
     def highest_epoch(self, time: int) -> int | None:
         """The highest epoch that the node was in by then."""
         change = self._change_at(time)

@@ -8,7 +8,7 @@ real runtimes, ``harness.simulation.acting`` in worlds.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -385,15 +385,6 @@ NodeAct = (
     | RollBack | Disconnect
 )  # fmt: skip
 Act = LinkAct | NodeAct
-
-#: Every act, for who must know them all.
-ACTS: Final[tuple[type[Act], ...]] = (
-    Cut, Restore, ShapeLinks, UnshapeLinks, ResetLinks, UnresetLinks, Kill, Start, Terminate,
-    PowerOff, Pause, Resume, Throttle, Unthrottle, LimitMemory, UnlimitMemory, Fill, Drain, Stall,
-    Unstall, Fail, Repair, Keep, ChangeFile, PutBack, Wipe, Warp, Unwarp, SlowDisk, HastenDisk,
-    FailCalls, MendCalls, Restart, Rot, RollBack, Disconnect,
-)  # fmt: skip
-
 
 #: What an act is done to.
 Place = NodeName | Link

@@ -58,8 +58,6 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     healed: tuple[Expectation, ...] = ()
     #: What must be seen of the system's own traffic then, else the system has not recovered.
     resumed: tuple[Expectation, ...] = ()
-    #: Nodes whose process ends by this fault, so that its exit is no failure of the system.
-    downs: frozenset[NodeName] = frozenset()
 
 
 class Setting(msgspec.Struct, frozen=True):

@@ -4,13 +4,12 @@
 Usage: ``probe.py connect ADDRESS PORT TIMEOUT_S`` opens a connection, closes its sending half and
 waits until the other side notices: any server that runs does, a frozen one does not, and no
 knowledge of its protocol is needed.
-``probe.py listen PORT TIMEOUT_S`` waits for one datagram, ``probe.py send ADDRESS PORT`` sends
-one: together they see one direction alone, which a connection never does.
 ``probe.py count PORT TIMEOUT_S`` counts numbered datagrams, answers each by a small one, and ends
 when told by ``probe.py end PORT`` from the same network; ``probe.py await PORT TIMEOUT_S`` waits
 until it is there. ``probe.py stream ADDRESS PORT PROBES LARGE_BYTES TIMEOUT_S`` sends them, small
 and large in turn, and waits for the answers. Each prints one line of JSON: what arrived in which
-order and how fast; the round trips.
+order and how fast; the round trips. Together they see one direction alone, which a connection
+never does.
 
 The others print one word. Exit codes: 0 yes, 1 no, 64 bad usage.
 """
@@ -60,25 +59,6 @@ def connect(address: str, port: int, timeout_s: float) -> str:
             return "silent"
         except OSError:
             return "answered"  # a reset comes from the other side too
-
-
-def listen(port: int, timeout_s: float) -> str:
-    """``received`` when a datagram came in time, else ``nothing``."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-        receiver.bind(("", port))
-        receiver.settimeout(timeout_s)
-        try:
-            receiver.recv(16)
-        except TimeoutError:
-            return "nothing"
-        return "received"
-
-
-def send(address: str, port: int) -> str:
-    """``sent``; whether it arrived only the other side knows."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        sender.sendto(b"splitbrain", (address, port))
-    return "sent"
 
 
 def count(port: int, timeout_s: float) -> dict[str, object]:
@@ -172,10 +152,6 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["connect", address, port, timeout_s]:
             word = connect(address, int(port), float(timeout_s))
-        case ["listen", port, timeout_s]:
-            word = listen(int(port), float(timeout_s))
-        case ["send", address, port]:
-            word = send(address, int(port))
         case ["await", port, timeout_s]:
             word = await_count(int(port), float(timeout_s))
         case ["end", port]:
@@ -191,7 +167,7 @@ def main(arguments: list[str]) -> int:
             print(__doc__, file=sys.stderr)
             return 64
     print(word)
-    return 0 if word in {"answered", "received", "sent"} else 1
+    return 0 if word in {"answered", "sent"} else 1
 
 
 if __name__ == "__main__":

@@ -7,12 +7,10 @@ with. A field may be added, none may change its meaning without a new schema num
 import datetime as dt
 import math
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
 from contracts.figure import Measured
-from harness.atomic_file import write_atomically
 from harness.gate.evaluation import Judged, State, Verdict
 from harness.gate.failures import Failure, Failures
 from harness.gate.gated_run import GatedRun, Outcome
@@ -203,11 +201,6 @@ def run_records(runs: Iterable[GatedRun], flaky: frozenset[str]) -> tuple[RunRec
         )
         for run in runs
     )
-
-
-def write_record(record: GateRecord, path: Path) -> None:
-    """Write the JSON, whole or not at all."""
-    write_atomically(path, encode_record(record))
 
 
 def encode_record(record: GateRecord) -> bytes:

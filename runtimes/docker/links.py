@@ -22,8 +22,6 @@ from runtimes.docker.pods import TOOLS, Pod
 from runtimes.link_probes import ProbedLinks
 from runtimes.owners import this_process
 
-#: Datagrams that see one direction of a link go to this port of the destination's pod.
-_ONE_WAY_PORT: Final = 47_999
 _AT_ONCE: Final = 16
 #: What is taken for possible until the pod's image, with which it can be tried, is there.
 _USUAL_MEANS: Final = frozenset({"loss", "black-hole", "queue", "rate", "reset"})
@@ -82,19 +80,6 @@ class PodLinks(ProbedLinks):
             ["probe.py", "connect", destination.address, str(number), str(timeout_s)]
         )
         return code == 0
-
-    def delivers(self, link: Link, timeout_s: float) -> bool:
-        """Whether a datagram along the link arrives: one direction, whatever the nodes do."""
-        destination, source = self._pod(link.destination), self._pod(link.source)
-        with ThreadPoolExecutor(1, thread_name_prefix="listen") as pool:
-            listening = pool.submit(
-                destination.execute,
-                ["probe.py", "listen", str(_ONE_WAY_PORT), str(timeout_s)],
-            )
-            # The listener may not be there for the first ones.
-            while not listening.done():
-                source.execute(["probe.py", "send", destination.address, str(_ONE_WAY_PORT)])
-            return listening.result()[0] == 0
 
     # --- tools --------------------------------------------------------------------------------
 

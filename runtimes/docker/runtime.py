@@ -290,13 +290,9 @@ class DockerRuntime:
 
         It is made from inside the source's pod. Answered means that the destination's process
         notices the end of the connection, so a paused node is not reachable. A connection needs
-        both directions: :meth:`delivers` looks at one alone.
+        both directions: ``links.measure`` looks at one alone.
         """
         return self._pod_links.reachable(link, port, timeout_s)
-
-    def delivers(self, link: Link, timeout_s: float) -> bool:
-        """Whether a datagram along the link arrives: one direction, whatever the nodes do."""
-        return self._pod_links.delivers(link, timeout_s)
 
     # --- evidence -----------------------------------------------------------------------------
 

@@ -114,11 +114,9 @@ class Cluster:
             for address in node.dropped()
         ]
 
-    def _probe(self, node: str, kind: str, other: str, *words: str) -> bool:
-        assert self._network is not None, "plain processes are probed from outside"
-        networks = self._network.nodes
-        address = [networks[other].address] if other else []
-        return networks[node].probe([kind, *address, *words])
+    def _probe(self, node: str, other: str, port: str, timeout_s: str) -> bool:
+        networks = self._networks()
+        return networks[node].probe(networks[other].address, port, timeout_s)
 
     def _networks(self) -> Mapping[str, NodeNetwork]:
         assert self._network is not None, "plain processes have no links"

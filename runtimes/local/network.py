@@ -134,9 +134,9 @@ class NodeNetwork:
             _reap(json.loads(said)["ended"])
         return said
 
-    def probe(self, words: Sequence[str]) -> bool:
-        """Do what the probe does with these arguments, from inside; whether its answer is yes."""
-        return self._threads.submit(probe, words).result()
+    def probe(self, address: str, port: str, timeout_s: str) -> bool:
+        """Whether a connection from inside is answered there."""
+        return self._threads.submit(probe, address, port, timeout_s).result()
 
 
 class Network:
@@ -183,17 +183,9 @@ def _reap(number: int | None) -> None:
             os.waitpid(number, 0)
 
 
-def probe(words: Sequence[str]) -> bool:
-    """Look along one link from where the calling thread is; see ``docker/pod/probe.py``."""
-    match list(words):
-        case ["connect", address, port, timeout_s]:
-            return _probe.connect(address, int(port), float(timeout_s)) == "answered"
-        case ["listen", port, timeout_s]:
-            return _probe.listen(int(port), float(timeout_s)) == "received"
-        case ["send", address, port]:
-            return _probe.send(address, int(port)) == "sent"
-        case _:
-            raise ValueError(f"no probe does {words}")
+def probe(address: str, port: str, timeout_s: str) -> bool:
+    """Whether a connection of the calling thread is answered there (``docker/pod/probe.py``)."""
+    return _probe.connect(address, int(port), float(timeout_s)) == "answered"
 
 
 def _load_probe() -> Any:

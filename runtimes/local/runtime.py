@@ -48,8 +48,6 @@ _DATA: Final = "data"
 _ALWAYS: Final[frozenset[Capability]] = frozenset(
     {"kill", "pause", "terminate", "power", "file-change", "truncate", "wipe"}
 )
-#: Datagrams that see one direction of a link go to this port of the destination.
-_ONE_WAY_PORT: Final = 47_999
 
 
 class LocalRuntime:
@@ -321,32 +319,12 @@ class LocalRuntime:
             from runtimes.local.network import probe
 
             address = self.endpoint(link.destination, port)
-            return probe(("connect", address.host, str(number), str(timeout_s)))
+            return probe(address.host, str(number), str(timeout_s))
         return self._link().call(
             *(f"probe {link.source} to {link.destination}", link.source),
-            *("probe", link.source, "connect", link.destination, str(number), str(timeout_s)),
+            *("probe", link.source, link.destination, str(number), str(timeout_s)),
             timeout_s=timeout_s,
         )
-
-    def delivers(self, link: Link, timeout_s: float) -> bool:
-        """Whether a datagram along the link arrives: one direction, whatever the nodes do.
-
-        Namespaces only.
-        """
-        from concurrent.futures import ThreadPoolExecutor
-
-        host, port = self._link(), str(_ONE_WAY_PORT)
-        action, source, destination = "probe one way", link.source, link.destination
-        with ThreadPoolExecutor(1, thread_name_prefix="listen") as pool:
-            listening = pool.submit(
-                host.call,
-                *(action, destination, "probe", destination, "listen", "", port, str(timeout_s)),
-                timeout_s=timeout_s,
-            )
-            # The listener may not be there for the first ones.
-            while not listening.done():
-                host.call(action, source, "probe", source, "send", destination, port)
-            return listening.result()
 
     # --- evidence -----------------------------------------------------------------------------
 

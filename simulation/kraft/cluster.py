@@ -53,7 +53,7 @@ class KraftCluster:
             Voter(NodeId(number), directory_of(number), f"n{number}", _PEER_PORT)
             for number in range(1, scenario.nodes + 1)
         )
-        self._oracle = Oracle(world, settings, muted=muted)
+        self._oracle = Oracle(world, muted=muted)
         keys = [ReplicaKey(NodeId(number), first_directory(scenario, number)) for number in numbers]
         self._hosts = {
             NodeName(f"n{key.node_id}"): Host(world, self._oracle, key, voters, settings, layer)

@@ -27,7 +27,6 @@ from nodes.quorum.effects import (
 from nodes.quorum.events import ConnectionClosed, Event, RequestReceived
 from nodes.quorum.identifiers import NodeId
 from nodes.quorum.messages import FetchRequest, VoteRequest
-from nodes.quorum.settings import QuorumSettings
 from nodes.storage.layout import QUORUM_STATE
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from nodes.wire.control_plane import ReceivedCall
@@ -47,11 +46,8 @@ _Check = Callable[[Machine, Any], None]
 class Oracle:
     """Implements ``host.Watcher``."""
 
-    def __init__(
-        self, world: World, settings: QuorumSettings, *, muted: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, world: World, *, muted: frozenset[str] = frozenset()) -> None:
         """An oracle of no machines yet; ``muted`` invariants, by id, do not watch."""
-        del settings
         self.ghost = Ghost(world)
         self._world = world
         self.invariants = [kind(self.ghost) for kind in INVARIANTS if kind.id not in muted]

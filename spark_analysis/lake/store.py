@@ -15,7 +15,6 @@ from typing import Final, NamedTuple, Protocol
 from contracts.errors import UsageError
 from spark_analysis.table_writer import sync
 
-_FILE_SCHEME: Final = "file:"
 #: Spark takes paths that hold these for patterns.
 _PATTERN_CHARACTERS: Final = frozenset("*?[]{}\\")
 

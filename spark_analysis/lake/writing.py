@@ -5,7 +5,7 @@ Memory is bounded by two batches of rows a table, the operations in flight and o
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -157,12 +157,3 @@ def commit(
     made = Commit(LAYOUT, commit_id, tuple(runs), tuple(files))
     store.write(commit_name(commit_id), encode_commit(made))
     return made
-
-
-def by_partition(runs: Iterable[RunEntry]) -> Iterator[tuple[Partition, list[RunEntry]]]:
-    """Runs by their partitions, in order."""
-    sorted_runs = sorted(runs, key=lambda entry: (entry.partition, entry.run_id))
-    partitions: dict[Partition, list[RunEntry]] = {}
-    for entry in sorted_runs:
-        partitions.setdefault(entry.partition, []).append(entry)
-    yield from partitions.items()

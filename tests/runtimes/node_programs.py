@@ -101,8 +101,6 @@ class ObservableRuntime(Runtime, Protocol):
 
     def cut_links(self) -> Collection[Link]: ...
 
-    def delivers(self, link: Link, timeout_s: float) -> bool: ...
-
 
 #: How each runtime under test is made.
 RUNTIMES: dict[str, Callable[[], ObservableRuntime]] = {

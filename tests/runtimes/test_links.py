@@ -149,7 +149,7 @@ def test_a_shape_and_a_cut_go_on_beside_each_other(cluster: ObservableRuntime) -
     cluster.cut([THERE])
     cluster.links.unshape([THERE])
     assert (set(cluster.cut_links()), cluster.links.shaped()) == ({THERE}, {})
-    assert not cluster.delivers(THERE, 0.5)
+    assert cluster.links.measure(THERE, 20, 1.0).arrived == 0
 
 
 @have_networks

@@ -1,7 +1,5 @@
-import re
 from random import Random
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import networkx as nx
 import pytest
@@ -14,10 +12,8 @@ from checker.explanation import (
     from_data,
     real_time_relations,
     to_data,
-    to_dot,
     to_text,
 )
-from checker.explanation_picture import to_svg
 from checker.linearizability.check import check
 from checker.linearizability.problem import Problem
 from checker.linearizability.relations import Relations
@@ -139,50 +135,6 @@ def test_text_marks_the_culprit_and_the_contradiction() -> None:
     lines = to_text(graph_of(*STALE_READ))
     assert [line[:4] for line in lines if line.startswith(">")] == ["> [6"]
     assert sum(line.startswith("!") for line in lines) == 2
-
-
-HOSTILE = 'a"b\\<script>&'
-
-
-def hostile_graph() -> "nx.MultiDiGraph[int]":
-    return graph_of(
-        operation("write", 1, start=0, end=2),
-        operation("read", None, HOSTILE, start=6, end=8, process=2, node="n<3>"),
-    )
-
-
-def test_dot_quotes_what_the_system_says() -> None:
-    dot = to_dot(hostile_graph())
-    assert dot.startswith("digraph")
-    assert 'a\\"b\\\\<script>&' in dot
-    # Outside of quoted strings nothing of the system is left.
-    assert "script" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", dot)
-
-
-def test_the_picture_is_well_formed_and_escapes_what_the_system_says() -> None:
-    picture = to_svg(hostile_graph())
-    root = ET.fromstring(picture)
-    assert root.tag.endswith("svg")
-    assert "<script>" not in picture
-    assert any(HOSTILE in "".join(element.itertext()) for element in root)
-
-
-def test_the_picture_shows_every_operation_and_every_relation() -> None:
-    graph = graph_of(*STALE_READ)
-    root = ET.fromstring(to_svg(graph))
-    space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}g")) == len(graph)
-    assert len(root.findall(f"{space}path")) == graph.number_of_edges()
-
-
-def test_an_open_operation_is_drawn_to_the_end() -> None:
-    graph = graph_of(
-        operation("write", 3, start=0),
-        operation("write", 1, start=1, end=2),
-        operation("read", None, 3, start=3, end=4),
-        operation("read", None, 1, start=5, end=6),
-    )
-    assert "stroke-dasharray" in to_svg(graph)
 
 
 @pytest.mark.parametrize("kind", sorted(explanation.BINDING))

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn, cast
 
 import msgspec
 
 from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from contracts.errors import HarnessError
+from contracts.errors import CapabilityError, HarnessError
 from contracts.fault import Link
 from contracts.image import ImageSource
 from contracts.names import NodeName
@@ -18,8 +19,15 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from runtimes.lacking import LackingClocks, LackingDisks, LackingLinks, LackingProcesses
+from runtimes.lacking import LackingClocks, LackingLinks
 from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum
+
+
+class NoArm:
+    """Refuses whatever it is asked."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise CapabilityError(name, "runtime fake", "it cannot do this", "Leave it out.")
 
 
 class FakeRuntime:
@@ -29,8 +37,8 @@ class FakeRuntime:
     def __init__(self, quorum: FakeQuorum) -> None:
         self.quorum = quorum
         self.links: LinkArm = LackingLinks("fake", "Leave it out.")
-        self.processes: ProcessArm = LackingProcesses("fake", "Leave it out.")
-        self.disks: DiskArm = LackingDisks("fake", "Leave it out.")
+        self.processes: ProcessArm = cast("ProcessArm", NoArm())
+        self.disks: DiskArm = cast("DiskArm", NoArm())
         self.clocks: ClockArm = LackingClocks("fake", "Leave it out.")
         self.can: frozenset[Capability] = frozenset({"partition", "kill", "pause"})
         self.injects = True

@@ -58,7 +58,9 @@ def test_without_any_state_events_nothing_is_known_though_a_leader_was_named(
 
 
 def test_events_without_times_tell_nothing() -> None:
-    assert NodeTale([StateEvent("n1", 0, 0, "started", 0, role="follower")]).is_silent
+    assert (
+        NodeTale([StateEvent("n1", 0, 7, "started", 0, role="follower")]).highest_epoch(1) is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from contracts.errors import CapabilityError, UsageError
 from contracts.fault import ActualFault, Fault, Link
 from contracts.names import NodeName
 from contracts.runtime import EXACT_CAPABILITIES, Capability
-from nemesis.acts import ACTS, Kill, Pause, PowerOff, Restore, Resume, Start, Terminate, needed
+from nemesis.acts import Act, Kill, Pause, PowerOff, Restore, Resume, Start, Terminate, needed
 from nemesis.courses import Course
 from nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
 from nemesis.kinds import fault_kind, kind_names, machine_kind_names
@@ -204,7 +204,7 @@ def test_every_act_is_used_by_a_kind() -> None:
     for kind in kind_names():
         _, course = settled(kind, fault_kind(kind).first_target, WIDE, **told.get(kind, {}))
         used |= {type(act) for act in (*acts_of(course), *course.heal)}
-    assert used == set(ACTS)
+    assert used == set(get_args(Act))
 
 
 def test_options_have_defaults_and_wrong_ones_are_named_with_the_nearest() -> None:

@@ -7,31 +7,19 @@ from typing import Any
 import pytest
 
 from contracts import arms
-from contracts.arms import FileChange, MemoryState
 from contracts.errors import CapabilityError
 from contracts.fault import Link
 from contracts.names import NodeName
-from runtimes.lacking import LackingClocks, LackingDisks, LackingLinks, LackingProcesses
+from runtimes.lacking import LackingClocks, LackingLinks
 
 N1 = NodeName("n1")
 ARMS: dict[type[Any], type[Any]] = {
     arms.LinkArm: LackingLinks,
-    arms.ProcessArm: LackingProcesses,
-    arms.DiskArm: LackingDisks,
     arms.ClockArm: LackingClocks,
 }
 #: Questions that have an honest answer.
-ANSWERED: dict[str, Any] = {
-    "shaped": {},
-    "throttled": None,
-    "memory": MemoryState(None, was_ended=False),
-}
-WORDS: dict[str, Any] = {
-    "link": Link(N1, NodeName("n2")),
-    "change": FileChange(kind="flip", file="log", draw=1),
-    "nodes": [N1],
-    "node": N1,
-}
+ANSWERED: dict[str, Any] = {"shaped": {}}
+WORDS: dict[str, Any] = {"link": Link(N1, NodeName("n2")), "node": N1}
 
 
 def acts() -> Iterator[Any]:
