@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar
 
 from contracts.arms import DataFiles
 from contracts.committed import CommittedLog
-from contracts.fault import Link
 from contracts.names import NodeName
 from contracts.operations import Completion, Operation
 from contracts.random_source import RandomSource
@@ -398,24 +397,4 @@ class SimulatedSystem(Protocol):
         Raises:
             UsageError: a setting or a bug of the scenario does not exist.
         """
-        ...
-
-
-class SimulatedLinks(Protocol):
-    """What faults do to the links of a world."""
-
-    def cut(self, links: Sequence[Link]) -> None:
-        """Stall everything on these links from now on."""
-        ...
-
-    def restore(self, links: Sequence[Link]) -> None:
-        """Undo cut for these links; what was stalled goes on."""
-        ...
-
-    def clog(self, links: Sequence[Link], delay_us: int) -> None:
-        """Everything on these links takes so much longer; 0 heals."""
-        ...
-
-    def reset(self, node: NodeName) -> int:
-        """Reset every connection from or to a node; how many there were."""
         ...
