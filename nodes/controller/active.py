@@ -8,7 +8,7 @@ appended, nor decide before its activation was.
 Source: KIP-631; a real controller's events, of which one is handled at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -19,7 +19,7 @@ from nodes.controller.broker_handlers import BROKER_HANDLERS
 from nodes.controller.contacts import Contacts
 from nodes.controller.decisions import Decision, Handler, View
 from nodes.controller.fencing import fence_stale
-from nodes.controller.leader_elections import balance
+from nodes.controller.leader_elections import balance, elect_unclean
 from nodes.controller.leaderships import Leaderships
 from nodes.controller.settings import ControllerSettings
 from nodes.controller.topic_handlers import TOPIC_HANDLERS
@@ -60,6 +60,14 @@ class Prepared(msgspec.Struct, frozen=True):
     image: MetadataImage
 
 
+class _Election(msgspec.Struct):
+    """An election that nobody asks for, and when its turn comes."""
+
+    elect: Callable[[View], Decision | None]
+    interval_us: int
+    at: Microseconds
+
+
 class ActiveController:
     """The controller of one epoch."""
 
@@ -72,9 +80,16 @@ class ActiveController:
         self._image = image
         self._contacts = Contacts.of_new_leader(image, now)
         self._leaderships = Leaderships()
-        self._balance_at = now
+        intervals_us = (
+            (balance, identity.settings.leader_imbalance_check_interval_s * _US_PER_S),
+            (elect_unclean, identity.settings.unclean_leader_election_interval_ms * _US_PER_MS),
+        )
+        self._elections = [
+            _Election(elect, interval_us, Microseconds(now + interval_us))
+            for elect, interval_us in intervals_us
+            if interval_us
+        ]
         self._no_op_at = now
-        self._put_off_balance(now)
         self._put_off_no_op(now)
 
     @property
@@ -108,12 +123,12 @@ class ActiveController:
         fenced = fence_stale(view)
         if fenced is not None:
             return fenced
-        if now >= self._balance_at and self._identity.settings.leader_imbalance_check_interval_s:
-            balanced = balance(view)
-            if balanced is None:
-                self._put_off_balance(now)
-            else:
-                return balanced
+        for election in self._elections:
+            if now >= election.at:
+                elected = election.elect(view)
+                if elected is not None:
+                    return elected
+                election.at = Microseconds(now + election.interval_us)
         if now >= self._no_op_at and self._identity.settings.max_idle_interval_ms:
             self._put_off_no_op(now)
             return Decision(None, (NoOpRecord(),))
@@ -123,12 +138,10 @@ class ActiveController:
     def deadline(self) -> Microseconds | None:
         """When ``due`` may have something to say; None for never."""
         settings = self._identity.settings
-        moments: list[Microseconds] = []
+        moments = [election.at for election in self._elections]
         stale = self._contacts.next_stale_at(settings.broker_session_timeout)
         if stale is not None:
             moments.append(stale)
-        if settings.leader_imbalance_check_interval_s:
-            moments.append(self._balance_at)
         if settings.max_idle_interval_ms:
             moments.append(self._no_op_at)
         return min(moments, default=None)
@@ -163,10 +176,6 @@ class ActiveController:
             node_id=self._identity.node_id,
             leaderships=self._leaderships,
         )
-
-    def _put_off_balance(self, now: Microseconds) -> None:
-        interval_s = self._identity.settings.leader_imbalance_check_interval_s
-        self._balance_at = Microseconds(now + interval_s * _US_PER_S)
 
     def _put_off_no_op(self, now: Microseconds) -> None:
         interval_ms = self._identity.settings.max_idle_interval_ms

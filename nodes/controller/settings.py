@@ -20,6 +20,9 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: How often leaders that are not the preferred ones are looked for
     #: (``leader.imbalance.check.interval.seconds``); 0: never (``auto.leader.rebalance.enable``).
     leader_imbalance_check_interval_s: int = 300
+    #: How often leaders from outside the ISR are looked for where the topic allows them
+    #: (``unclean.leader.election.interval.ms``); 0: never.
+    unclean_leader_election_interval_ms: int = 300_000
     #: How often a leader writes that it is there (``metadata.max.idle.interval.ms``); 0: never.
     max_idle_interval_ms: int = 500
     #: Most records of one decision, as a real controller allows.

@@ -18,6 +18,7 @@ _KAFKA: Final = {
     "default.replication.factor": "default_replication_factor",
     "min.insync.replicas": "min_insync_replicas",
     "leader.imbalance.check.interval.seconds": "leader_imbalance_check_interval_s",
+    "unclean.leader.election.interval.ms": "unclean_leader_election_interval_ms",
     "metadata.max.idle.interval.ms": "max_idle_interval_ms",
 }
 #: Settings of a controller, by our names and by Kafka's; the last one is a constant of Kafka's.
@@ -25,7 +26,13 @@ CONTROLLER_SETTING_NAMES: Final = frozenset(
     {*_KAFKA, *_KAFKA.values(), "activation_records_per_batch_max"}
 )
 #: 0 turns these off; of the others there must be one at least.
-_MAY_BE_ZERO: Final = frozenset({"leader_imbalance_check_interval_s", "max_idle_interval_ms"})
+_MAY_BE_ZERO: Final = frozenset(
+    {
+        "leader_imbalance_check_interval_s",
+        "unclean_leader_election_interval_ms",
+        "max_idle_interval_ms",
+    }
+)
 
 
 def controller_settings(

@@ -1,17 +1,22 @@
 """Elections on request and from time to time."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
 
 from nodes.controller import leader_elections
+from nodes.controller.active import ActiveController, Identity
+from nodes.controller.decisions import Decision
 from nodes.controller.leader_elections import balance, elect_unclean
+from nodes.controller.settings import ControllerSettings
 from nodes.metadata.records import FenceBrokerRecord, PartitionChangeRecord
+from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
 from nodes.wire.apis import ApiKey
 from nodes.wire.errors import ApiError
 from nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
-from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster
+from tests.unit.nodes.controller.led_cluster import CLUSTER_ID, SECOND, TOPIC_ID, Cluster
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -167,3 +172,46 @@ def test_an_unclean_election_comes_by_itself_only_where_the_topic_allows_it() ->
         )
     ]
     assert elect_unclean(cluster.view) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "interval", "leader"),
+    [
+        ("leader_imbalance_check_interval_s", 5, 1),
+        ("unclean_leader_election_interval_ms", 5_000, 2),
+    ],
+)
+def test_elections_that_nobody_asks_for_come_in_their_intervals(
+    name: str, interval: int, leader: int
+) -> None:
+    never: dict[str, Any] = {
+        "leader_imbalance_check_interval_s": 0,
+        "unclean_leader_election_interval_ms": 0,
+    }
+    cluster = cluster_of(1, 2, leader=2) if leader == 1 else cluster_of(2, leader=-1, isr=(1,))
+    cluster.allow_unclean()
+
+    def led(**settings: Any) -> ActiveController:
+        chosen = ControllerSettings(
+            max_idle_interval_ms=0, broker_session_timeout_ms=3_600_000, **(never | settings)
+        )
+        identity = Identity(
+            cluster_id=CLUSTER_ID, node_id=NodeId(3), settings=chosen, random=Random(0)
+        )
+        return ActiveController(identity, cluster.image, Epoch(2), Microseconds(0))
+
+    def due(active: ActiveController, second: float) -> Decision | None:
+        return active.due(Microseconds(int(second * SECOND)), Offset(cluster.next_offset))
+
+    active = led(**{name: interval})
+    assert active.deadline == 5 * SECOND
+    assert due(active, 4.9) is None
+    decision = due(active, 5)
+    assert decision is not None
+    (change,) = decision.records
+    assert isinstance(change, PartitionChangeRecord)
+    assert change.leader == leader
+    active.appended(active.prepare(decision.records, Offset(cluster.next_offset)))
+    assert due(active, 5) is None
+    assert active.deadline == 10 * SECOND
+    assert due(led(), 3_599) is None
