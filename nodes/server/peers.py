@@ -53,7 +53,7 @@ class Peers:
             heard or codec, node, self._refused, self._connections_count_max
         )
         self._links = {
-            voter.node_id: PeerLink(voter, codec, node, late=codec if keeps_connections else None)
+            voter.node_id: PeerLink(voter, codec, node, keeps_connections=keeps_connections)
             for voter in identity.voters
             if voter.node_id != identity.node_id
         }

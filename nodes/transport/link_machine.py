@@ -154,7 +154,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         port: LinkPort[Frame],
         owner: LinkOwner[Answered],
         *,
-        late: LinkCodec[Asked, Answered, Frame] | None = None,
+        keeps_connections: bool = False,
     ) -> None:
         """A link without a connection.
 
@@ -163,7 +163,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
             codec: reads and writes its frames.
             port: carries out its effects.
             owner: told what came of requests.
-            late: set where the defect is planted: reads answers to what was given up.
+            keeps_connections: the planted defect: answers to what was given up are handed on.
         """
         self._peer = peer
         self._codec = codec
@@ -176,7 +176,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         self._versions = codec.peer_versions()
         self._failed_attempts_count = 0
         self._is_closed = False
-        self._late = late
+        self._keeps_connections = keeps_connections
         #: On the present connection, whose answers may still come; empty without the defect.
         self._given_up: list[_Outstanding[Asked]] = []
 
@@ -316,7 +316,7 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
         With the defect the connection stays where the request has gone out.
         """
         outstanding = self._outstanding
-        if self._late is None or not self._is_connected or not self._versions.is_known:
+        if not (self._keeps_connections and self._is_connected and self._versions.is_known):
             return self._drop()
         if outstanding is not None:
             outstanding.timer.cancel()
@@ -326,11 +326,9 @@ class LinkMachine(Generic[Asked, Answered, Frame]):
 
     def _is_late(self, payload: Frame) -> bool:
         """Whether it answers what was given up, and is handed on all the same."""
-        if self._late is None:
-            return False
         for index, given_up in enumerate(self._given_up):
             try:
-                answer = self._late.decode_answer(
+                answer = self._codec.decode_answer(
                     given_up.correlation, given_up.request, payload, given_up.version
                 )
             except WireError:

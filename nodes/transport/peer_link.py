@@ -70,7 +70,7 @@ class PeerLink(Generic[Asked, Answered]):
         codec: LinkCodec[Asked, Answered, bytes],
         owner: LinkOwner[Answered],
         *,
-        late: LinkCodec[Asked, Answered, bytes] | None = None,
+        keeps_connections: bool = False,
     ) -> None:
         """A link without a connection, used on the thread of one event loop.
 
@@ -78,10 +78,12 @@ class PeerLink(Generic[Asked, Answered]):
             peer: whom it leads to.
             codec: reads and writes its frames.
             owner: told what came of requests.
-            late: as in ``LinkMachine``.
+            keeps_connections: as in ``LinkMachine``.
         """
         self._peer = peer
-        self._machine = machine = LinkMachine(peer.node_id, codec, self, owner, late=late)
+        self._machine = machine = LinkMachine(
+            peer.node_id, codec, self, owner, keeps_connections=keeps_connections
+        )
         #: What its owner wants, the machine hears itself.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self._connection: _Connection | None = None

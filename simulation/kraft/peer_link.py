@@ -25,7 +25,7 @@ Enter = Callable[[Callable[[], None]], None]
 
 
 class _Versions:
-    """What a peer of a world serves: asked and told in frames, whatever requests travel as."""
+    """Versions that a peer serves, asked and told in frames, whatever requests travel as."""
 
     def __init__(self, versions: LinkVersions[Any, bytes], carries: type[PeerRequest]) -> None:
         self._versions = versions
@@ -110,7 +110,7 @@ class SimulatedPeerLink:
         timers: Timers,
         enter: Enter,
         *,
-        late: LinkCodec[Any, Any, Any] | None = None,
+        keeps_connections: bool = False,
     ) -> None:
         """A link without a connection.
 
@@ -122,12 +122,14 @@ class SimulatedPeerLink:
             owner: told what came of requests.
             timers: by which they are given up.
             enter: runs an action as the owner.
-            late: as in ``LinkMachine``.
+            keeps_connections: as in ``LinkMachine``.
         """
         self._world = world
         self._ends = ends
         self._enter = enter
-        self._machine = machine = LinkMachine(peer, codec, self, owner, late=late)
+        self._machine = machine = LinkMachine(
+            peer, codec, self, owner, keeps_connections=keeps_connections
+        )
         #: What its owner wants, the machine hears itself.
         self.send, self.abandon, self.close = machine.send, machine.abandon, machine.close
         self.call_soon, self.call_later = timers.call_soon, timers.call_later

@@ -65,7 +65,6 @@ class SimulatedPeers:
         """
         self._codec = codec
         carried, timers = Carried(codec, is_framed=self._is_framed), node.surroundings.timers
-        late = carried if keeps_connections else None
         self._links = {
             peer: SimulatedPeerLink(
                 self._world,
@@ -75,7 +74,7 @@ class SimulatedPeers:
                 node,
                 timers,
                 self._enter,
-                late=late,
+                keeps_connections=keeps_connections,
             )
             for peer, place in self._peers.items()
         }

@@ -45,7 +45,7 @@ class Port:
         self.told: list[tuple[int, Any]] = []
         self.frames: list[bytes] = []
         self.timer = Timer(lambda: None)
-        self.link = LinkMachine(TWO, codec, self, self, late=codec if has_defect else None)
+        self.link = LinkMachine(TWO, codec, self, self, keeps_connections=has_defect)
 
     # The port.
 
