@@ -5,7 +5,7 @@ never start or stop a node: the runtime does.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from contracts.committed import CommittedLog
 from contracts.errors import HarnessError
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
-from contracts.runtime import Address, DeploymentSpec
+from contracts.runtime import DeploymentSpec
 from contracts.simulation import SimulatedSystem
 from contracts.system import CLIENT_PORT, LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
 from nodes.transport.client_protocol import NodeState
@@ -25,7 +25,8 @@ from systems.kraft.client import KraftClient
 from systems.kraft.figures import figures
 from systems.kraft.planted_bugs import PLANTED_BUGS
 from systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
-from systems.kraft.status import Endpoints, ask, ask_all, serves_topics
+from systems.kraft.status import ask, serves_topics
+from systems.questions import Endpoints, ask_all
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
@@ -87,7 +88,7 @@ class KraftSystem:
         Raises:
             HarnessError: says which node is missing, or that there is no leader yet.
         """
-        states = self._states(runtime)
+        states = self._states(runtime, runtime.nodes())
         self._require_all(runtime, states, "wait for the cluster to serve")
         leaders = [node for node, state in states.items() if state.role == "leader"]
         beliefs = {(state.leader_id, state.epoch) for state in states.values()}
@@ -110,7 +111,7 @@ class KraftSystem:
             # A majority was asked, and nobody in it knows an epoch above the claimed one.
             return 2 * len(states) > len(voters) and _claim(states) is not None
 
-        states = ask_all(self._addresses(runtime, voters), timeout_s, enough)
+        states = self._states(runtime, voters, timeout_s, enough)
         node = _claim(states) or _last_claim(states)
         if node is None:
             return LeaderView(None, max((s.epoch for s in states.values()), default=None))
@@ -133,7 +134,7 @@ class KraftSystem:
             HarnessError: says which node is missing or behind.
         """
         action = "wait for the nodes to converge"
-        states = self._states(runtime)
+        states = self._states(runtime, runtime.nodes())
         self._require_all(runtime, states, action)
         ends = {
             node: (state.high_watermark, state.log_end_offset, state.applied_offset)
@@ -208,11 +209,16 @@ class KraftSystem:
     def _voters(self, runtime: Endpoints) -> tuple[NodeName, ...]:
         return tuple(node for node in runtime.nodes() if node not in self._observers)
 
-    def _addresses(self, runtime: Endpoints, nodes: Sequence[NodeName]) -> dict[NodeName, Address]:
-        return {node: runtime.endpoint(node, CLIENT_PORT) for node in nodes}
-
-    def _states(self, runtime: Endpoints) -> dict[NodeName, NodeState]:
-        return ask_all(self._addresses(runtime, runtime.nodes()), STATUS_TIMEOUT_S)
+    def _states(
+        self,
+        runtime: Endpoints,
+        nodes: Sequence[NodeName],
+        timeout_s: float = STATUS_TIMEOUT_S,
+        enough: Callable[[Mapping[NodeName, NodeState]], bool] | None = None,
+    ) -> dict[NodeName, NodeState]:
+        return ask_all(
+            nodes, lambda node: ask(runtime.endpoint(node, CLIENT_PORT), timeout_s), enough
+        )
 
     def _require_all(
         self, runtime: Endpoints, states: dict[NodeName, NodeState], action: str

@@ -1,15 +1,11 @@
-"""Asks nodes what they believe, all at a time, from a thread of the harness.
+"""Asks one node what it believes, from a thread of the harness.
 
-Blocking, with one deadline for all. Must never be called from an event loop's thread.
+Blocking, with a deadline. Must never be called from an event loop's thread.
 """
 
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Protocol
 
-from contracts.names import NodeName
 from contracts.runtime import Address
 from nodes.transport.client_protocol import (
     ClientAnswer,
@@ -23,45 +19,6 @@ from nodes.transport.client_protocol import (
     decode_state,
     encode_frame,
 )
-
-
-class Endpoints(Protocol):
-    """The part of a runtime that is needed to talk to nodes."""
-
-    def nodes(self) -> Sequence[NodeName]:
-        """All nodes."""
-        ...
-
-    def endpoint(self, node: NodeName, port: str) -> Address:
-        """Where the named port of a node is reached."""
-        ...
-
-
-def ask_all(
-    addresses: Mapping[NodeName, Address],
-    timeout_s: float,
-    enough: Callable[[Mapping[NodeName, NodeState]], bool] | None = None,
-) -> dict[NodeName, NodeState]:
-    """State of every node that answers within the time; the others are left out.
-
-    Returns early once ``enough`` says so of the answers that are there: a frozen or isolated node
-    would otherwise cost the whole time.
-    """
-    answers: dict[NodeName, NodeState] = {}
-    if not addresses:
-        return answers
-    pool = ThreadPoolExecutor(len(addresses), thread_name_prefix="status")
-    try:
-        asked = {pool.submit(ask, address, timeout_s): node for node, address in addresses.items()}
-        for future in as_completed(asked):
-            state = future.result()
-            if state is not None:
-                answers[asked[future]] = state
-                if enough is not None and enough(answers):
-                    break
-    finally:
-        pool.shutdown(wait=False)  # each thread ends by its own deadline
-    return answers
 
 
 def ask(address: Address, timeout_s: float) -> NodeState | None:

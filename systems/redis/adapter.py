@@ -7,35 +7,24 @@ told by the clients' history alone. Must never start or stop a node: the runtime
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from contracts.committed import CommittedLog
 from contracts.errors import HarnessError
 from contracts.image import ImageSource
 from contracts.names import NodeName, RunId
-from contracts.runtime import Address, DeploymentSpec
+from contracts.runtime import DeploymentSpec
 from contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
+from systems.questions import Endpoints, ask_all
 from systems.redis import deployment as deploy
 from systems.redis.client import RedisClient
 from systems.redis.membership import Membership
 from systems.redis.settings import Settings, settings
-from systems.redis.status import NodeView, ask, ask_all
+from systems.redis.status import NodeView, ask
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
 _ALL_USABLE: Final = "OK {count} usable Sentinels"
-
-
-class Endpoints(Protocol):
-    """The part of a runtime that is needed to talk to nodes."""
-
-    def nodes(self) -> Sequence[NodeName]:
-        """All nodes."""
-        ...
-
-    def endpoint(self, node: NodeName, port: str) -> Address:
-        """Where the named port of a node is reached."""
-        ...
 
 
 class RedisSystem:
@@ -115,7 +104,7 @@ class RedisSystem:
             # A majority was asked, and nobody in it knows an epoch above the claimed one.
             return 2 * len(views) > len(nodes) and self._claim(views, newest_only=True) is not None
 
-        views = ask_all(runtime.endpoint, nodes, timeout_s, enough)
+        views = ask_all(nodes, lambda node: ask(runtime.endpoint, node, timeout_s), enough)
         claim = self._claim(views, newest_only=True) or self._claim(views, newest_only=False)
         if claim is None:
             return LeaderView(None, _newest_epoch(views))
@@ -153,9 +142,9 @@ class RedisSystem:
         node's own Sentinel believes, left out where that does not answer.
         """
         view = ask(runtime.endpoint, node, timeout_s)
-        server = view.server
-        if server is None:
+        if view is None or view.server is None:
             return None
+        server = view.server
         figures: dict[str, float] = {
             "leads": int(server.is_primary),
             "replication_offset": server.offset,
@@ -200,7 +189,7 @@ class RedisSystem:
             HarnessError: a part of a node does not answer, or there is no such primary.
         """
         nodes = tuple(runtime.nodes())
-        views = ask_all(runtime.endpoint, nodes, STATUS_TIMEOUT_S)
+        views = ask_all(nodes, lambda node: ask(runtime.endpoint, node, STATUS_TIMEOUT_S))
         for node in nodes:
             view = views.get(node)
             if view is None or view.server is None or view.sentinel is None:

@@ -1,12 +1,11 @@
-"""Asks servers and Sentinels what they believe, all at a time, from a thread of the harness.
+"""Asks the server and the Sentinel of a node what they believe, from a thread of the harness.
 
-Blocking, with one deadline for all. Must never be called from an event loop's thread.
+Blocking, with one deadline for both. Must never be called from an event loop's thread.
 """
 
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -66,36 +65,8 @@ class NodeView(msgspec.Struct, frozen=True):
     sentinel: SentinelView | None
 
 
-def ask_all(
-    endpoint: Endpoint,
-    nodes: Sequence[NodeName],
-    timeout_s: float,
-    enough: Callable[[Mapping[NodeName, NodeView]], bool] | None = None,
-) -> dict[NodeName, NodeView]:
-    """What every node says within the time; one that says nothing at all is left out.
-
-    Returns early once ``enough`` says so of the answers that are there: a frozen or isolated node
-    would otherwise cost the whole time.
-    """
-    answers: dict[NodeName, NodeView] = {}
-    if not nodes:
-        return answers
-    pool = ThreadPoolExecutor(len(nodes), thread_name_prefix="status")
-    try:
-        asked = {pool.submit(ask, endpoint, node, timeout_s): node for node in nodes}
-        for future in as_completed(asked):
-            view = future.result()
-            if view.server is not None or view.sentinel is not None:
-                answers[asked[future]] = view
-                if enough is not None and enough(answers):
-                    break
-    finally:
-        pool.shutdown(wait=False)  # each thread ends by its own deadline
-    return answers
-
-
-def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView:
-    """What one node says within the time."""
+def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView | None:
+    """What one node says within the time, None if it says nothing at all."""
     deadline = time.monotonic() + timeout_s
     server = sentinel = None
     questions = [("INFO", "replication"), ("INFO", "memory")]
@@ -108,7 +79,7 @@ def ask(endpoint: Endpoint, node: NodeName, timeout_s: float) -> NodeView:
     ]
     if (replies := exchange(endpoint(node, SENTINEL_PORT), questions, deadline)) is not None:
         sentinel = sentinel_view(replies)
-    return NodeView(server, sentinel)
+    return None if server is None and sentinel is None else NodeView(server, sentinel)
 
 
 def exchange(

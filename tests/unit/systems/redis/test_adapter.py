@@ -58,7 +58,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
     def make(views: dict[NodeName, NodeView]) -> RedisSystem:
         def ask_all(
-            _endpoint: object, _nodes: object, _timeout_s: float, enough: Any = None
+            _nodes: object, _ask: object, enough: Any = None
         ) -> Mapping[NodeName, NodeView]:
             told: dict[NodeName, NodeView] = {}
             for node, view in views.items():

@@ -1,0 +1,52 @@
+"""Asks all nodes at a time, from a thread of the harness; for all systems.
+
+Blocking. Must never be called from an event loop's thread.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Protocol, TypeVar
+
+from contracts.names import NodeName
+from contracts.runtime import Address
+
+_View = TypeVar("_View")
+
+
+class Endpoints(Protocol):
+    """The part of a runtime that is needed to talk to nodes."""
+
+    def nodes(self) -> Sequence[NodeName]:
+        """All nodes."""
+        ...
+
+    def endpoint(self, node: NodeName, port: str) -> Address:
+        """Where the named port of a node is reached."""
+        ...
+
+
+def ask_all(
+    nodes: Sequence[NodeName],
+    ask: Callable[[NodeName], _View | None],
+    enough: Callable[[Mapping[NodeName, _View]], bool] | None = None,
+) -> dict[NodeName, _View]:
+    """What every node says; those of which ``ask`` makes None are left out.
+
+    Returns early once ``enough`` says so of the answers that are there: a frozen or isolated node
+    would otherwise cost the whole time that ``ask`` gives it.
+    """
+    answers: dict[NodeName, _View] = {}
+    if not nodes:
+        return answers
+    pool = ThreadPoolExecutor(len(nodes), thread_name_prefix="status")
+    try:
+        asked = {pool.submit(ask, node): node for node in nodes}
+        for future in as_completed(asked):
+            view = future.result()
+            if view is not None:
+                answers[asked[future]] = view
+                if enough is not None and enough(answers):
+                    break
+    finally:
+        pool.shutdown(wait=False)  # each thread ends by its own deadline
+    return answers
