@@ -12,7 +12,7 @@ import msgspec
 from nodes.broker.forwarding import FORWARDED, forward
 from nodes.broker.serving import ANSWERED
 from nodes.quorum.messages import Answer
-from nodes.transport.kafka_codec import Inbound, InboundCall
+from nodes.transport.kafka_codec import Inbound
 from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
 from nodes.wire.apis import ApiKey
 from nodes.wire.control_plane import ReceivedCall, decode_call, encode_reply
@@ -32,7 +32,7 @@ class BrokerCodec:
         """``versions``: what is offered by now."""
         self._versions = versions
 
-    def decode_request(self, payload: bytes) -> InboundCall | bytes:
+    def decode_request(self, payload: bytes) -> ReceivedCall | bytes:
         """A call for the broker, or the frame that answers.
 
         The message of what is handed on is a ``nodes.broker.forwarding.Forwarding``.
@@ -44,9 +44,9 @@ class BrokerCodec:
         try:
             if header.api_key in FORWARDED:
                 forwarding = forward(payload, _CLIENT_ADDRESS)
-                return InboundCall(ReceivedCall(forwarding.header, forwarding))
+                return ReceivedCall(forwarding.header, forwarding)
             if header.api_key in ANSWERED:
-                return InboundCall(decode_call(payload, exact=False))
+                return decode_call(payload, exact=False)
             if header.api_key == ApiKey.API_VERSIONS:
                 received = decode_request(payload)
                 if isinstance(received.message, ApiVersionsRequest):
@@ -59,6 +59,6 @@ class BrokerCodec:
         """Never: a broker's clients ask nothing of its replica."""
         raise AssertionError(f"{type(inbound.request).__name__} was never handed on")
 
-    def encode_reply(self, inbound: InboundCall, reply: msgspec.Struct) -> bytes:
+    def encode_reply(self, call: ReceivedCall, reply: msgspec.Struct) -> bytes:
         """Frame of the answer to a call, in the call's version."""
-        return encode_reply(reply, inbound.header)
+        return encode_reply(reply, call.header)

@@ -42,14 +42,6 @@ class Inbound:
         self.request = request
 
 
-class InboundCall:
-    """A request that is no matter of the replica, and what is needed to answer it."""
-
-    def __init__(self, call: ReceivedCall) -> None:
-        self.header = call.header
-        self.message = call.message
-
-
 class KafkaCodec:
     """Whole frames, size included, out; payloads, without it, in."""
 
@@ -113,14 +105,14 @@ class KafkaCodec:
             raise UnsupportedAnswerError("ApiVersions was not asked")
         return received.message
 
-    def decode_request(self, payload: bytes) -> Inbound | InboundCall | bytes:
+    def decode_request(self, payload: bytes) -> Inbound | ReceivedCall | bytes:
         """A request for the replica, a call for who stands above it, or the frame that answers.
 
         Raises:
             WireError: it is malformed or not served; the connection must be closed.
         """
         if self._is_call(payload):
-            return InboundCall(decode_call(payload))
+            return decode_call(payload)
         try:
             received = decode_request(payload)
         except ForeignPartitionError as error:
@@ -133,9 +125,9 @@ class KafkaCodec:
         """Frame of the answer, in the request's version."""
         return encode_answer(answer, inbound.header, endpoints=self._endpoints)
 
-    def encode_reply(self, inbound: InboundCall, reply: msgspec.Struct) -> bytes:
+    def encode_reply(self, call: ReceivedCall, reply: msgspec.Struct) -> bytes:
         """Frame of the answer to a call, in the call's version."""
-        return encode_reply(reply, inbound.header)
+        return encode_reply(reply, call.header)
 
     def _is_call(self, payload: bytes) -> bool:
         """Whether it is of an API and a version that are told to be served above the quorum."""

@@ -17,8 +17,9 @@ from nodes.quorum.identifiers import ConnectionId, CorrelationId
 from nodes.quorum.messages import Answer, Request
 from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
 from nodes.transport.inbound import InboundConnection
-from nodes.transport.kafka_codec import Inbound, InboundCall
+from nodes.transport.kafka_codec import Inbound
 from nodes.wire.apis import RequestHeader
+from nodes.wire.control_plane import ReceivedCall
 from nodes.wire.errors import WireError
 from nodes.wire.framing import FrameReader
 
@@ -35,7 +36,7 @@ Reply = msgspec.Struct | bytes | None
 class InboundCodec(Protocol):
     """Reads what comes in, and writes its answers."""
 
-    def decode_request(self, payload: bytes) -> Inbound | InboundCall | bytes:
+    def decode_request(self, payload: bytes) -> Inbound | ReceivedCall | bytes:
         """A request, a call, or the frame that answers; raises WireError."""
         ...
 
@@ -43,7 +44,7 @@ class InboundCodec(Protocol):
         """Frame of the answer to a request."""
         ...
 
-    def encode_reply(self, inbound: InboundCall, reply: msgspec.Struct) -> bytes:
+    def encode_reply(self, call: ReceivedCall, reply: msgspec.Struct) -> bytes:
         """Frame of the answer to a call."""
         ...
 
@@ -79,7 +80,7 @@ class _PeerConnection(InboundConnection):
         super().__init__(listener.door, FrameReader(REQUEST_BYTES_MAX))
         self._listener = listener
         self._id = connection_id
-        self._current: Inbound | InboundCall | None = None
+        self._current: Inbound | ReceivedCall | None = None
         self._current_bytes = 0
 
     @property
@@ -125,7 +126,7 @@ class _PeerConnection(InboundConnection):
     def reply(self, correlation: int, reply: Reply) -> None:
         """Answer the call under way; anything else is a late answer and is dropped."""
         inbound = self._current
-        if not isinstance(inbound, InboundCall) or inbound.header.correlation_id != correlation:
+        if not isinstance(inbound, ReceivedCall) or inbound.header.correlation_id != correlation:
             return
         if reply is None:
             self.close()

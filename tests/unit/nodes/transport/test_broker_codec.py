@@ -8,10 +8,9 @@ from nodes.metadata.image import MetadataImage
 from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
 from nodes.quorum.messages import DescribeQuorumRequest, VoteRequest
 from nodes.transport.broker_codec import BrokerCodec
-from nodes.transport.kafka_codec import InboundCall
 from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
 from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import encode_call
+from nodes.wire.control_plane import ReceivedCall, encode_call
 from nodes.wire.envelopes import open_envelope
 from nodes.wire.errors import WireError
 from nodes.wire.families.cluster import MetadataRequest
@@ -22,9 +21,9 @@ CODEC = BrokerCodec(lambda: offered_versions(MetadataImage(), None))
 METADATA = MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
-def call(frame: bytes) -> InboundCall:
+def call(frame: bytes) -> ReceivedCall:
     inbound = CODEC.decode_request(frame[4:])
-    assert isinstance(inbound, InboundCall)
+    assert isinstance(inbound, ReceivedCall)
     return inbound
 
 
