@@ -20,7 +20,7 @@ class ImageSource(msgspec.Struct, frozen=True):
     name: str
     #: Folder below ``docker/`` that holds the Dockerfile and what it copies.
     folder: str
-    #: Folders of the project that are added to the build's context, by their names.
+    #: Folders and files of the project that are added to the build's context, by their paths.
     sources: tuple[str, ...] = ()
     #: The folder's ``requirements.lock`` is fetched, unpacked and added as ``wheels``.
     has_wheels: bool = False

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import disk_mounts
 
-#: Names of ours beside a node's files begin so.
-OWN = ".splitbrain-"
+from runtimes.folder_files import SYNCED, sync
+
 BLOCK_BYTES = 4096
-#: Into its one block the canary that must survive a power cut is written.
-_SYNCED = f"{OWN}synced"
 _MOUNTS = Path("/run/splitbrain-disks")
 #: How long an unmounted file system may live on in somebody else's namespace.
 _LINGERING_S = 5.0
@@ -48,7 +46,7 @@ class Disk:
         )
         self.attach()
         (self.mount / "lost+found").rmdir()
-        sync_folder(self.mount)
+        sync(self.mount)
 
     def attach(self) -> None:
         """Mount it here; nothing where it is mounted."""
@@ -76,14 +74,10 @@ class Disk:
         run("cp", "--sparse=always", str(self.image), str(copy))
         copy.replace(self.image)
 
-    def files(self) -> list[Path]:
-        """Plain files of the node's, sorted."""
-        return plain_files(self.mount)
-
     @property
     def synced(self) -> Path:
-        """The file of the canary that must survive."""
-        return self.mount / _SYNCED
+        """The file into whose one block the canary that must survive is written."""
+        return self.mount / SYNCED
 
     def perch(self) -> None:
         """Make that file, its block and its name on the disk, so that both need never change.
@@ -94,7 +88,7 @@ class Disk:
             file.write(bytes(BLOCK_BYTES))
             file.flush()
             os.fsync(file.fileno())
-        sync_folder(self.mount)
+        sync(self.mount)
 
     def perch_if_used(self) -> None:
         """Perch on a disk that has come into use; leave one that is frozen alone.
@@ -141,15 +135,6 @@ class Disk:
         return any(path != self.synced for path in self.mount.iterdir())
 
 
-def plain_files(folder: Path) -> list[Path]:
-    """Files below a folder that are neither links nor ours, sorted."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and not path.is_symlink() and not path.name.startswith(OWN)
-    )
-
-
 def run(*command: str, fine: tuple[int, ...] = (0,)) -> str:
     """What a program printed; raises OSError where it ends with any other code."""
     done = subprocess.run(command, capture_output=True, check=False, text=True)
@@ -157,12 +142,3 @@ def run(*command: str, fine: tuple[int, ...] = (0,)) -> str:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise OSError(errno.EIO, f"{command[0]}: {said[-1] if said else done.returncode}")
     return done.stdout
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a folder's names durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

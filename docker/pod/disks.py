@@ -24,7 +24,9 @@ from typing import Any
 
 import disk_files
 import disk_mounts
-from disk_image import BLOCK_BYTES, OWN, Disk, run, sync_folder
+from disk_image import BLOCK_BYTES, Disk, run
+
+from runtimes.folder_files import OWN, state_of, sync
 
 #: A node sees the ballast while it is there, the canary never.
 _BALLAST = f"{OWN}ballast"
@@ -129,7 +131,7 @@ def _revived(disk: Disk) -> dict[str, Any]:
     disk.song.unlink(missing_ok=True)
     if not disk.is_used():
         disk.synced.unlink(missing_ok=True)
-    sync_folder(disk.mount)
+    sync(disk.mount)
     return {"node": disk.node, "synced": synced == song, "unsynced": unsynced == song}
 
 
@@ -155,7 +157,7 @@ def drain(folder: Path, node: str) -> None:
     ballast = Disk(folder, node).mount / _BALLAST
     if ballast.exists():
         ballast.unlink()
-        sync_folder(ballast.parent)
+        sync(ballast.parent)
 
 
 def freeze(folder: Path, node: str) -> None:
@@ -215,7 +217,7 @@ def state(folder: Path, node: str, timeout_s: str) -> str:
         # Whoever waits for the end of our output must not wait for a frozen disk.
         for stream in (0, 1, 2):
             os.dup2(null, stream)
-        os.write(writing, _seen(target).encode())
+        os.write(writing, state_of(target).encode())
         os._exit(0)
     os.close(writing)
     os.set_blocking(reading, False)
@@ -225,17 +227,6 @@ def state(folder: Path, node: str, timeout_s: str) -> str:
             return os.read(reading, 64).decode() or "failing"
         time.sleep(0.005)
     return "stalled"
-
-
-def _seen(target: Path) -> str:
-    try:
-        # It never has a name: neither the node nor a power cut finds it.
-        file = os.open(target, os.O_TMPFILE | os.O_RDWR, 0o600)
-        os.write(file, bytes(1 << 13))
-        os.fsync(file)
-    except OSError as error:
-        return {errno.ENOSPC: "full", errno.EROFS: "read-only"}.get(error.errno or 0, "failing")
-    return "writable"
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {

@@ -166,7 +166,7 @@ class DockerDisks:
 
 
 class _FilesOnDisk:
-    """Implements :class:`runtimes.file_changes.Files` through the disks' container."""
+    """Implements :class:`contracts.arms.DataFiles` through the disks' container."""
 
     def __init__(self, ask: Callable[..., Any], node: NodeName) -> None:
         self._ask = ask

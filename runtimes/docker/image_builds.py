@@ -147,7 +147,7 @@ def build(
         tag: of the result.
         base: value of the build argument ``BASE``, None where the Dockerfile has none.
         folder: with the Dockerfile.
-        extra: folders that are added to the context under the given names.
+        extra: folders and files that are added to the context under the given names.
 
     Raises:
         HarnessError: with the last lines that the build printed.

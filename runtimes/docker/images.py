@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BASE = "splitbrain-base"
 #: The pause container of a pod, with the nemesis' tools.
-POD = ImageSource("splitbrain-pod", "pod", has_packages=True)
+POD = ImageSource("splitbrain-pod", "pod", ("runtimes/folder_files.py",), has_packages=True)
 #: Lists the Debian packages that an image gets besides the base's own.
 PACKAGES = "packages.txt"
 
@@ -102,8 +102,8 @@ class Images:
             return tags
 
     def _tag(self, source: ImageSource) -> str:
-        folders = [self._root / folder for folder in source.sources]
-        inputs = [self._base_tag(source), self._docker / source.folder, *folders]
+        sources = [self._root / name for name in source.sources]
+        inputs = [self._base_tag(source), self._docker / source.folder, *sources]
         return f"{source.name}:{digest(inputs)}"
 
     def _base_tag(self, source: ImageSource) -> str:

@@ -5,12 +5,10 @@ kernel takes anything, so no canary can prove it. Files are changed, kept and wi
 stalled and failing disks need a file system for each node, which only the docker runtime makes.
 """
 
-import errno
-import os
 import shutil
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -19,11 +17,10 @@ from contracts.errors import CapabilityError, HarnessError
 from contracts.names import NodeName
 from contracts.runtime import NodeSpec, NodeStatus
 from runtimes.file_changes import change_file
+from runtimes.folder_files import FolderFiles, state_of
 from runtimes.local import power
 
 _KEPT: Final = "kept"
-_CANARY: Final = b"\0" * 8192
-_STEP_BYTES: Final = 1 << 20
 
 
 class LocalDisks:
@@ -112,6 +109,7 @@ class LocalDisks:
     def keep(self, node: NodeName) -> None:
         """Copy the node's files as they read now, flushed before; the node may run."""
         with self._files(f"keep the files of {node}", node) as files:
+            files.sync()
             files.keep()
 
     def read(self, node: NodeName, file: str, offset: int, length: int) -> bytes:
@@ -134,14 +132,14 @@ class LocalDisks:
         seen: list[DiskState] = []
         folder = Path(self._spec(node).data_path)
         asking = threading.Thread(
-            target=lambda: seen.append(_seen(folder)), name=f"disk of {node}", daemon=True
+            target=lambda: seen.append(state_of(folder)), name=f"disk of {node}", daemon=True
         )
         asking.start()
         asking.join(timeout_s)
         return seen[0] if seen else "stalled"
 
     @contextmanager
-    def _stopped(self, action: str, node: NodeName) -> Generator["FolderFiles"]:
+    def _stopped(self, action: str, node: NodeName) -> Generator[FolderFiles]:
         status = self._status(node)
         if status in ("running", "paused"):
             raise HarnessError(action, node, f"the node is {status}", "Kill it before")
@@ -149,7 +147,7 @@ class LocalDisks:
             yield files
 
     @contextmanager
-    def _files(self, action: str, node: NodeName) -> Generator["FolderFiles"]:
+    def _files(self, action: str, node: NodeName) -> Generator[FolderFiles]:
         data = Path(self._spec(node).data_path)
         try:
             yield FolderFiles(data, data.with_name(f"{data.name}-{_KEPT}"))
@@ -157,123 +155,3 @@ class LocalDisks:
             raise HarnessError(
                 action, str(data), str(error), "Look at that disk and start again"
             ) from error
-
-
-class FolderFiles:
-    """Implements :class:`runtimes.file_changes.Files` on a folder of this machine.
-
-    Args:
-        data: the folder.
-        kept_files: where copies are kept, beside it.
-    """
-
-    def __init__(self, data: Path, kept_files: Path) -> None:
-        self._data = data
-        self._kept = kept_files
-
-    def sizes(self) -> Mapping[str, int]:
-        """Bytes of each file there is now."""
-        return _sizes(self._data)
-
-    def kept(self) -> Mapping[str, int]:
-        """Bytes of each file that was kept."""
-        return _sizes(self._kept)
-
-    def read(self, file: str, offset: int, length: int) -> bytes:
-        """Bytes of a file; what memory has of it is dropped before."""
-        with (self._data / file).open("rb") as opened:
-            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            return os.pread(opened.fileno(), length, offset)
-
-    def write(self, file: str, offset: int, content: bytes) -> None:
-        """Put bytes in the place of others."""
-        with (self._data / file).open("r+b") as opened:
-            os.pwrite(opened.fileno(), content, offset)
-            os.fsync(opened.fileno())
-
-    def truncate(self, file: str, size: int) -> None:
-        """Cut a file off."""
-        with (self._data / file).open("r+b") as opened:
-            opened.truncate(size)
-            os.fsync(opened.fileno())
-
-    def difference(self, file: str) -> int | None:
-        """First byte in which a file differs from its kept copy; None where they are equal."""
-        present, old = self._data / file, self._kept / file
-        if not present.exists():
-            return 0
-        position = 0
-        with present.open("rb") as first, old.open("rb") as second:
-            while True:
-                one, other = first.read(_STEP_BYTES), second.read(_STEP_BYTES)
-                if one != other:
-                    both = enumerate(zip(one, other, strict=False))
-                    differing = (number for number, (a, b) in both if a != b)
-                    return position + next(differing, min(len(one), len(other)))
-                if not one:
-                    return None
-                position += len(one)
-
-    def exchange(self, file: str) -> None:
-        """Let a file be as it was kept, and keep what it was."""
-        target, old = self._data / file, self._kept / file
-        was = old.with_name(f"{old.name}.was")
-        if target.exists():
-            shutil.copy2(target, was)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(old, target)
-        for path in (target, target.parent):
-            _sync(path)
-        if was.exists():
-            was.replace(old)
-
-    def keep(self) -> None:
-        """Copy all files; earlier copies go."""
-        shutil.rmtree(self._kept, ignore_errors=True)
-        self._kept.mkdir(parents=True)
-        for file in self.sizes():
-            # A running node may remove one meanwhile.
-            with suppress(FileNotFoundError):
-                _sync(self._data / file)
-                (self._kept / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(self._data / file, self._kept / file)
-
-    def wipe(self) -> None:
-        """Remove all that is in the folder."""
-        for path in self._data.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        _sync(self._data)
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    return {
-        str(path.relative_to(folder)): path.stat().st_size
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _seen(folder: Path) -> DiskState:
-    try:
-        # It never has a name, so that the node never sees it.
-        file = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
-        try:
-            os.write(file, _CANARY)
-            os.fsync(file)
-        finally:
-            os.close(file)
-    except OSError as error:
-        words: dict[str, DiskState] = {"ENOSPC": "full", "EROFS": "read-only"}
-        return words.get(errno.errorcode.get(error.errno or 0, ""), "failing")
-    return "writable"

@@ -21,10 +21,10 @@ from typing import Final
 import msgspec
 
 from contracts.errors import UNREADABLE, HarnessError
+from runtimes.folder_files import OWN, SYNCED
 
 _SECTOR_BYTES: Final = 512
-_SYNCED: Final = ".splitbrain-synced"
-_UNSYNCED: Final = ".splitbrain-unsynced"
+_UNSYNCED: Final = f"{OWN}unsynced"
 #: The greatest share that can be drawn, or nearly.
 _UNLUCKY: Final = 0.99
 
@@ -117,8 +117,8 @@ class Canaries:
             return
         with self._told():
             self._table_bytes = self._table.stat().st_size
-            for name in (_SYNCED, _UNSYNCED):
-                is_synced = name == _SYNCED
+            for name in (SYNCED, _UNSYNCED):
+                is_synced = name == SYNCED
                 with (self._data / name).open("wb") as file:
                     file.write(self._song)
                     if is_synced:
@@ -131,7 +131,7 @@ class Canaries:
     def take_back(self) -> tuple[bool, bool]:
         """Whether the synced one is there, whole, and whether the other one is; both go."""
         with self._told():
-            found = [self._is_there(self._data / name) for name in (_SYNCED, _UNSYNCED)]
+            found = [self._is_there(self._data / name) for name in (SYNCED, _UNSYNCED)]
             if self._table.exists() and self._table_bytes:
                 os.truncate(self._table, self._table_bytes)
         return found[0], found[1]

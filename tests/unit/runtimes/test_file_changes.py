@@ -8,7 +8,7 @@ import pytest
 from contracts.arms import ChangeKind, FileChange
 from contracts.errors import HarnessError
 from runtimes.file_changes import change_file
-from runtimes.local.disks import FolderFiles
+from runtimes.folder_files import FolderFiles
 
 DRAWS = range(40)
 

@@ -1,5 +1,8 @@
 """A changed source makes a new image, an unchanged one is found; caches are no source."""
 
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,8 @@ import pytest
 
 from contracts.errors import HarnessError
 from contracts.image import ImageSource
-from runtimes.docker.images import POD, Images, digest, source_files
+from runtimes.docker import image_builds
+from runtimes.docker.images import POD, ROOT, Images, digest, source_files
 
 NODE = ImageSource("some-node", "node", sources=("nodes",))
 PACKED = ImageSource("packed", "packed", has_packages=True)
@@ -71,6 +75,16 @@ def test_caches_are_no_source(clone: Path) -> None:
     (cache / "role.cpython-311.pyc").write_bytes(b"x")
     assert tags(clone) == before
     assert [path.name for path in source_files(clone / "nodes")] == ["role.py"]
+
+
+@pytest.mark.parametrize("tool", ["clock.py", "disks.py", "links.py", "probe.py"])
+def test_the_tools_of_the_pod_have_in_its_image_what_they_import(tmp_path: Path, tool: str) -> None:
+    extra = {name: ROOT / name for name in POD.sources}
+    with tarfile.open(fileobj=image_builds._context(ROOT / "docker" / "pod", extra)) as context:
+        context.extractall(tmp_path, filter="data")
+    # Without this project, and without what is installed beside it.
+    done = subprocess.run([sys.executable, "-E", "-S", tool], check=False, cwd=tmp_path)
+    assert done.returncode == 64
 
 
 def test_without_the_source_tree_the_way_out_is_named(tmp_path: Path) -> None:

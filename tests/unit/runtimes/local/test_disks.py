@@ -97,7 +97,7 @@ def test_the_state_of_a_folder_is_seen(nodes: Nodes, monkeypatch: pytest.MonkeyP
     import threading
 
     held = threading.Event()
-    monkeypatch.setattr(local_disks, "_seen", lambda _: held.wait(10) and "writable")
+    monkeypatch.setattr(local_disks, "state_of", lambda _: held.wait(10) and "writable")
     assert nodes.disks.state(N1, 0.01) == "stalled"
     held.set()
 
