@@ -1,16 +1,17 @@
-"""Wall clocks of nodes' programs by libfaketime: how a program gets one, and who cannot. Pure.
+"""Wall clocks of nodes' programs by libfaketime: how a program gets one, and who cannot.
 
 A program that is preloaded with the library reads its offset from a file at each look at the
 clock. The monotonic clock, sleeps and file times stay as they are: no rate is ever set, which
-would scale timeouts too.
+would scale timeouts too. The pods' image has a copy of this module beside its tools, so it needs
+the standard library alone.
 
 Source: libfaketime's README; elf(5) for PT_INTERP.
 """
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
-
-from contracts.arms import ClockWarp
 
 #: The build for programs with threads; part of its path in a process's memory map.
 LIBRARY: Final = "libfaketimeMT.so.1"
@@ -51,11 +52,18 @@ def clock_environment(library: str, file: str, own: Mapping[str, str]) -> dict[s
     }
 
 
-def offset_line(warp: ClockWarp, elapsed_ns: int) -> str:
-    """The file's content so long after the warp."""
-    offset_us = warp.offset_us + elapsed_ns * warp.drift_ppm // 1_000_000_000
-    seconds, microseconds = divmod(abs(offset_us), 1_000_000)
-    return f"{'-' if offset_us < 0 else '+'}{seconds}.{microseconds:06d}\n"
+def offset_line(offset_us: int, drift_ppm: int = 0, elapsed_ns: int = 0) -> str:
+    """The file's content so long after a warp."""
+    ahead_us = offset_us + elapsed_ns * drift_ppm // 1_000_000_000
+    seconds, microseconds = divmod(abs(ahead_us), 1_000_000)
+    return f"{'-' if ahead_us < 0 else '+'}{seconds}.{microseconds:06d}\n"
+
+
+def write_clock(file: Path, content: str) -> None:
+    """Replace the file at once: a reader sees the old or the new one, whole."""
+    fresh = file.with_name(f"{file.name}.{os.getpid()}")
+    fresh.write_text(content)
+    fresh.replace(file)
 
 
 def offset_of_reading(printed: str) -> int | None:

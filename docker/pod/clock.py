@@ -21,25 +21,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from runtimes.wall_clocks import offset_line, write_clock
+
 _TICK_S = 0.01
-
-
-def line(offset_us: int) -> str:
-    """What the file holds for a clock that is ahead by so many microseconds."""
-    seconds, microseconds = divmod(abs(offset_us), 1_000_000)
-    return f"{'-' if offset_us < 0 else '+'}{seconds}.{microseconds:06d}\n"
-
-
-def ahead_us(offset_us: int, drift_ppm: int, elapsed_ns: int) -> int:
-    """How far ahead a clock is so long after its warp."""
-    return offset_us + elapsed_ns * drift_ppm // 1_000_000_000
-
-
-def write(file: Path, content: str) -> None:
-    """Replace the file at once: a reader sees the old or the new one, whole."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}")
-    fresh.write_text(content)
-    fresh.replace(file)
 
 
 def stop_ticker(file: Path) -> None:
@@ -64,7 +48,7 @@ def set_clock(file: Path, offset_us: int, drift_ppm: int) -> None:
     if not file.parent.is_dir():
         return
     stop_ticker(file)
-    write(file, line(offset_us))
+    write_clock(file, offset_line(offset_us))
     if drift_ppm:
         words = [sys.executable, __file__, "tick", str(file), str(offset_us), str(drift_ppm)]
         quiet = subprocess.DEVNULL
@@ -78,7 +62,7 @@ def tick(file: Path, offset_us: int, drift_ppm: int) -> None:
     """Rewrite the file until killed."""
     began = time.monotonic_ns()
     while True:
-        write(file, line(ahead_us(offset_us, drift_ppm, time.monotonic_ns() - began)))
+        write_clock(file, offset_line(offset_us, drift_ppm, time.monotonic_ns() - began))
         time.sleep(_TICK_S)
 
 

@@ -26,7 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BASE = "splitbrain-base"
 #: The pause container of a pod, with the nemesis' tools.
-POD = ImageSource("splitbrain-pod", "pod", ("runtimes/folder_files.py",), has_packages=True)
+POD = ImageSource(
+    "splitbrain-pod",
+    "pod",
+    sources=("runtimes/folder_files.py", "runtimes/wall_clocks.py"),
+    has_packages=True,
+)
 #: Lists the Debian packages that an image gets besides the base's own.
 PACKAGES = "packages.txt"
 

@@ -33,6 +33,7 @@ from runtimes.wall_clocks import (
     offset_line,
     offset_of_reading,
     why_no_clock,
+    write_clock,
 )
 
 _FILE: Final = "clock"
@@ -92,7 +93,7 @@ class LocalClocks:
     def equip(self, node: NodeSpec) -> NodeSpec:
         """The node with a program that reads its own clock."""
         file = self._folder(node.name) / _FILE
-        _write(file, TRUE_TIME)
+        write_clock(file, TRUE_TIME)
         self._clocked.add(node.name)
         preload = self._environment(file, node.environment)
         words = (f"{name}={value}" for name, value in preload.items())
@@ -146,7 +147,7 @@ class LocalClocks:
         file = self._file(f"set wrong the clock of {node}", node)
         self.check(node)
         self._stop(node)
-        self._write(node, file, offset_line(warp, 0))
+        self._write(node, file, offset_line(warp.offset_us))
         if warp.drift_ppm:
             self._tickers[node] = _Ticker(file, warp)
 
@@ -198,7 +199,7 @@ class LocalClocks:
 
     def _write(self, node: NodeName, file: Path, content: str) -> None:
         try:
-            _write(file, content)
+            write_clock(file, content)
         except OSError as error:
             raise HarnessError(
                 f"set the clock of {node}",
@@ -238,16 +239,11 @@ class _Ticker:
         began = time.monotonic_ns()
         while not self._is_over.wait(_TICK_S):
             try:
-                _write(self._file, offset_line(self._warp, time.monotonic_ns() - began))
+                elapsed_ns = time.monotonic_ns() - began
+                line = offset_line(self._warp.offset_us, self._warp.drift_ppm, elapsed_ns)
+                write_clock(self._file, line)
             except OSError:
                 return  # a full disk: the clock stays as it is, and the next act says so
-
-
-def _write(file: Path, content: str) -> None:
-    """Replace the file at once: a reader sees the old or the new one, whole."""
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.write_text(content)
-    fresh.replace(file)
 
 
 def _unreadable(node: NodeName, problem: str) -> HarnessError:
