@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
-from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.names import RunId
 from runtimes.owners import is_known_dead, owner_of_word
 from runtimes.run_locks import DEAD, NoRunLockError, open_run_lock
+from runtimes.waiting import await_true
 
 #: A look takes a shared lock for microseconds; after this long a holder is no looker.
 _LOOKS_END_S = 1.0
@@ -130,12 +130,7 @@ def _lock_exclusively(descriptor: int, patience_s: float) -> bool:
 
 
 def _await_lock(descriptor: int, patience_s: float) -> bool:
-    return Retrying(
-        retry=retry_if_not_result(bool),
-        stop=stop_after_delay(patience_s),
-        wait=wait_fixed(_LOOK_INTERVAL_S),
-        retry_error_callback=lambda _: False,
-    )(_lock, descriptor, fcntl.LOCK_EX)
+    return await_true(lambda: _lock(descriptor, fcntl.LOCK_EX), patience_s, _LOOK_INTERVAL_S)
 
 
 def _lock(descriptor: int, kind: int) -> bool:

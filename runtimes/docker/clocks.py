@@ -9,14 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tenacity import (
-    RetryError,
-    Retrying,
-    retry_if_exception_type,
-    retry_if_not_result,
-    stop_after_delay,
-    wait_fixed,
-)
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from contracts.arms import ClockWarp
 from contracts.errors import CapabilityError, HarnessError
@@ -24,6 +17,7 @@ from contracts.names import NodeName
 from runtimes.docker.engine import engine_action
 from runtimes.docker.links import on_all
 from runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
+from runtimes.waiting import await_true
 from runtimes.wall_clocks import (
     HEAD_BYTES,
     LIBRARY,
@@ -157,16 +151,10 @@ def _refuse_timeless(pod: Pod) -> None:
         problems[0] = why_no_clock(head, count.strip() not in (b"", b"0"))
         return problems[0] is None or pod.status() != "running"
 
-    try:
-        Retrying(
-            retry=retry_if_not_result(bool),
-            stop=stop_after_delay(_LOADING_PATIENCE_S),
-            wait=wait_fixed(_LOADING_INTERVAL_S),
-        )(is_loaded)
-    except RetryError:
+    if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
         raise CapabilityError(
             f"give {pod.spec.name} a clock of its own",
             "runtime docker",
             str(problems[0]),
             "Leave clock faults out of the plan",
-        ) from None
+        )

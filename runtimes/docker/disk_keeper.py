@@ -14,12 +14,12 @@ import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig
-from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.errors import CapabilityError, HarnessError
 from contracts.names import NodeName
 from runtimes.docker.engine import engine_action
 from runtimes.docker.names import ROLE_LABEL, RunMark
+from runtimes.waiting import await_true
 
 _PROGRAM = "/opt/splitbrain/disks.py"
 #: Without these there are no mounts; with them nothing of the host's but its loop devices.
@@ -137,20 +137,17 @@ def await_ready(container: Container) -> None:
         result = engine.exec_run(["test", "-e", _READY])
         return result.exit_code == 0
 
-    try:
-        Retrying(
-            retry=retry_if_not_result(bool),
-            stop=stop_after_delay(_READY_S),
-            wait=wait_fixed(_READY_INTERVAL_S),
-        )(is_ready)
-    except (RetryError, docker.errors.APIError) as error:
-        said = bytes(engine.logs(tail=1)).decode(errors="replace").strip()
-        raise HarnessError(
-            "mount the nodes' disks",
-            str(container.name),
-            said or "the container that holds them does not come up",
-            "The engine's own log says more",
-        ) from error
+    # It has ended where the engine refuses.
+    with suppress(docker.errors.APIError):
+        if await_true(is_ready, _READY_S, _READY_INTERVAL_S):
+            return
+    said = bytes(engine.logs(tail=1)).decode(errors="replace").strip()
+    raise HarnessError(
+        "mount the nodes' disks",
+        str(container.name),
+        said or "the container that holds them does not come up",
+        "The engine's own log says more",
+    )
 
 
 def release_run(client: DockerClient, mark: RunMark, *, nodes_are_down: bool) -> None:

@@ -5,21 +5,13 @@ in the kernel where its files can be seen. They outlast a kill and a start of th
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import docker.errors
 import requests.exceptions
 from docker import DockerClient
-from tenacity import (
-    RetryError,
-    Retrying,
-    retry_if_exception,
-    retry_if_result,
-    stop_after_delay,
-    wait_fixed,
-)
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from contracts.arms import MemoryState
 from contracts.errors import HarnessError
@@ -27,6 +19,7 @@ from contracts.names import NodeName
 from runtimes.docker.engine import engine_action
 from runtimes.docker.pods import Pod
 from runtimes.docker.sampling import CGROUPS, control_group, is_leaving
+from runtimes.waiting import await_true
 
 _PERIOD_US = 100_000
 _NO_QUOTA = -1
@@ -137,12 +130,7 @@ class DockerProcesses:
         size = self._deployed_memory(node)
         self._update(f"end the memory limit of {node}", node, mem_limit=size, memswap_limit=size)
         self._limited.discard(node)
-        with suppress(RetryError):
-            Retrying(
-                retry=retry_if_result(bool),
-                stop=stop_after_delay(_ENDING_PATIENCE_S),
-                wait=wait_fixed(_ENDING_INTERVAL_S),
-            )(lambda: self._is_ending(node))
+        await_true(lambda: not self._is_ending(node), _ENDING_PATIENCE_S, _ENDING_INTERVAL_S)
 
     def memory(self, node: NodeName) -> MemoryState:
         """What the kernel enforces now, by the engine where its files are not here.

@@ -13,7 +13,6 @@ from typing import Any
 import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
-from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.errors import HarnessError
 from contracts.names import RunId
@@ -22,6 +21,7 @@ from runtimes.docker.disk_keeper import release_run
 from runtimes.docker.engine import connect, engine_action
 from runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
 from runtimes.docker.pods import CLOCK_IN_POD, TOOLS
+from runtimes.waiting import await_true
 
 _AT_ONCE = 16
 #: What the dead harness had asked for may still be under way in the engine: looks go on until
@@ -47,13 +47,7 @@ def stop_run(run_id: RunId, run_folder: Path) -> None:
             quiet = 0 if stop_nodes(client, mark) else quiet + 1
             return quiet >= _QUIET_LOOKS
 
-        is_quiet = Retrying(
-            retry=retry_if_not_result(bool),
-            stop=stop_after_delay(_LOOKING_S_MAX),
-            wait=wait_fixed(_LOOK_INTERVAL_S),
-            retry_error_callback=lambda _: False,
-        )(look)
-        if not is_quiet:
+        if not await_true(look, _LOOKING_S_MAX, _LOOK_INTERVAL_S):
             raise HarnessError(
                 "stop the nodes of a dead run",
                 run_id,

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.arms import ClockWarp
 from contracts.errors import CapabilityError, HarnessError
@@ -25,6 +24,7 @@ from contracts.names import NodeName
 from contracts.runtime import NodeSpec
 from runtimes.lacking import LackingClocks
 from runtimes.local.mode import Mode
+from runtimes.waiting import await_true
 from runtimes.wall_clocks import (
     LIBRARY,
     READING,
@@ -124,19 +124,13 @@ class LocalClocks:
             problems[0] = why_no_clock(bytes(seen[1]), bool(seen[0]))
             return problems[0] is None
 
-        try:
-            Retrying(
-                retry=retry_if_not_result(bool),
-                stop=stop_after_delay(_LOADING_PATIENCE_S),
-                wait=wait_fixed(_LOADING_INTERVAL_S),
-            )(is_loaded)
-        except RetryError:
+        if not await_true(is_loaded, _LOADING_PATIENCE_S, _LOADING_INTERVAL_S):
             raise CapabilityError(
                 f"give {node} a clock of its own",
                 "runtime local",
                 str(problems[0]),
                 "Leave clock faults out of the plan",
-            ) from None
+            )
 
     def warp(self, node: NodeName, warp: ClockWarp) -> None:
         """Have the node's clock go so from now on.

@@ -14,11 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
-
 from contracts.runtime import NodeStatus
 from runtimes.local.control import PlannedNode
 from runtimes.local.process_table import ENDED, STOPPED, Process, descendants, process
+from runtimes.waiting import await_true
 from runtimes.wall_clocks import HEAD_BYTES
 
 _PATIENCE_S: Final = 30.0
@@ -193,12 +192,5 @@ def _environment(own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _await(condition: Callable[[], bool], problem: str) -> None:
-    retrying = Retrying(
-        retry=retry_if_not_result(bool),
-        stop=stop_after_delay(_PATIENCE_S),
-        wait=wait_fixed(_INTERVAL_S),
-    )
-    try:
-        retrying(condition)
-    except RetryError as error:
-        raise CannotError(f"{problem}, although it was told to for {_PATIENCE_S:g} s") from error
+    if not await_true(condition, _PATIENCE_S, _INTERVAL_S):
+        raise CannotError(f"{problem}, although it was told to for {_PATIENCE_S:g} s")

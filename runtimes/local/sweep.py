@@ -15,12 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
-
 from contracts.names import RunId
 from runtimes.dead_runs import Swept, claimed, is_living
 from runtimes.local.control_groups import possible_bases, sweep_groups
 from runtimes.local.process_table import ENDED, all_processes, environment, user_of
+from runtimes.waiting import await_true
 
 #: Marks in the environment of a run's processes.
 RUN_VARIABLE: Final = "SPLITBRAIN_RUN"
@@ -85,12 +84,7 @@ def end_run(run_id: RunId, lock: Path, user: int) -> int:
         killed.update(numbers)
         return not numbers
 
-    Retrying(
-        retry=retry_if_not_result(bool),
-        stop=stop_after_delay(_PATIENCE_S),
-        wait=wait_fixed(_INTERVAL_S),
-        retry_error_callback=lambda _: False,
-    )(none_left)
+    await_true(none_left, _PATIENCE_S, _INTERVAL_S)
     return len(killed)
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from docker import DockerClient
-from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
 from contracts.fault import Link
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, NodeSpec
+from runtimes import waiting
 from runtimes.docker.images import POD
 from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
 
@@ -25,10 +25,7 @@ def link(source: str, destination: str) -> Link:
 
 
 def await_true(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
-    """Ask until it holds; fails with the condition's name when the patience ends."""
-    Retrying(
-        retry=retry_if_not_result(bool), stop=stop_after_delay(patience_s), wait=wait_fixed(0.05)
-    )(condition)
+    assert waiting.await_true(condition, patience_s, 0.05)
 
 
 def specification(

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
-
 from contracts.fault import Link
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, NodeSpec, Runtime
 from history.run_folder import RunFolder
+from runtimes import waiting
 from runtimes.docker.runtime import DockerRuntime
 from runtimes.local.runtime import LocalRuntime
 
@@ -115,10 +114,7 @@ def link(source: str, destination: str) -> Link:
 
 
 def await_true(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
-    """Ask until it holds; fails with the condition's name when the patience ends."""
-    Retrying(
-        retry=retry_if_not_result(bool), stop=stop_after_delay(patience_s), wait=wait_fixed(0.05)
-    )(condition)
+    assert waiting.await_true(condition, patience_s, 0.05)
 
 
 def specification(
