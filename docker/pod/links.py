@@ -17,8 +17,6 @@ import array
 import errno
 import fcntl
 import json
-import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -28,9 +26,9 @@ from pathlib import Path
 import link_rules
 import packet_queue
 
+from runtimes.system_programs import CannotError, run_tool
+
 DEVICE = "eth0"
-_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-_PATIENCE_S = 30
 #: Rules of a trial of resets, and how to remove them, for the programs in the order above.
 _RESET_TRIAL = (
     "*filter\n:SPLITBRAIN-TRIAL - [0:0]\n"
@@ -58,31 +56,9 @@ _SIOCETHTOOL = 0x8946
 _OFFLOADS = ((0x1E, 0x1F), (0x23, 0x24))
 
 
-class RefusedError(Exception):
-    """The kernel or a program refuses; one clause."""
-
-
 def run(*command: str, words: str = "") -> str:
-    """Run a system program; what it printed.
-
-    Raises:
-        RefusedError: it is not installed, or failed.
-    """
-    program = shutil.which(command[0], path=_PATH)
-    if program is None:
-        raise RefusedError(f"{command[0]} is not installed")
-    done = subprocess.run(
-        [program, *command[1:]],
-        input=words,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_PATIENCE_S,
-    )
-    if done.returncode != 0:
-        said = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
-        raise RefusedError(f"{command[0]}: {said or f'exit code {done.returncode}'}")
-    return done.stdout
+    """Run a system program; what it printed. Raises CannotError."""
+    return run_tool(command, words)
 
 
 # --- where packets arrive ---------------------------------------------------------------------
@@ -102,9 +78,9 @@ def _dialect() -> tuple[tuple[str, ...], str]:
     for command, show in _DIALECTS:
         try:
             return command, run(*show)
-        except RefusedError as error:
+        except CannotError as error:
             problems.append(str(error))
-    raise RefusedError("; ".join(problems))
+    raise CannotError("; ".join(problems))
 
 
 def arriving() -> dict[str, dict[str, float]]:
@@ -144,7 +120,7 @@ def hold(table: dict[str, dict[str, float]]) -> None:
         assert process.stdout is not None
         said = process.stdout.readline().decode().strip()
         if said != "ready" or packet_queue.ask({"table": table}) is None:
-            raise RefusedError(f"no queue in user space: {said or 'the program died'}")
+            raise CannotError(f"no queue in user space: {said or 'the program died'}")
         # It goes on, and outlives this.
         process.returncode = 0
 
@@ -166,7 +142,7 @@ def leaving(device: str = DEVICE) -> dict[str, dict[str, float]]:
             run("tc", "qdisc", "show", "dev", device),
             run("tc", "filter", "show", "dev", device, "parent", "1:"),
         )
-    except RefusedError:
+    except CannotError:
         return {}
 
 
@@ -180,7 +156,7 @@ def slow(wanted: dict[str, dict[str, float]], device: str = DEVICE) -> None:
     if commands:
         try:
             run("tc", "-batch", "-", words="\n".join(commands) + "\n")
-        except RefusedError:
+        except CannotError:
             run("tc", "qdisc", "del", "dev", device, "root")
             raise
 
@@ -188,7 +164,7 @@ def slow(wanted: dict[str, dict[str, float]], device: str = DEVICE) -> None:
 def _is_slowed(device: str) -> bool:
     try:
         return "htb 1: root" in run("tc", "qdisc", "show", "dev", device)
-    except RefusedError:
+    except CannotError:
         return False  # without the program nothing was ever slowed
 
 
@@ -205,7 +181,7 @@ def keep_whole(is_wanted: bool, device: str = DEVICE) -> None:
                     fcntl.ioctl(handle, _SIOCETHTOOL, request)
             except OSError as error:
                 if error.errno not in (errno.EOPNOTSUPP, errno.ENODEV):
-                    raise RefusedError(f"offloads of {device}: {error}") from error
+                    raise CannotError(f"offloads of {device}: {error}") from error
 
 
 # --- all of it --------------------------------------------------------------------------------
@@ -214,7 +190,7 @@ def keep_whole(is_wanted: bool, device: str = DEVICE) -> None:
 def means() -> list[str]:
     """What can be had here, found by trying on the loopback interface and an address of nobody."""
     if _shown_rules():
-        raise RefusedError("links are shaped now: ask before or after")
+        raise CannotError("links are shaped now: ask before or after")
     trials = {
         "loss": {"loss": 0.5},
         "black-hole": {"bytes_max": 500},
@@ -226,7 +202,7 @@ def means() -> list[str]:
             load({_TRIAL_ADDRESS: quality})
             if word == "queue":
                 packet_queue.Queue(_TRIAL_QUEUE).close()
-        except (RefusedError, OSError):
+        except (CannotError, OSError):
             continue
         found.append(word)
     if found:
@@ -234,7 +210,7 @@ def means() -> list[str]:
     for word, quality in {"rate": {"rate_kbit": 100}, "netem": {"delay_us": 1_000}}.items():
         try:
             slow({_TRIAL_ADDRESS: quality}, "lo")
-        except RefusedError:
+        except CannotError:
             continue
         found.append(word)
         slow({}, "lo")
@@ -252,7 +228,7 @@ def _can_reset() -> bool:
         else:
             run(*command, "--noflush", words=_RESET_TRIAL)
             run(*command, "--noflush", words=_RESET_TRIAL_END)
-    except RefusedError:
+    except CannotError:
         return False
     return True
 
@@ -293,7 +269,7 @@ def main(arguments: list[str]) -> int:
             case _:
                 print(__doc__, file=sys.stderr)
                 return 64
-    except RefusedError as error:
+    except CannotError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -29,7 +29,7 @@ BASE = "splitbrain-base"
 POD = ImageSource(
     "splitbrain-pod",
     "pod",
-    sources=("runtimes/folder_files.py", "runtimes/wall_clocks.py"),
+    sources=("runtimes/folder_files.py", "runtimes/system_programs.py", "runtimes/wall_clocks.py"),
     has_packages=True,
 )
 #: Lists the Debian packages that an image gets besides the base's own.

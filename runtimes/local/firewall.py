@@ -6,19 +6,12 @@ on the sender's side would be told to it. Must never be used in a network namesp
 else has rules in.
 """
 
-import os
 import re
-import shutil
-import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from runtimes.local.node_process import CannotError
+from runtimes.system_programs import CannotError, run_tool
 
-#: Where administrators' programs lie, which an ordinary user's PATH may lack.
-SEARCH_PATH: Final = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-
-_TOOL_PATIENCE_S: Final = 30.0
 _TABLE: Final = "splitbrain"
 _ADDRESS: Final = re.compile(r"\b(\d+\.\d+\.\d+\.\d+)\b")
 
@@ -116,38 +109,3 @@ def working_firewall(lock: str) -> Firewall:
         else:
             return firewall
     raise CannotError(f"no program for firewall rules works ({'; '.join(problems)})")
-
-
-def run_tool(
-    command: Sequence[str],
-    words: str = "",
-    descriptors: Sequence[int] = (),
-    *,
-    patience_s: float = _TOOL_PATIENCE_S,
-    **environment: str,
-) -> str:
-    """Run a system program with these words on its standard input; what it printed.
-
-    Raises:
-        CannotError: it is not installed, or failed.
-    """
-    program = shutil.which(command[0], path=SEARCH_PATH)
-    if program is None:
-        raise CannotError(f"{command[0]} is not installed")
-    try:
-        done = subprocess.run(
-            [program, *command[1:]],
-            input=words,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=patience_s,
-            pass_fds=descriptors,
-            env={**os.environ, **environment},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotError(f"{command[0]}: {error}") from error
-    if done.returncode != 0:
-        said = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
-        raise CannotError(f"{command[0]}: {said or f'exit code {done.returncode}'}")
-    return done.stdout

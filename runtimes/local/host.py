@@ -31,8 +31,8 @@ from runtimes.local import kernel
 from runtimes.local.cluster import Cluster
 from runtimes.local.control import LENGTH, Answer, Call, HostPlan, encoded
 from runtimes.local.network import Network
-from runtimes.local.node_process import CannotError
 from runtimes.local.relay import Relay
+from runtimes.system_programs import CannotError
 
 _CALLS_AT_ONCE = 64
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from runtimes.local import kernel
-from runtimes.local.firewall import Firewall, run_tool, working_firewall
+from runtimes.local.firewall import Firewall, working_firewall
+from runtimes.system_programs import run_tool
 
 #: A private subnet of which nothing outside the namespaces ever hears.
 _SUBNET: Final = "10.77.0"

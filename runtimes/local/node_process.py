@@ -17,16 +17,13 @@ from typing import Final, NamedTuple
 from contracts.runtime import NodeStatus
 from runtimes.local.control import PlannedNode
 from runtimes.local.process_table import ENDED, STOPPED, Process, descendants, process
+from runtimes.system_programs import CannotError
 from runtimes.waiting import await_true
 from runtimes.wall_clocks import HEAD_BYTES
 
 _PATIENCE_S: Final = 30.0
 _INTERVAL_S: Final = 0.002
 _KEEPER: Final = "runtimes.local.keeper"
-
-
-class CannotError(Exception):
-    """The host could not do what it was asked for; one clause."""
 
 
 class Surroundings(NamedTuple):

@@ -20,12 +20,12 @@ from contracts.runtime import DeploymentSpec, Mount, NodeSpec
 from runtimes.local import mode, sweep
 from runtimes.local.addresses import take_address
 from runtimes.local.control import LENGTH, Answer, Call, HostLink, encoded
-from runtimes.local.firewall import DIALECTS, SEARCH_PATH, Dialect, Firewall, run_tool
+from runtimes.local.firewall import DIALECTS, Dialect, Firewall
 from runtimes.local.mode import FORCE_VARIABLE, Mode, wanted_mode
-from runtimes.local.node_process import CannotError
 from runtimes.local.process_table import descendants, environment, process
 from runtimes.local.runtime import LocalRuntime
 from runtimes.owners import this_process
+from runtimes.system_programs import SEARCH_PATH, CannotError, run_tool
 
 N1 = NodeName("n1")
 

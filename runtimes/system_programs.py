@@ -1,0 +1,54 @@
+"""Runs programs of the system, and says in one clause why one could not do it; for all runtimes.
+
+The pods' image has a copy of this module beside its tools, so it needs the standard library alone.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Final
+
+#: Where administrators' programs lie, which an ordinary user's PATH may lack.
+SEARCH_PATH: Final = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+_TOOL_PATIENCE_S: Final = 30.0
+
+
+class CannotError(Exception):
+    """What was asked for could not be done; one clause."""
+
+
+def run_tool(
+    command: Sequence[str],
+    words: str = "",
+    descriptors: Sequence[int] = (),
+    *,
+    patience_s: float = _TOOL_PATIENCE_S,
+    **environment: str,
+) -> str:
+    """Run a system program with these words on its standard input; what it printed.
+
+    Raises:
+        CannotError: it is not installed, or failed.
+    """
+    program = shutil.which(command[0], path=SEARCH_PATH)
+    if program is None:
+        raise CannotError(f"{command[0]} is not installed")
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            input=words,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience_s,
+            pass_fds=descriptors,
+            env={**os.environ, **environment},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotError(f"{command[0]}: {error}") from error
+    if done.returncode != 0:
+        said = " | ".join((done.stderr or done.stdout).split("\n")).strip(" |")
+        raise CannotError(f"{command[0]}: {said or f'exit code {done.returncode}'}")
+    return done.stdout
