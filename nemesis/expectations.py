@@ -5,6 +5,7 @@ harness looks (probes, process states, the clients' and the nodes' own traffic);
 """
 
 import math
+from typing import ClassVar
 
 import msgspec
 
@@ -116,25 +117,29 @@ class LinkShaped(msgspec.Struct, frozen=True):
         return f"{self.link.source} to {self.link.destination} {state}"
 
 
-class NodeIs(msgspec.Struct, frozen=True):
+class _OfNode(msgspec.Struct, frozen=True):
+    #: The sentence, with the names of fields in braces.
+    words: ClassVar[str]
+
+    node: NodeName
+
+    def sentence(self) -> str:
+        """What is expected, in words."""
+        return self.words.format(**msgspec.structs.asdict(self))
+
+
+class NodeIs(_OfNode, frozen=True):
     """The node's process is in this state."""
 
-    node: NodeName
     status: NodeStatus
 
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} {self.status}"
+    words = "{node} {status}"
 
 
-class NodeIsSilent(msgspec.Struct, frozen=True):
+class NodeIsSilent(_OfNode, frozen=True):
     """The node answers no client's operation that was sent after the fault."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} answers no client"
+    words = "{node} answers no client"
 
 
 class NodeAnswers(msgspec.Struct, frozen=True):
@@ -148,24 +153,16 @@ class NodeAnswers(msgspec.Struct, frozen=True):
         return f"{self.node} {'answers' if self.answers else 'lets a question time out'}"
 
 
-class PeersStall(msgspec.Struct, frozen=True):
+class PeersStall(_OfNode, frozen=True):
     """The node's log no longer grows: nothing of the leader's traffic reaches it."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} takes in nothing from its peers"
+    words = "{node} takes in nothing from its peers"
 
 
-class PeersFlow(msgspec.Struct, frozen=True):
+class PeersFlow(_OfNode, frozen=True):
     """The node's log has grown since the fault was healed: the peers' traffic is back."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} takes in records from its peers"
+    words = "{node} takes in records from its peers"
 
 
 class ProcessorShare(msgspec.Struct, frozen=True):
@@ -181,27 +178,20 @@ class ProcessorShare(msgspec.Struct, frozen=True):
         return f"{self.node} with {self.cpu_share:.0%} of a processor"
 
 
-class MemoryPressed(msgspec.Struct, frozen=True):
+class MemoryPressed(_OfNode, frozen=True):
     """The node uses most of the memory that it may have, or the kernel has ended it."""
 
-    node: NodeName
     #: Whether a node that the runtime ended counts too, where the kernel refuses a limit below what
     #: is in use.
     may_be_killed: bool = False
 
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} short of memory"
+    words = "{node} short of memory"
 
 
-class MemoryFree(msgspec.Struct, frozen=True):
+class MemoryFree(_OfNode, frozen=True):
     """The kernel holds the node to no limit but the one that it was deployed with."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} with all its memory"
+    words = "{node} with all its memory"
 
 
 class DiskIs(msgspec.Struct, frozen=True):
@@ -215,68 +205,45 @@ class DiskIs(msgspec.Struct, frozen=True):
         return f"the disk of {self.node} {' or '.join(self.states)}"
 
 
-class CanariesTell(msgspec.Struct, frozen=True):
+class CanariesTell(_OfNode, frozen=True):
     """Of two files written right before the power cut the synced one is there, the other gone."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} lost an unsynced file and kept a synced one"
+    words = "{node} lost an unsynced file and kept a synced one"
 
 
-class FileReads(msgspec.Struct, frozen=True):
+class FileReads(_OfNode, frozen=True):
     """A re-read of the file sees what it was changed to."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} would read the changed file"
+    words = "{node} would read the changed file"
 
 
-class NodeTookBack(msgspec.Struct, frozen=True):
+class NodeTookBack(_OfNode, frozen=True):
     """The node has read its files again: it runs, or has ended and stated why."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"{self.node} has read its files again"
+    words = "{node} has read its files again"
 
 
-class DataGone(msgspec.Struct, frozen=True):
+class DataGone(_OfNode, frozen=True):
     """The wipe found something and took it."""
 
-    node: NodeName
-
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"the data of {self.node} gone"
+    words = "the data of {node} gone"
 
 
-class ClockIs(msgspec.Struct, frozen=True):
+class ClockIs(_OfNode, frozen=True):
     """The node's program sees its clock ahead of the true one by so much; bounds included."""
 
-    node: NodeName
     ahead_ms_min: float
     ahead_ms_max: float
 
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        low, high = self.ahead_ms_min, self.ahead_ms_max
-        return f"the clock of {self.node} {low} to {high} ms ahead"
+    words = "the clock of {node} {ahead_ms_min} to {ahead_ms_max} ms ahead"
 
 
-class ClockOff(msgspec.Struct, frozen=True):
+class ClockOff(_OfNode, frozen=True):
     """The node's program sees its clock wrong by at least so much, ahead or behind."""
 
-    node: NodeName
     off_ms_min: int
 
-    def sentence(self) -> str:
-        """What is expected, in words."""
-        return f"the clock of {self.node} wrong by {self.off_ms_min} ms or more"
+    words = "the clock of {node} wrong by {off_ms_min} ms or more"
 
 
 Expectation = (
