@@ -8,8 +8,8 @@ it starts: what its formats can detect it must refuse, with the reason.
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
-from contracts.arms import FileChange
-from contracts.fault import US_PER_MS
+from contracts.arms import DiskState, FileChange
+from contracts.fault import US_PER_MS, Milliseconds
 from contracts.names import NodeName
 from nemesis.acts import (
     Act,
@@ -29,7 +29,7 @@ from nemesis.acts import (
 )
 from nemesis.courses import Course, Setting, Step
 from nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
-from nemesis.families.processes import answering, exited, running, until_started
+from nemesis.families.processes import answering, exited, running, until_healed, until_started
 from nemesis.fault_kind import CORRUPT, FAILED, FaultKind
 from nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
 from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
@@ -48,50 +48,50 @@ def _power(setting: Setting, _options: NoOptions) -> Course:
     return until_started(hit, Step((PowerOff(hit, setting.draw),), seen=seen))
 
 
-def _writable(setting: Setting) -> tuple[DiskIs, ...]:
-    return tuple(DiskIs(node, ("writable",)) for node in setting.hit)
+def _until_writable(
+    hit: tuple[NodeName, ...], act: Act, states: tuple[DiskState, ...], *undo: Act
+) -> Course:
+    """The course of what makes disks bad; a node that has ended at its own is started again."""
+    return until_healed(
+        hit,
+        Step((act,), seen=tuple(DiskIs(node, states) for node in hit)),
+        heal=(*undo, Start(hit)),
+        healed=tuple(DiskIs(node, ("writable",)) for node in hit),
+    )
 
 
 def _full(setting: Setting, options: FullDiskOptions) -> Course:
-    """A node that ends for want of room is started again when there is some."""
     hit = setting.hit
-    return Course(
-        steps=(
-            Step(
-                (Fill(hit, options.spare_bytes),),
-                seen=tuple(DiskIs(node, ("full",)) for node in hit),
-            ),
-        ),
-        heal=(Drain(hit), Start(hit)),
-        healed=(*_writable(setting), *running(hit)),
-        resumed=answering(hit),
-    )
+    return _until_writable(hit, Fill(hit, options.spare_bytes), ("full",), Drain(hit))
 
 
 def _stall(setting: Setting, _options: NoOptions) -> Course:
     hit = setting.hit
-    return Course(
-        steps=(Step((Stall(hit),), seen=tuple(DiskIs(node, ("stalled",)) for node in hit)),),
-        heal=(Unstall(hit), Start(hit)),
-        healed=(*_writable(setting), *running(hit)),
-        resumed=answering(hit),
-    )
+    return _until_writable(hit, Stall(hit), ("stalled",), Unstall(hit))
 
 
 def _error(setting: Setting, _options: NoOptions) -> Course:
     """Repaired while the node is down: it must never go on with a disk that has failed it."""
     hit = setting.hit
-    seen = tuple(DiskIs(node, ("read-only", "failing")) for node in hit)
+    return _until_writable(hit, Fail(hit), ("read-only", "failing"), Kill(hit), Repair(hit))
+
+
+def _until_put_back(
+    hit: tuple[NodeName, ...], changed: tuple[Step, ...], met_ms: Milliseconds
+) -> Course:
+    """The course of changed files: their nodes start meanwhile, and read them again."""
+    took_back = tuple(NodeTookBack(node) for node in hit)
     return Course(
-        steps=(Step((Fail(hit),), seen=seen),),
-        heal=(Kill(hit), Repair(hit), Start(hit)),
-        healed=(*_writable(setting), *running(hit)),
+        steps=(
+            *changed,
+            Step((Start(hit),), met_ms * US_PER_MS, seen=took_back, awaits_start=True),
+        ),
+        # Only one that has refused its file gets it back, which it may take its time to do.
+        settled=took_back,
+        heal=(PutBack(hit), Start(hit)),
+        healed=running(hit),
         resumed=answering(hit),
     )
-
-
-def _took_back(hit: tuple[NodeName, ...]) -> tuple[NodeTookBack, ...]:
-    return tuple(NodeTookBack(node) for node in hit)
 
 
 def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOptions], Course]:
@@ -108,17 +108,8 @@ def _changed(kind: Literal["flip", "truncate"]) -> Callable[[Setting, FileOption
         )
         acts: tuple[Act, ...] = (Kill(hit), Keep(hit), ChangeFile(hit, change))
         met_ms = max(1, min(_MET_MS_MAX, setting.duration_ms // _MET_PART))
-        return Course(
-            steps=(
-                Step(acts, seen=(*exited(hit), *(FileReads(node) for node in hit))),
-                Step((Start(hit),), met_ms * US_PER_MS, seen=_took_back(hit), awaits_start=True),
-            ),
-            # Only one that has refused its file gets it back, which it may take its time to do.
-            settled=_took_back(hit),
-            heal=(PutBack(hit), Start(hit)),
-            healed=running(hit),
-            resumed=answering(hit),
-        )
+        seen = (*exited(hit), *(FileReads(node) for node in hit))
+        return _until_put_back(hit, (Step(acts, seen=seen),), met_ms)
 
     return course
 
@@ -132,21 +123,9 @@ def _put_back(setting: Setting, options: RestoreOptions) -> Course:
     change = FileChange(kind="restore", file=options.file, draw=setting.draw)
     half_ms = max(1, setting.duration_ms // 2)
     met_ms = half_ms + max(1, min(_MET_MS_MAX, half_ms // _MET_PART))
-    return Course(
-        steps=(
-            Step((Keep(hit),)),
-            Step(
-                (Kill(hit), ChangeFile(hit, change)),
-                half_ms * US_PER_MS,
-                seen=(*exited(hit), *(FileReads(node) for node in hit)),
-            ),
-            Step((Start(hit),), met_ms * US_PER_MS, seen=_took_back(hit), awaits_start=True),
-        ),
-        settled=_took_back(hit),
-        heal=(PutBack(hit), Start(hit)),
-        healed=running(hit),
-        resumed=answering(hit),
-    )
+    seen = (*exited(hit), *(FileReads(node) for node in hit))
+    changed = Step((Kill(hit), ChangeFile(hit, change)), half_ms * US_PER_MS, seen=seen)
+    return _until_put_back(hit, (Step((Keep(hit),)), changed), met_ms)
 
 
 def _wipe(setting: Setting, _options: NoOptions) -> Course:

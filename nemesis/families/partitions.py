@@ -16,10 +16,10 @@ from nemesis.expectations import (
     Expectation,
     LinkDelivers,
     LinkIs,
-    NodeIs,
     PeersFlow,
     PeersStall,
 )
+from nemesis.families.processes import exited, running
 from nemesis.fault_kind import FaultKind
 from nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
 from nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
@@ -189,16 +189,14 @@ def _flap_course(setting: Setting, options: FlapOptions) -> Course:
 
 def _cut_then_kill_course(setting: Setting, options: CutThenKillOptions) -> Course:
     """Killed while cut off: what it held alone comes back late, after others went on."""
-    exited = tuple(NodeIs(node, "exited") for node in setting.hit)
-    running = tuple(NodeIs(node, "running") for node in setting.hit)
     kill_ms = min(options.kill_after_ms, max(1, setting.duration_ms * 2 // 3))
     return Course(
         steps=(
             Step((Cut(setting.links),), seen=_seen(setting)),
-            Step((Kill(setting.hit),), kill_ms * US_PER_MS, seen=exited),
+            Step((Kill(setting.hit),), kill_ms * US_PER_MS, seen=exited(setting.hit)),
         ),
         heal=(Restore(setting.links), Start(setting.hit)),
-        healed=(*running, *_open(setting)),
+        healed=(*running(setting.hit), *_open(setting)),
         resumed=flows(setting),
     )
 

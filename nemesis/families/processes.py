@@ -10,6 +10,7 @@ from typing import Any, Final
 from contracts.fault import US_PER_MS
 from contracts.names import NodeName
 from nemesis.acts import (
+    Act,
     Kill,
     LimitMemory,
     Pause,
@@ -59,9 +60,20 @@ def answering(nodes: tuple[NodeName, ...]) -> tuple[Expectation, ...]:
     return tuple(NodeAnswers(node, answers=True) for node in nodes)
 
 
+def until_healed(
+    hit: tuple[NodeName, ...],
+    *steps: Step,
+    heal: tuple[Act, ...],
+    healed: tuple[Expectation, ...] = (),
+) -> Course:
+    """The course of what leaves nodes running and answering when it is healed."""
+    healed = (*healed, *running(hit))
+    return Course(steps=steps, heal=heal, healed=healed, resumed=answering(hit))
+
+
 def until_started(hit: tuple[NodeName, ...], *steps: Step) -> Course:
     """The course of what ends processes: its heal starts them again."""
-    return Course(steps=steps, heal=(Start(hit),), healed=running(hit), resumed=answering(hit))
+    return until_healed(hit, *steps, heal=(Start(hit),))
 
 
 def _kill(setting: Setting, _options: NoOptions) -> Course:
@@ -90,12 +102,7 @@ def _pause(setting: Setting, _options: NoOptions) -> Course:
         *(NodeIsSilent(node) for node in hit),
         *(NodeAnswers(node, answers=False) for node in hit),
     )
-    return Course(
-        steps=(Step((Pause(hit),), seen=seen),),
-        heal=(Resume(hit),),
-        healed=running(hit),
-        resumed=answering(hit),
-    )
+    return until_healed(hit, Step((Pause(hit),), seen=seen), heal=(Resume(hit),))
 
 
 def _rolling_restart(setting: Setting, options: TerminateOptions) -> Course:
@@ -126,17 +133,10 @@ def _crash_loop(setting: Setting, options: CrashLoopOptions) -> Course:
 
 def _throttle(setting: Setting, options: CpuOptions) -> Course:
     hit = setting.hit
-    return Course(
-        steps=(
-            Step(
-                (Throttle(hit, options.cpu_share),),
-                seen=tuple(ProcessorShare(node, options.cpu_share) for node in hit),
-            ),
-        ),
-        heal=(Unthrottle(hit),),
-        healed=(*(ProcessorShare(node, None) for node in hit), *running(hit)),
-        resumed=answering(hit),
-    )
+    seen = tuple(ProcessorShare(node, options.cpu_share) for node in hit)
+    free = tuple(ProcessorShare(node, None) for node in hit)
+    throttled = Step((Throttle(hit, options.cpu_share),), seen=seen)
+    return until_healed(hit, throttled, heal=(Unthrottle(hit),), healed=free)
 
 
 def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
@@ -144,19 +144,13 @@ def _limit_memory(setting: Setting, options: MemoryOptions) -> Course:
     hit = setting.hit
     pressed = tuple(MemoryPressed(node, may_be_killed=True) for node in hit)
     by_the_kernel = tuple(MemoryPressed(node) for node in hit)
-    return Course(
-        steps=(
-            Step((LimitMemory(hit, options.limit_mib),), seen=pressed),
-            Step(
-                (Start(hit),),
-                max(1, setting.duration_ms // 3) * US_PER_MS,
-                seen=by_the_kernel,
-                awaits_start=True,
-            ),
-        ),
+    back_us = max(1, setting.duration_ms // 3) * US_PER_MS
+    return until_healed(
+        hit,
+        Step((LimitMemory(hit, options.limit_mib),), seen=pressed),
+        Step((Start(hit),), back_us, seen=by_the_kernel, awaits_start=True),
         heal=(UnlimitMemory(hit), Start(hit)),
-        healed=(*(MemoryFree(node) for node in hit), *running(hit)),
-        resumed=answering(hit),
+        healed=tuple(MemoryFree(node) for node in hit),
     )
 
 
