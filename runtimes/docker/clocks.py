@@ -129,14 +129,8 @@ def _read(pod: Pod) -> int:
 
 def _set(pod: Pod, warp: ClockWarp) -> None:
     words = ["clock.py", "set", f"{CLOCK_IN_POD}/now", str(warp.offset_us), str(warp.drift_ppm)]
-    code, output = pod.execute(words)
-    if code != 0:
-        raise HarnessError(
-            f"set the clock of {pod.spec.name}",
-            str(pod.pause_container.name),
-            output.strip().replace("\n", " | ") or f"exit code {code}",
-            "Make room on the engine's disk",
-        )
+    action = f"set the clock of {pod.spec.name}"
+    pod.run(action, *words, next_step="Make room on the engine's disk")
 
 
 def _refuse_timeless(pod: Pod) -> None:

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 import docker.errors
 from docker import DockerClient
 
-from contracts.errors import HarnessError
 from contracts.fault import Link
 from contracts.names import NodeName, RunId
 from runtimes.docker.engine import engine_action
@@ -97,15 +96,7 @@ class PodLinks(ProbedLinks):
         Raises:
             HarnessError: it failed.
         """
-        code, output = self._pod(node).execute(list(words))
-        if code != 0:
-            raise HarnessError(
-                f"run {words[0]} for {node}",
-                str(self._pod(node).pause_container.name),
-                output.strip().replace("\n", " | ") or f"exit code {code}",
-                "`splitbrain doctor` says what this kernel can do",
-            )
-        return output
+        return self._pod(node).run(f"run {words[0]} for {node}", *words)
 
     def answer_with_resets(self, node: NodeName, sources: Collection[str]) -> None:
         """From now on answer exactly these addresses' packets of connections with resets."""

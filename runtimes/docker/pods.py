@@ -26,6 +26,7 @@ TOOLS = "/opt/splitbrain"
 CLOCK_IN_POD = f"{TOOLS}/clock"
 CLOCK_IN_NODE = "/splitbrain-clock"
 _BYTES_PER_MIB = 1024 * 1024
+_ASK_DOCTOR = "`splitbrain doctor` says what this kernel can do"
 
 _STATUS: Mapping[str, NodeStatus] = {
     "running": "running",
@@ -252,14 +253,18 @@ class Pod:
         Raises:
             HarnessError: the kernel or the engine refused.
         """
-        code, output = self.execute(["firewall.sh", action, *sources])
+        return self.run(f"{action} links into {self.spec.name}", "firewall.sh", action, *sources)
+
+    def run(self, action: str, *command: str, next_step: str = _ASK_DOCTOR) -> str:
+        """Run one of the pod's tools in the pause container; what it printed.
+
+        Raises:
+            HarnessError: it failed, or the engine refused.
+        """
+        code, output = self.execute(list(command))
         if code != 0:
-            raise HarnessError(
-                f"{action} links into {self.spec.name}",
-                self._mark.pod(self.spec.name),
-                output.strip().replace("\n", " | ") or f"exit code {code}",
-                "`splitbrain doctor` says what this kernel can do",
-            )
+            said = output.strip().replace("\n", " | ") or f"exit code {code}"
+            raise HarnessError(action, str(self.pause_container.name), said, next_step)
         return output
 
     def execute(self, command: list[str]) -> tuple[int, str]:

@@ -45,8 +45,8 @@ class Cluster:
             "status": partial(self._look, NodeProcess.status),
             "exit_code": partial(self._look, NodeProcess.exit_code),
             "use": partial(self._look, NodeProcess.use),
-            "program": self._program,
-            "signal": self._signal,
+            "program": partial(self._look, NodeProcess.program),
+            "signal": partial(self._look, NodeProcess.signal),
             "firewall": self._firewall,
             "cut": self._cut,
             "restore": self._restore,
@@ -54,9 +54,9 @@ class Cluster:
             "cut_links": self._cut_links,
             "probe": self._probe,
             "addresses": self._addresses,
-            "tool": self._tool,
-            "set_resets": self._set_resets,
-            "resets": self._resets,
+            "tool": partial(self._inside, NodeNetwork.run_tool),
+            "set_resets": partial(self._inside, NodeNetwork.refuse),
+            "resets": partial(self._inside, NodeNetwork.refused),
         }
 
     def end(self) -> None:
@@ -67,8 +67,11 @@ class Cluster:
     def _act(self, action: Callable[[NodeProcess], None], node: str) -> None:
         self._one_at_a_time[node].submit(action, self._nodes[node]).result()
 
-    def _look(self, look: Callable[[NodeProcess], Any], node: str) -> Any:
-        return look(self._nodes[node])
+    def _look(self, look: Callable[..., Any], node: str, *arguments: Any) -> Any:
+        return look(self._nodes[node], *arguments)
+
+    def _inside(self, act: Callable[..., Any], node: str, *arguments: Any) -> Any:
+        return act(self._networks()[node], *arguments)
 
     def _kill_all(self, nodes: list[str]) -> None:
         """All processes of all these nodes at one moment, before anybody can take over."""
@@ -78,12 +81,6 @@ class Cluster:
                 os.kill(number, signal.SIGKILL)
         for node in nodes:
             self._act(NodeProcess.kill, node)
-
-    def _signal(self, node: str, number: int) -> None:
-        self._nodes[node].signal(number)
-
-    def _program(self, node: str, library: str) -> tuple[bool, bytes] | None:
-        return self._nodes[node].program(library)
 
     def _firewall(self) -> str:
         return "" if self._network is None else self._network.firewall
@@ -125,18 +122,8 @@ class Cluster:
     def _addresses(self) -> dict[str, str]:
         return {name: node.address for name, node in self._networks().items()}
 
-    def _tool(self, node: str, words: list[str]) -> str:
-        return self._networks()[node].run_tool(words)
-
-    def _set_resets(self, node: str, sources: list[str]) -> None:
-        self._networks()[node].refuse(sources)
-
-    def _resets(self, node: str) -> list[str]:
-        return sorted(self._networks()[node].refused())
-
     def _by_destination(self, links: list[tuple[str, str]]) -> list[tuple[NodeNetwork, set[str]]]:
-        assert self._network is not None, "plain processes have no links"
-        networks = self._network.nodes
+        networks = self._networks()
         sources: dict[str, set[str]] = {}
         for source, destination in links:
             sources.setdefault(destination, set()).add(networks[source].address)
