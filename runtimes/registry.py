@@ -17,56 +17,32 @@ from contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, Capability, Run
 from runtimes.dead_runs import Sweep, Swept
 
 
-def _docker() -> Runtime:
-    from runtimes.docker.runtime import DockerRuntime
-
-    return DockerRuntime()
-
-
-def _docker_stopper() -> Callable[[RunId, Path], None]:
-    from runtimes.docker.watchdog import stop_run
-
-    return stop_run
-
-
-def _docker_sweep(lock: Path | None) -> list[Swept]:
-    from runtimes.docker.sweep import sweep_engine
-
-    return sweep_engine(lock)
-
-
-def _local() -> Runtime:
-    from runtimes.local.runtime import LocalRuntime
-
-    return LocalRuntime()
-
-
-def _local_stopper() -> Callable[[RunId, Path], None]:
-    from runtimes.local.sweep import stop_run
-
-    return stop_run
-
-
-def _local_sweep(lock: Path | None) -> list[Swept]:
-    from runtimes.local.sweep import sweep_machine
-
-    return sweep_machine(lock)
-
-
 class _Entry(msgspec.Struct, frozen=True):
     """What there is to know of one runtime."""
 
     make: Callable[[], Runtime]
-    #: Gives what heals and stops one run's nodes, by the run's id and folder.
-    stopper: Callable[[], Callable[[RunId, Path], None]]
+    #: Heals and stops one run's nodes, by the run's id and folder.
+    stop: Callable[[RunId, Path], None]
     #: Removes what dead runs left, evidence saved first; of one alone, given its lock file.
     sweep: Callable[[Path | None], list[Swept]]
 
 
-_RUNTIMES: Mapping[str, _Entry] = {
-    "docker": _Entry(_docker, _docker_stopper, _docker_sweep),
-    "local": _Entry(_local, _local_stopper, _local_sweep),
-}
+def _docker() -> _Entry:
+    from runtimes.docker.runtime import DockerRuntime
+    from runtimes.docker.sweep import sweep_engine
+    from runtimes.docker.watchdog import stop_run
+
+    return _Entry(DockerRuntime, stop_run, sweep_engine)
+
+
+def _local() -> _Entry:
+    from runtimes.local.runtime import LocalRuntime
+    from runtimes.local.sweep import stop_run, sweep_machine
+
+    return _Entry(LocalRuntime, stop_run, sweep_machine)
+
+
+_RUNTIMES: Mapping[str, Callable[[], _Entry]] = {"docker": _docker, "local": _local}
 
 
 def runtime_names() -> list[str]:
@@ -110,7 +86,7 @@ def stopper(name: str) -> Callable[[RunId, Path], None]:
     Raises:
         UsageError: there is no runtime of that name.
     """
-    return _entry(name).stopper()
+    return _entry(name).stop
 
 
 def sweep_all(lock: Path | None = None) -> list[Sweep]:
@@ -124,16 +100,16 @@ def sweep_all(lock: Path | None = None) -> list[Sweep]:
     sweeps: list[Sweep] = []
     for name in sorted(_RUNTIMES):
         try:
-            sweeps.append(Sweep(name, tuple(_RUNTIMES[name].sweep(lock))))
+            sweeps.append(Sweep(name, tuple(_RUNTIMES[name]().sweep(lock))))
         except HarnessError as error:
             sweeps.append(Sweep(name, skipped=str(error)))
     return sweeps
 
 
 def _entry(name: str) -> _Entry:
-    entry = _RUNTIMES.get(name)
-    if entry is None:
+    find = _RUNTIMES.get(name)
+    if find is None:
         raise UsageError(
             f"there is no runtime {name!r}", f"Choose one of: {', '.join(runtime_names())}"
         )
-    return entry
+    return find()

@@ -126,8 +126,8 @@ def main(folder: Path, stage: str) -> int:
     run = FakeRun(folder)
     stages = Stages(run, folder)
     getattr(stages, stage)()
-    entry = runtimes._Entry(lambda: run.runtime, lambda: lambda *_: None, lambda _: [])
-    runtimes._RUNTIMES = {"fake": entry}
+    entry = runtimes._Entry(lambda: run.runtime, lambda *_: None, lambda _: [])
+    runtimes._RUNTIMES = {"fake": lambda: entry}
     systems._FACTORIES = {"fake": lambda: run.system}  # type: ignore[assignment]
     return cli.run(
         [

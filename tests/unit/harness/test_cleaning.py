@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ def _quiet_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def entry(sweep: object) -> registry._Entry:
+def entry(sweep: object) -> Callable[[], registry._Entry]:
     nothing: object = None
-    return registry._Entry(nothing, nothing, sweep)  # type: ignore[arg-type]
+    return lambda: registry._Entry(nothing, nothing, sweep)  # type: ignore[arg-type]
 
 
 def no_engine(_: Path | None) -> list[Swept]:

@@ -3,7 +3,7 @@
 import importlib.util
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,7 +35,7 @@ def says_no(finding: Finding, *words: str) -> None:
         assert word in text
 
 
-def runtime_entry(capabilities: set[str] | HarnessError) -> object:
+def runtime_entry(capabilities: set[str] | HarnessError) -> Callable[[], object]:
     from runtimes import registry
 
     def make() -> object:
@@ -44,7 +44,7 @@ def runtime_entry(capabilities: set[str] | HarnessError) -> object:
         able = frozenset(capabilities)
         return SimpleNamespace(capabilities=lambda: able)
 
-    return registry._Entry(make, lambda: lambda *_: None, lambda _: [])  # pyright: ignore[reportArgumentType]
+    return lambda: registry._Entry(make, lambda *_: None, lambda _: [])  # pyright: ignore[reportArgumentType]
 
 
 # --- the frame --------------------------------------------------------------------------------

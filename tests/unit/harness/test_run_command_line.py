@@ -29,8 +29,8 @@ def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
 
     made = FakeRun(tmp_path)
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: made.system})
-    entry = runtimes._Entry(lambda: made.runtime, lambda: lambda *_: None, lambda _: [])
-    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": entry})
+    entry = runtimes._Entry(lambda: made.runtime, lambda *_: None, lambda _: [])
+    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": lambda: entry})
     return made
 
 

@@ -43,8 +43,8 @@ def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return made[-1].runtime
 
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: made[0].system})
-    entry = runtimes._Entry(runtime, lambda: lambda *_: None, lambda _: [])  # type: ignore[arg-type]
-    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": entry})
+    entry = runtimes._Entry(runtime, lambda *_: None, lambda _: [])  # type: ignore[arg-type]
+    monkeypatch.setattr(runtimes, "_RUNTIMES", {"fake": lambda: entry})
 
 
 @pytest.mark.slow
