@@ -94,7 +94,7 @@ def import_base(client: DockerClient, tag: str, script: Path, packages: Sequence
     """
     with scratch_folder("base") as folder:
         archive = folder / "base.tar"
-        _run(["bash", str(script), str(archive), *map(str, packages)], "make the base image", tag)
+        run(["bash", str(script), str(archive), *map(str, packages)], "make the base image", tag)
         repository, version = tag.split(":")
         with engine_action("import the base image", tag), archive.open("rb") as stream:
             api: Any = client.api
@@ -128,7 +128,7 @@ def fetch_wheels(requirements: Path, cache: Path) -> Path:
         *("--python-platform", f"{machine}-manylinux_{_IMAGE_GLIBC}"),
         *("--target", str(unfinished), "--requirement", str(requirements)),
     ]
-    _run(command, "fetch the image's Python packages", requirements.name)
+    run(command, "fetch the image's Python packages", requirements.name)
     unfinished.rename(folder)
     return folder
 
@@ -215,13 +215,18 @@ def _context(folder: Path, extra: Mapping[str, Path]) -> io.BytesIO:
     return buffer
 
 
-def _run(command: list[str], action: str, target: str) -> None:
+def run(command: list[str], action: str, target: str) -> None:
+    """Run a program of this machine.
+
+    Raises:
+        HarnessError: with the last lines that it printed.
+    """
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     if finished.returncode != 0:
-        said = (finished.stderr or finished.stdout).strip().splitlines()[-8:]
+        said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
         raise HarnessError(
             action,
             target,
             " | ".join(said) or f"exit code {finished.returncode}",
-            "Mend what the message names and run `make images` again",
+            "Mend what the message names and try again",
         )

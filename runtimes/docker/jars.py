@@ -6,7 +6,6 @@ below ``docker/``. Where jars come from is Maven's own configuration, never the 
 
 import hashlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 
 from contracts.errors import HarnessError
 from history.scratch_folders import scratch_folder
+from runtimes.docker.image_builds import run
 
 #: What is fetched, and what came of it: a line ``SHA256  NAME`` per jar, sorted by name.
 POM: Final = "pom.xml"
@@ -93,28 +93,17 @@ def _check(folder: Path, lock: Path) -> None:
 
 
 def _fetch(folder: Path, target: Path) -> None:
-    _run(["bash", str(folder.parent / _SCRIPT)], folder)
+    run(["bash", str(folder.parent / _SCRIPT)], _ACTION, folder.name)
     target.parent.mkdir(parents=True, exist_ok=True)
-    _run(
+    run(
         [
             *("mvn", "--quiet", "--batch-mode", "--file", str(folder / POM)),
             *("dependency:copy-dependencies", "-DincludeScope=runtime"),
             f"-DoutputDirectory={target.resolve()}",
         ],
-        folder,
+        _ACTION,
+        folder.name,
     )
-
-
-def _run(command: list[str], folder: Path) -> None:
-    finished = subprocess.run(command, check=False, capture_output=True, text=True)
-    if finished.returncode != 0:
-        said = (finished.stderr.strip() or finished.stdout.strip()).splitlines()[-8:]
-        raise HarnessError(
-            _ACTION,
-            folder.name,
-            " | ".join(said) or f"exit code {finished.returncode}",
-            "Mend what the message names and try again",
-        )
 
 
 def main(arguments: Sequence[str]) -> int:
