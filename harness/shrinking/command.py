@@ -10,51 +10,22 @@ issue 19, item 3.
 import shlex
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from rich.console import Console
 
-from contracts.scenario import Scenario
 from harness.console_lines import say
 from harness.options import PreparedTest, TestOptions
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
 from harness.shrinking.exact_search import ExactSearch
-from harness.shrinking.options import Limits, ShrinkOptions, is_simulated
+from harness.shrinking.options import ShrinkOptions, is_simulated
 from harness.shrinking.plan_runs import LoudInterrupts, ready_test
 from harness.shrinking.rehearsal import Rehearse, rehearsed
 from harness.shrinking.run_search import RunSearch
-from harness.shrinking.words import Kept, Result, headline, name_of, size_of, to_be_continued
+from harness.shrinking.words import Kept, headline, name_of, size_of, to_be_continued
 from harness.stop import Stop
 from harness.stopped_in_order import stopped_in_order
 from harness.store import find_run
 from nemesis.search import INTERRUPTED, SearchBudget
-
-
-class Shrinking(Protocol):
-    """The search for one run; everything that can be wrong was checked when it was made."""
-
-    start: Scenario
-    limits: Limits
-    #: Being looked for, as a clause.
-    wanted: str
-
-    def search(
-        self, budget: SearchBudget, console: Console, interrupts: LoudInterrupts, /
-    ) -> Result | str:
-        """Search; where the budget ended before anything was known to fail, what that means.
-
-        Raises:
-            HarnessError: the run does not fail again, or nothing can be run.
-        """
-        ...
-
-    def keep(self, console: Console, cut_short: str | None, /) -> Kept:
-        """Keep the smallest.
-
-        Raises:
-            HarnessError: it does not fail again, or the disk refuses.
-        """
-        ...
 
 
 def shrink(
@@ -83,7 +54,8 @@ def shrink(
     """
     folder = find_run(options.run)
     stop = Stop()
-    shrinking: Shrinking = (
+    # Everything that can be wrong is found as it is made.
+    shrinking = (
         ExactSearch(options, folder)
         if is_simulated(folder)
         else RunSearch(options, folder, stop, ready, rehearse)

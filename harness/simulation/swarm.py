@@ -24,9 +24,8 @@ option does not shift the others. Must never use a float but as a chance taken f
 """
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
-from contracts.random_source import RandomSource
 from contracts.scenario import (
     DiskOptions,
     LoadOptions,
@@ -34,23 +33,12 @@ from contracts.scenario import (
     RecoveryOptions,
     Scenario,
 )
+from contracts.simulation import SimulatedSystem
 from nemesis.swarm import Drawing, SwarmLimits, drawn_faults, log_spread
 from simulation.world.streams import Streams
 
 _SMALL_SEGMENT_BYTES: Final = 300
 _LARGE_SEGMENT_BYTES: Final = 1 << 20
-
-
-class SystemHints(Protocol):
-    """What the swarm asks of a system; part of ``contracts.simulation.SimulatedSystem``."""
-
-    def draw_settings(self, stream: RandomSource, round_trip_us: int) -> dict[str, str]:
-        """Settings of a world with this round trip."""
-        ...
-
-    def failover_us(self, settings: dict[str, str]) -> int:
-        """About how long they take to replace a dead leader."""
-        ...
 
 
 def draw_scenario(
@@ -60,7 +48,7 @@ def draw_scenario(
     bugs: Sequence[str] = (),
     base: SwarmLimits | None = None,
     happenings: Sequence[str] = (),
-    hints: SystemHints | None = None,
+    hints: SimulatedSystem | None = None,
     beyond_promise: bool = False,
 ) -> Scenario:
     """The world of a seed; a function of the arguments alone.

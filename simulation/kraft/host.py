@@ -258,7 +258,7 @@ class Host:
             if name is not None:
                 self.world.happened(self.name, name)
 
-    # What its node and controllers say to each other; implements ``peers.CallWatch``.
+    # What its node and controllers say to each other.
 
     def calls(self, peer: NodeId, message: msgspec.Struct) -> None:
         """The node is about to call a controller."""

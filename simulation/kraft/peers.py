@@ -3,7 +3,7 @@
 Must never change a message on its way.
 """
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,17 +18,8 @@ from simulation.kraft.call_frames import read_call
 from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerCall, PeerRequest
 from simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 
-
-class CallWatch(Protocol):
-    """Sees the calls that a node answers."""
-
-    def called(self, call: ReceivedCall) -> object:
-        """A call reached the node; what is returned comes back with its answer."""
-        ...
-
-    def told(self, call: ReceivedCall, answer: msgspec.Struct, token: object) -> None:
-        """The node answered it."""
-        ...
+if TYPE_CHECKING:
+    from simulation.kraft.host import Host
 
 
 class SimulatedPeers:
@@ -40,9 +31,9 @@ class SimulatedPeers:
         me: str,
         peers: dict[NodeId, str],
         enter: Enter,
-        watch: CallWatch | None = None,
+        watch: "Host | None" = None,
     ) -> None:
-        """``peers``: where the other voters live."""
+        """``peers``: where the other voters live; ``watch`` sees calls that the node answers."""
         self._watch = watch
         self._world = world
         self._me = me

@@ -4,21 +4,12 @@ Must never decide what becomes of a message: that is the network's.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from contracts.simulation import ClientEnd, ServerEnd
 
-
-class Carrier(Protocol):
-    """What a connection asks of its network."""
-
-    def send(self, connection: "SimulatedConnection", message: Any) -> None:
-        """From the opener to the server."""
-        ...
-
-    def close(self, connection: "SimulatedConnection") -> None:
-        """The opener closes."""
-        ...
+if TYPE_CHECKING:
+    from simulation.world.network import SimulatedNetwork
 
 
 class Direction:
@@ -44,7 +35,7 @@ class SimulatedConnection:
 
     def __init__(
         self,
-        network: Carrier,
+        network: "SimulatedNetwork",
         number: int,
         source: str,
         place: str,
