@@ -200,20 +200,15 @@ class SimulatedDisk(Protocol):
         """Jobs take so many times as long; 1 heals."""
         ...
 
-    def fail_sync(self, count: int) -> str:
-        """The next syncs fail with EIO, once each, as Linux does it."""
-        ...
-
     def fill(self, spare_bytes: int) -> str:
         """No more than so many bytes fit from now on; negative heals."""
         ...
 
-    def fail_reads(self) -> str:
-        """Reads fail with EIO."""
-        ...
-
     def fail_calls(self, action: str, count: int | None) -> str:
-        """The next ``write``, ``sync`` or ``rename`` calls fail with EIO; None: all of them."""
+        """The next calls fail with EIO, once each as Linux does it; None: all of them.
+
+        ``action``: ``write``, ``sync``, ``rename`` or ``read``, which is of the log alone.
+        """
         ...
 
     def mend(self) -> str:

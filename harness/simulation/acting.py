@@ -221,17 +221,6 @@ def _unwarp(arms: Arms, act: acts.Unwarp) -> _Said:
     return "the clock is right again"
 
 
-def _fail_calls(arms: Arms, act: acts.FailCalls, node: NodeName) -> _Said:
-    disk = arms.cluster.disk(node)
-    match act.call:
-        case "sync":
-            return disk.fail_sync(act.count or 1)
-        case "read":
-            return disk.fail_reads()
-        case _:
-            return disk.fail_calls(act.call, act.count)
-
-
 def _fail(arms: Arms, _act: acts.Fail, node: NodeName) -> _Said:
     disk = arms.cluster.disk(node)
     return ", ".join(disk.fail_calls(call, None) for call in _CALLS_THAT_WRITE)
@@ -315,7 +304,9 @@ _DOING: Final[Mapping[type[Act], _Do]] = {
     acts.HastenDisk: _each(lambda arms, _act, node: arms.slow_down(node, "slow", 1)),
     acts.Fail: _each(_fail),
     acts.Repair: _each(_mend),
-    acts.FailCalls: _each(_fail_calls),
+    acts.FailCalls: _each(
+        lambda arms, act, node: arms.cluster.disk(node).fail_calls(act.call, act.count)
+    ),
     acts.MendCalls: _each(_mend),
     acts.Warp: _warp,
     acts.Unwarp: _unwarp,

@@ -62,12 +62,6 @@ class DiskFaults:
         self._host.disk_speed.slow_down(factor)
         return f"jobs of the disk take {factor} times as long"
 
-    def fail_sync(self, count: int) -> str:
-        """The next syncs fail, once each, and what they should have written is forgotten."""
-        self._failed_before = self._failed_count()
-        self._host.disk.fail_next("sync", errno.EIO, count=count)
-        return f"the next {count} syncs fail"
-
     def fill(self, spare_bytes: int) -> str:
         """No more than so many bytes fit from now on; negative heals."""
         disk = self._host.disk
@@ -77,16 +71,16 @@ class DiskFaults:
         disk.capacity_bytes = disk.used_bytes + spare_bytes
         return f"{spare_bytes} bytes are left"
 
-    def fail_reads(self) -> str:
-        """Reads of the log fail."""
-        self._failed_before = self._failed_count()
-        self._host.disk.fail_reads(SEGMENT_SUFFIX)
-        return "reads of the log fail"
-
     def fail_calls(self, action: str, count: int | None) -> str:
-        """The next writes or renames fail, once each or all of them."""
+        """The next calls fail, once each or all of them.
+
+        Reads are those of the log; what a failed sync should have written is forgotten.
+        """
         self._failed_before = self._failed_count()
-        self._host.disk.fail_next(action, errno.EIO, count=count)
+        if action == "read":
+            self._host.disk.fail_next(action, errno.EIO, count, SEGMENT_SUFFIX)
+            return "reads of the log fail"
+        self._host.disk.fail_next(action, errno.EIO, count)
         return f"every {action} fails" if count is None else f"the next {count} {action}s fail"
 
     def mend(self) -> str:

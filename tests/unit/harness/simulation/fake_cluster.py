@@ -82,14 +82,8 @@ class FakeDisk:
     def slow_down(self, factor: int) -> str:
         return self._did(f"slow {factor}")
 
-    def fail_sync(self, count: int) -> str:
-        return self._did(f"fail-sync {count}")
-
     def fill(self, spare_bytes: int) -> str:
         return self._did(f"fill {spare_bytes}")
-
-    def fail_reads(self) -> str:
-        return self._did("fail-reads")
 
     def mend(self) -> str:
         return self._did("mend")

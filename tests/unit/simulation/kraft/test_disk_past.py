@@ -200,7 +200,7 @@ def test_an_end_long_after_a_fault_that_is_over_is_a_finding() -> None:
 
 def sync_fails_at(quorum: Quorum, name: NodeName) -> None:
     """The node's next sync fails, and it ends by itself."""
-    quorum.cluster.disk(name).fail_sync(1)
+    quorum.cluster.disk(name).fail_calls("sync", 1)
     quorum.write(8)
     quorum.run(1_000_000)
     assert quorum.cluster.ended(name) is not None

@@ -478,7 +478,7 @@ def test_the_only_voter_elects_itself() -> None:
 def test_a_node_whose_disk_failed_may_end_by_itself() -> None:
     quorum = Quorum()
     host = quorum.followers[0].host
-    quorum.cluster.disk(host.name).fail_sync(1)
+    quorum.cluster.disk(host.name).fail_calls("sync", 1)
     client = quorum.cluster.open_client(0, Route("leader", quorum.cluster.nodes[0]))
     client.invoke(Operation(f="write", key="k", value=8), 1_000_000, lambda _: None)
     quorum.run(2_000_000)

@@ -91,9 +91,9 @@ def test_a_lie_beyond_the_promise_silences_what_follows_from_it() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        lambda disk: disk.fail_sync(1),
+        lambda disk: disk.fail_calls("sync", 1),
         lambda disk: disk.fill(0),
-        lambda disk: disk.fail_reads(),
+        lambda disk: disk.fail_calls("read", None),
         lambda disk: disk.slow_down(8),
     ],
     ids=["fsync-fails", "disk-full", "read-errors", "slow-disk"],
