@@ -1,4 +1,4 @@
-"""Runs parts of a judgement in worker processes that can be killed.
+"""Runs parts of a judgement, and seeds of a sweep, in worker processes that can be killed.
 
 A checker's part may take exponential time or memory, or crash; the others must not pay for it. So
 each part runs in a process of its own pool slot, with a budget that it is asked to keep and a
@@ -9,8 +9,8 @@ it must never look like a part that found nothing. Source: design, section 3; is
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,6 +30,8 @@ _GRACE_S = 2.0
 _START_TIMEOUT_S = 120.0
 #: A worker that holds more than this share of the memory budget between parts is replaced.
 _REUSE_SHARE_MAX = 0.5
+#: By which whoever gives parts out knows them.
+_Name = TypeVar("_Name")
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -55,48 +57,65 @@ class PartOutcome(msgspec.Struct, frozen=True):
     memory_mib_max: float
 
 
-class _Worker:
-    """One child process and the part that it works on."""
+class Worker(Generic[_Name]):
+    """One child process and the part that it works on.
+
+    Args:
+        time_budget_s: of each part.
+        memory_budget_mib: of the process.
+        child: one that has begun; None: a fresh one.
+
+    Raises:
+        OSError: no process can be started.
+    """
 
     def __init__(
-        self, time_budget_s: float, memory_budget_mib: int, warm: FramedChild | None
+        self, time_budget_s: float, memory_budget_mib: int, child: FramedChild | None = None
     ) -> None:
         self._time_budget_s = time_budget_s
         self._memory_budget_mib = memory_budget_mib
         arguments = (str(time_budget_s), str(memory_budget_mib))
-        self._child = FramedChild(_MODULE, arguments) if warm is None else warm
+        self._child = FramedChild(_MODULE, arguments) if child is None else child
         self.output = self._child.output
         self.input = self._child.input
-        self._ready = False
+        #: Whether it has begun to wait for parts.
+        self.is_ready = False
+        #: Parts that it has done.
+        self.done = 0
+        #: The caller's name of the part at work; None while idle or starting.
+        self.part: _Name | None = None
         self._since = time.monotonic()
         self._memory_mib_max = 0.0
-        #: Position of the part at work in the caller's list; None while idle or starting.
-        self.part: int | None = None
+        #: Why the part could not be sent.
+        self._unsendable: str | None = None
 
     @property
     def idle(self) -> bool:
         """Whether it has reported ready and has nothing to do."""
-        return self._ready and self.part is None
+        return self.is_ready and self.part is None
 
-    def start(self, position: int, part: Part) -> PartOutcome | None:
-        """Send it a part; an outcome comes back at once if the part cannot be sent."""
-        self.part, self._since, self._memory_mib_max = position, time.monotonic(), 0.0
+    @property
+    def process_id(self) -> int:
+        """Of the child."""
+        return self._child.process_id
+
+    def start(self, name: _Name, function: str, payload: Any) -> None:
+        """Send it a part, which ``overrun`` ends if it cannot be sent."""
+        self.part, self._since, self._memory_mib_max = name, time.monotonic(), 0.0
         try:
-            self._child.send((part.function, part.payload))
+            self._child.send((function, payload))
         except OSError:
-            return self._failed(_GONE)
+            self._unsendable = _GONE
         # A payload may fail to pickle in as many ways as there are payloads.
         except Exception as error:  # noqa: BLE001
-            return self._failed(f"cannot be sent to a worker: {error}")
-        return None
+            self._unsendable = f"cannot be sent to a worker: {error}"
 
-    def send(self) -> PartOutcome | None:
-        """Write as much of the part as the worker takes now; an outcome if it is gone."""
+    def send(self) -> None:
+        """Write as much of the part as the worker takes now."""
         try:
             self._child.flush()
         except OSError:
-            return self._failed(_GONE)
-        return None
+            self._unsendable = _GONE
 
     @property
     def sending(self) -> bool:
@@ -119,16 +138,19 @@ class _Worker:
                 self._child.kill()
                 return self._failed(f"crashed: its answer cannot be read: {error}")
             if state == "ready":
-                self._ready, self._since = True, time.monotonic()
+                self.is_ready, self._since = True, time.monotonic()
             elif state == "done":
+                self.done += 1
                 return self._outcome(value, None)
             else:
                 return self._failed(value)
 
     def overrun(self) -> PartOutcome | None:
-        """An outcome if the part has left its budget; the caller then discards the worker."""
+        """An outcome if the part cannot be sent or has left its budget; then it is of no use."""
+        if self._unsendable is not None:
+            return self._failed(self._unsendable)
         elapsed = time.monotonic() - self._since
-        if not self._ready:
+        if not self.is_ready:
             if elapsed > _START_TIMEOUT_S:
                 return self._failed(f"its worker did not start within {_START_TIMEOUT_S:g} s")
             return None
@@ -166,22 +188,92 @@ class _Worker:
         )
 
 
+class Ended(NamedTuple, Generic[_Name]):
+    """A part that has ended, or a worker that has without one."""
+
+    worker: Worker[_Name]
+    #: The caller's name of the part; None: the worker was idle, or starting.
+    part: _Name | None
+    outcome: PartOutcome
+
+
+class Workers(Generic[_Name]):
+    """Some workers, and who of them has something to say; close them after use."""
+
+    def __init__(self, make_worker: Callable[[], Worker[_Name]]) -> None:
+        self._make_worker = make_worker
+        #: Those that live.
+        self.all: list[Worker[_Name]] = []
+        self._selector = selectors.DefaultSelector()
+
+    def fill(self, count: int) -> None:
+        """Start workers until there are so many."""
+        while len(self.all) < count:
+            worker = self._make_worker()
+            self.all.append(worker)
+            self._selector.register(worker.output, selectors.EVENT_READ, worker)
+
+    def listen(self) -> Iterator[Ended[_Name]]:
+        """Wait a moment for parts to end; workers that can take no other one are discarded."""
+        self._watch_inputs()
+        for key, _ in self._selector.select(_POLL_INTERVAL_S):
+            worker: Worker[_Name] = key.data
+            if worker not in self.all:
+                continue
+            if key.fileobj is worker.input:
+                worker.send()
+            elif (outcome := worker.receive()) is not None:
+                yield self._settled(worker, outcome, discard=not worker.reusable)
+        for worker in list(self.all):
+            if (outcome := worker.overrun()) is not None:
+                yield self._settled(worker, outcome, discard=True)
+
+    def close(self) -> None:
+        """End all of them."""
+        for worker in list(self.all):
+            self._discard(worker)
+        self._selector.close()
+
+    def _watch_inputs(self) -> None:
+        """Wake up as soon as a worker takes more of a part that is still being sent."""
+        for worker in self.all:
+            watched = worker.input in self._selector.get_map()
+            if worker.sending and not watched:
+                self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
+            elif watched and not worker.sending:
+                self._selector.unregister(worker.input)
+
+    def _settled(
+        self, worker: Worker[_Name], outcome: PartOutcome, *, discard: bool
+    ) -> Ended[_Name]:
+        ended = Ended(worker, worker.part, outcome)
+        worker.part = None
+        if discard:
+            self._discard(worker)
+        return ended
+
+    def _discard(self, worker: Worker[_Name]) -> None:
+        for stream in (worker.output, worker.input):
+            if stream in self._selector.get_map():
+                self._selector.unregister(stream)
+        self.all.remove(worker)
+        worker.close()
+
+
 class _Pool:
-    """Slots for workers, and the outcomes so far."""
+    """Parts by their position, and the outcomes so far."""
 
     def __init__(
         self,
         parts: Sequence[Part],
-        make_worker: Callable[[], _Worker],
+        make_worker: Callable[[], Worker[int]],
         give_up: Callable[[], str | None],
     ) -> None:
         self._give_up = give_up
         self._parts = parts
-        self._make_worker = make_worker
         order = sorted(range(len(parts)), key=lambda position: (-parts[position].weight, position))
         self._waiting = deque(order)
-        self._workers: list[_Worker] = []
-        self._selector = selectors.DefaultSelector()
+        self._workers = Workers(make_worker)
         self.outcomes: dict[int, PartOutcome] = {}
 
     def abandon(self, reason: str) -> None:
@@ -195,64 +287,27 @@ class _Pool:
                 if (reason := self._give_up()) is not None:
                     self.abandon(reason)
                     return
-                open_parts = len(self._parts) - len(self.outcomes)
-                while len(self._workers) < min(jobs, open_parts):
-                    self._open()
+                self._workers.fill(min(jobs, len(self._parts) - len(self.outcomes)))
                 self._feed()
-                self._watch_inputs()
-                for key, _ in self._selector.select(_POLL_INTERVAL_S):
-                    if key.fileobj is key.data.input:
-                        self._settle(key.data, key.data.send(), discard=True)
-                    else:
-                        self._settle(key.data, key.data.receive(), discard=False)
-                for worker in list(self._workers):
-                    self._settle(worker, worker.overrun(), discard=True)
+                for _, position, outcome in self._workers.listen():
+                    self._take(position, outcome)
         finally:
-            for worker in list(self._workers):
-                self._discard(worker)
-            self._selector.close()
-
-    def _watch_inputs(self) -> None:
-        """Wake up as soon as a worker takes more of a part that is still being sent."""
-        for worker in self._workers:
-            watched = worker.input in self._selector.get_map()
-            if worker.sending and not watched:
-                self._selector.register(worker.input, selectors.EVENT_WRITE, worker)
-            elif watched and not worker.sending:
-                self._selector.unregister(worker.input)
+            self._workers.close()
 
     def _feed(self) -> None:
-        for worker in list(self._workers):
+        for worker in self._workers.all:
             if worker.idle and self._waiting:
                 position = self._waiting.popleft()
-                failed = worker.start(position, self._parts[position])
-                self._settle(worker, failed, discard=True)
+                part = self._parts[position]
+                worker.start(position, part.function, part.payload)
 
-    def _settle(self, worker: _Worker, outcome: PartOutcome | None, *, discard: bool) -> None:
-        if outcome is None or worker not in self._workers:
-            return
+    def _take(self, position: int | None, outcome: PartOutcome) -> None:
         # A worker that died or stuck before it had a part takes the next one with it; otherwise a
         # machine on which no worker starts would be asked for ever.
-        position = worker.part
         if position is None and self._waiting:
             position = self._waiting.popleft()
         if position is not None:
             self.outcomes[position] = outcome
-        worker.part = None
-        if discard or not worker.reusable:
-            self._discard(worker)
-
-    def _open(self) -> None:
-        worker = self._make_worker()
-        self._workers.append(worker)
-        self._selector.register(worker.output, selectors.EVENT_READ, worker)
-
-    def _discard(self, worker: _Worker) -> None:
-        for stream in (worker.output, worker.input):
-            if stream in self._selector.get_map():
-                self._selector.unregister(stream)
-        self._workers.remove(worker)
-        worker.close()
 
 
 def _never() -> str | None:
@@ -302,8 +357,8 @@ def run_parts(
     """
     waiting = [] if warm is None else warm
 
-    def make_worker() -> _Worker:
-        return _Worker(time_budget_s, memory_budget_mib, waiting.pop() if waiting else None)
+    def make_worker() -> Worker[int]:
+        return Worker(time_budget_s, memory_budget_mib, waiting.pop() if waiting else None)
 
     pool = _Pool(parts, make_worker, give_up)
     try:

@@ -5,6 +5,7 @@ Source: design, sections 6 and 9.
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from harness.simulation.one_world import run_world
 from harness.simulation.sweep import Sweep, SweepOrder
 from harness.simulation.sweep_display import SweepDisplay
 from harness.simulation.sweep_summary import show_hashes, show_summary
-from harness.simulation.trial import Trial
+from harness.simulation.trial import Trial, try_seed
 from harness.stop import Stop
 from harness.stopped_in_order import stopped_in_order
 from systems.registry import DEFAULT_SYSTEM
@@ -30,7 +31,6 @@ from systems.registry import DEFAULT_SYSTEM
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
 _RANGE = re.compile(r"(-?\d+):(-?\d+)")
-_TRY_SEED = "harness.simulation.trial:try_seed"
 _WRITE_RANGE = "Write --seeds FIRST:END, such as 0:1000; END itself is not run"
 
 
@@ -163,7 +163,7 @@ def seed_range(text: str | None) -> range:
     return range(first, end)
 
 
-def order_of(options: SimOptions, *, function: str = _TRY_SEED) -> SweepOrder:
+def order_of(options: SimOptions) -> SweepOrder:
     """What the sweep is to do.
 
     Raises:
@@ -182,8 +182,7 @@ def order_of(options: SimOptions, *, function: str = _TRY_SEED) -> SweepOrder:
     )
     return SweepOrder(
         seeds=seeds,
-        function=function,
-        trial=trial,
+        try_seed=partial(try_seed, trial),
         jobs=options.jobs,
         check_share=options.check_share,
         fail_fast=options.fail_fast,

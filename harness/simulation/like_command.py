@@ -9,6 +9,7 @@ Source: issue 6, item 6.
 import shlex
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,6 @@ from nemesis.nearest import or_nearest
 SEEDS: Final = range(200)
 #: Figure of a seed that failed with another verdict.
 _OTHERWISE: Final = "failed-otherwise"
-_TRY_SEED: Final = "harness.simulation.like_command:try_like"
 
 
 class LikeOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,8 +194,7 @@ def search(order: LikeOrder, console: Console, seeds: range, *, jobs: int, stop:
     sweep = Sweep(
         SweepOrder(
             seeds=seeds,
-            function=_TRY_SEED,
-            trial=order,
+            try_seed=partial(try_like, order),
             jobs=jobs,
             check_share=0.0,
             fail_fast=True,

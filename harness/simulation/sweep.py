@@ -6,26 +6,27 @@ first one bit for bit. What goes wrong in one seed becomes that seed's result an
 Must never take a seed that could not be run for one that did not fail. Source: design, section 9.
 """
 
-import selectors
+import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import msgspec
 
-from harness.simulation.sweep_child import SweepChild
+from contracts.budget import Budget
+from contracts.errors import HarnessError
+from harness.framed_child import FramedChild
 from harness.simulation.sweep_tally import SweepTally
-from harness.simulation.sweep_worker import Assignment
 from harness.simulation.trial import Purpose, SeedResult
 from harness.stop import Stop
+from harness.workers import Ended, Worker, Workers
 from history.plan import sub_seed
 
-#: How often workers are looked at when none of them says anything.
-_POLL_INTERVAL_S = 0.1
+_FUNCTION = "harness.simulation.sweep:try_in_worker"
 #: A seed that takes so long never ends: its world spins without its clock going on.
 SEED_PATIENCE_S = 600.0
-#: A fresh interpreter that does not report in this time is taken for broken.
-_START_PATIENCE_S = 120.0
+#: A worker takes what its worlds take.
+_MEMORY_BUDGET_MIB = sys.maxsize
 #: Seeds that could not be run before the sweep gives up: the next ones could not either.
 CRASHES_MAX = 10
 _SUB_SEED_LIMIT = 2**63
@@ -35,10 +36,8 @@ class SweepOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What a sweep is to do."""
 
     seeds: range
-    #: ``module:function`` that tries a seed, as ``harness.simulation.trial.try_seed``.
-    function: str
-    #: What it is told beside the seed; pickles.
-    trial: Any
+    #: Tries a seed, as ``harness.simulation.trial.try_seed`` with its trial; pickles.
+    try_seed: Callable[[int, Purpose], SeedResult]
     jobs: int = 1
     #: Share of the seeds that are run twice.
     check_share: float = 0.05
@@ -55,12 +54,24 @@ def is_checked(seed: int, share: float) -> bool:
     return sub_seed(seed, "self-check") < share * _SUB_SEED_LIMIT
 
 
+def try_in_worker(
+    payload: tuple[Callable[[int, Purpose], SeedResult], int, Purpose], _budget: Budget
+) -> SeedResult:
+    """In a worker: try a seed."""
+    try_seed, seed, purpose = payload
+    return try_seed(seed, purpose)
+
+
+#: A seed, and what is done with it.
+_Work: TypeAlias = tuple[int, Purpose]
+
+
 class _Again(msgspec.Struct, frozen=True):
     """A seed to be run once more, and where it ran first."""
 
     seed: int
-    child: int
-    #: Seeds that the child had done by then.
+    worker: Worker[_Work]
+    #: Seeds that the worker had done by then.
     done: int
 
 
@@ -73,9 +84,9 @@ class Sweep:
         stop: Stop,
         *,
         seed_patience_s: float = SEED_PATIENCE_S,
-        open_child: Callable[[int, Assignment], SweepChild] = SweepChild,
+        open_child: Callable[[], FramedChild | None] = lambda: None,
     ) -> None:
-        """``open_child`` starts a worker process; for tests."""
+        """``open_child`` gives workers a process; None: a fresh one. For tests."""
         self.tally = SweepTally(keeps_hashes=order.keeps_hashes, first_seed=order.seeds.start)
         #: What it is to do.
         self.order = order
@@ -90,9 +101,7 @@ class Sweep:
         self._again: deque[_Again] = deque()
         self._to_keep: deque[int] = deque()
         self._kept = 0
-        self._children: list[SweepChild] = []
-        self._born = 0
-        self._selector = selectors.DefaultSelector()
+        self._workers = Workers(self._make_worker)
 
     @property
     def is_cut_short(self) -> bool:
@@ -112,33 +121,32 @@ class Sweep:
         """
         self._told = told
         try:
-            for _ in range(max(1, min(self.order.jobs, len(self.order.seeds)))):
-                self._open()
             while not self.stop.is_set():
-                for child in self._children:
-                    if child.is_idle and (work := self._next_for(child)) is not None:
-                        child.start(*work)
+                self._workers.fill(max(1, min(self.order.jobs, len(self.order.seeds))))
+                for worker in self._workers.all:
+                    if worker.idle and (work := self._next_for(worker)) is not None:
+                        worker.start(work, _FUNCTION, (self.order.try_seed, *work))
                 if not self._is_under_way():
                     return
-                self._listen()
+                for ended in self._workers.listen():
+                    self._take(ended)
         finally:
-            for child in list(self._children):
-                self._discard(child)
-            self._selector.close()
+            self._workers.close()
 
     def _is_under_way(self) -> bool:
         """Whether anything is still awaited; what others do after a failing fast is not."""
         if self._is_closing:
-            return bool(self._to_keep) or any(c.purpose == "keep" for c in self._children)
-        return any(not child.is_idle for child in self._children)
+            works = [worker.part for worker in self._workers.all if worker.part is not None]
+            return bool(self._to_keep) or any(purpose == "keep" for _, purpose in works)
+        return any(not worker.idle for worker in self._workers.all)
 
-    def _next_for(self, child: SweepChild) -> tuple[int, Purpose] | None:
+    def _next_for(self, worker: Worker[_Work]) -> _Work | None:
         if self._to_keep:
             return self._to_keep.popleft(), "keep"
         if self._is_closing:
             return None
         for place, again in enumerate(self._again):
-            if again.child != child.number or child.done > again.done or self._no_fresh:
+            if again.worker is not worker or worker.done > again.done or self._no_fresh:
                 del self._again[place]
                 return again.seed, "again"
         seed = next(self._fresh, None)
@@ -147,27 +155,17 @@ class Sweep:
         self._no_fresh = True
         return (self._again.popleft().seed, "again") if self._again else None
 
-    def _listen(self) -> None:
-        for key, _ in self._selector.select(_POLL_INTERVAL_S):
-            child: SweepChild = key.data
-            for result in child.results():
-                self._take(child, result)
-        for child in list(self._children):
-            patience_s = self._patience_s if child.is_ready else _START_PATIENCE_S
-            if child.is_gone or child.busy_s > patience_s:
-                self._replace(child, patience_s)
-
-    def _replace(self, child: SweepChild, patience_s: float) -> None:
-        """A child that died or never ends takes its seed with it; another one goes on."""
-        how = child.end() if child.is_gone else f"it did not end within {patience_s:g} s"
-        self._discard(child)
-        failed = child.failed(how)
-        self._open()
-        if failed is not None:
-            self._take(child, failed)
-
-    def _take(self, child: SweepChild, result: SeedResult) -> None:
-        seed = result.seed
+    def _take(self, ended: Ended[_Work]) -> None:
+        outcome = ended.outcome
+        if ended.part is None:
+            # Another one takes the place of a worker that has died without a seed.
+            if ended.worker.is_ready:
+                return
+            raise _cannot_start(outcome.failure or "it never began")
+        seed, purpose = ended.part
+        result: SeedResult = outcome.value
+        if outcome.failure is not None:
+            result = SeedResult(seed=seed, purpose=purpose, crash=outcome.failure)
         self.tally.take(result)
         if result.crash is not None:
             self._is_closing |= self.order.fail_fast or self.tally.crashed >= CRASHES_MAX
@@ -180,18 +178,22 @@ class Sweep:
                 self._to_keep.append(seed)
                 self.tally.await_second(result)
             elif is_checked(seed, self.order.check_share):
-                self._again.append(_Again(seed, child.number, child.done))
+                self._again.append(_Again(seed, ended.worker, ended.worker.done))
                 self.tally.await_second(result)
         self._told(result)
 
-    def _open(self) -> None:
-        self._born += 1
-        assignment = Assignment(self.order.function, self.order.trial)
-        child = self._open_child(self._born, assignment)
-        self._children.append(child)
-        self._selector.register(child.output, selectors.EVENT_READ, child)
+    def _make_worker(self) -> Worker[_Work]:
+        try:
+            return Worker(self._patience_s, _MEMORY_BUDGET_MIB, self._open_child())
+        except OSError as error:
+            raise _cannot_start(error.strerror or str(error)) from error
 
-    def _discard(self, child: SweepChild) -> None:
-        self._selector.unregister(child.output)
-        self._children.remove(child)
-        child.close()
+
+def _cannot_start(problem: str) -> HarnessError:
+    return HarnessError(
+        "start a worker process",
+        sys.executable,
+        problem,
+        "Ask for fewer --jobs, or make room for processes on this machine; `splitbrain doctor` "
+        "says what it lacks.",
+    )

@@ -1,5 +1,8 @@
 """What came of a seed, as a test wants it."""
 
+import os
+import time
+
 from harness.coverage_cells import CoverageCell
 from harness.simulation.trial import Purpose, SeedResult
 
@@ -7,6 +10,10 @@ from harness.simulation.trial import Purpose, SeedResult
 def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:
     """``ways`` says of each seed that is out of the ordinary how it behaves."""
     how = ways.get(seed, "holds")
+    if how == "dies":
+        os._exit(9)
+    if how == "hangs":
+        time.sleep(600)
     if how == "crashes":
         crash = "Traceback\nZeroDivisionError: here"
         return SeedResult(seed=seed, purpose=purpose, crash=crash)
