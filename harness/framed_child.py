@@ -102,7 +102,14 @@ class FramedChild:
             Exception: the message cannot be pickled.
             OSError: the child is gone.
         """
-        content = frame(message)
+        self.send_frame(frame(message))
+
+    def send_frame(self, content: bytes) -> None:
+        """Begin to send a message that is pickled already.
+
+        Raises:
+            OSError: the child is gone.
+        """
         self._unsent = memoryview(bytes(self._unsent) + content if self._unsent else content)
         self.flush()
 

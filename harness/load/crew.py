@@ -122,6 +122,9 @@ class Crew:
         deadline = time.monotonic() + START_PATIENCE_S
         while not stopped.is_set() and not all(c.is_ready or c.is_gone for c in self._children):
             await self._change()
+            for child in self._children:
+                with contextlib.suppress(OSError):  # then its output ends
+                    child.flush()
             if time.monotonic() > deadline:
                 raise _failure(
                     f"start {len(self._children)} worker processes",
@@ -264,9 +267,9 @@ class Crew:
             if child.has_ended or child.is_gone:
                 continue
             if is_late:
-                child.kill(f"did not end within {END_PATIENCE_S:g} s")
+                child.kill_for(f"did not end within {END_PATIENCE_S:g} s")
             elif not child.is_ahead and now - child.heard_s > SILENCE_MAX_S:
-                child.kill(f"said nothing for {SILENCE_MAX_S:g} s")
+                child.kill_for(f"said nothing for {SILENCE_MAX_S:g} s")
 
     def _close_open_operations(self) -> None:
         """Complete what is open where the history was cut: whatever came of it is not told."""

@@ -162,8 +162,8 @@ def test_a_killed_worker_process_leaves_a_prefix_and_fails_the_run(tmp_path: Pat
     rig = Rig(tmp_path, act=lambda rig: os.kill(rig.worker_process_ids()[0], signal.SIGKILL))
     events = rig.run()
     assert str(rig.stop.failure) == (
-        "could not load the system (worker process 1 of 2 for the clients): it was killed by "
-        "SIGKILL. The history ends where it was last heard of, and can be judged up to there; "
+        "could not load the system (worker process 1 of 2 for the clients): it was ended by "
+        "signal 9. The history ends where it was last heard of, and can be judged up to there; "
         "run again."
     )
     assert len(events) >= 200
@@ -182,7 +182,7 @@ def test_operations_that_were_open_at_the_cut_become_info(tmp_path: Path) -> Non
         after=4,
     )
     events = rig.run()
-    assert "killed by SIGKILL" in str(rig.stop.failure)
+    assert "ended by signal 9" in str(rig.stop.failure)
     ended = [event for event in events if event.error == "worker-died"]
     assert {event.type for event in ended} == {"info"}
     assert is_complete(events)
@@ -363,7 +363,7 @@ def test_a_client_that_raises_in_a_worker_process_is_a_defect_of_the_adapter(
 def test_a_worker_process_that_cannot_start_is_told_with_its_reason(tmp_path: Path) -> None:
     rig = Rig(tmp_path, Unloadable())
     assert rig.run() == []
-    assert "exit code 1 and printed 'RuntimeError: this adapter cannot be loaded here'" in str(
+    assert "ended with code 1 (RuntimeError: this adapter cannot be loaded here)" in str(
         rig.stop.failure
     )
 
