@@ -1,14 +1,12 @@
 """Runs the Spark analysis of a run folder as a child process, beside the checkers.
 
 A verdict must never wait for it for ever, nor be lost with it: whatever goes wrong here is one
-sentence for ``problems``. The child gets a process group of its own, so that Spark's JVM goes too.
+sentence for ``problems``.
 """
 
-import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,14 +16,13 @@ from typing import Any, Self
 import msgspec
 
 from contracts.errors import UNREADABLE
-from harness.child_environment import child_environment
+from harness.spark_child import end_spark, signal_spark, start_spark
 from history.border import open_anew
 from history.json_problems import in_words
 from history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
-_TERMINATION_PATIENCE_S = 10.0
 #: How often it is asked whether anybody still wants to wait.
 _POLL_INTERVAL_S = 0.1
 #: What the child prints goes here, beside the folder that it replaces.
@@ -49,14 +46,7 @@ class AnalysisProcess:
         self._log_path = run_folder / LOG_NAME
         self._started = time.monotonic()
         with os.fdopen(open_anew(self._log_path), "wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "spark_analysis", str(run_folder), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env=child_environment(),
-            )
+            self._process = start_spark("spark_analysis", run_folder, log, subprocess.STDOUT)
 
     def __enter__(self) -> Self:
         _living.add(self)
@@ -68,12 +58,12 @@ class AnalysisProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._end()
+        end_spark(self._process)
         _living.discard(self)
 
     def kill(self) -> None:
         """End the whole group whatever it does."""
-        self._signal(signal.SIGKILL)
+        signal_spark(self._process, signal.SIGKILL)
 
     def wait(
         self, timeout_s: float = TIMEOUT_S, give_up: Callable[[], str | None] = lambda: None
@@ -84,10 +74,10 @@ class AnalysisProcess:
         """
         while (code := self._ended()) is None:
             if (reason := give_up()) is not None:
-                self._end()
+                end_spark(self._process)
                 return f"The Spark analysis was stopped: {reason}."
             if time.monotonic() - self._started > timeout_s:
-                self._end()
+                end_spark(self._process)
                 return f"The Spark analysis did not end within {timeout_s:g} s and was stopped."
         if code == 0:
             return None
@@ -108,21 +98,6 @@ class AnalysisProcess:
             return f"its output cannot be read ({error.strerror})"
         lines = text.strip().splitlines()
         return lines[-1].strip() if lines else "it said nothing"
-
-    def _end(self) -> None:
-        """Ask the whole group to end, then make it; harmless after a normal end."""
-        if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
-            try:
-                self._process.wait(_TERMINATION_PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                self._signal(signal.SIGKILL)
-                self._process.wait()
-
-    def _signal(self, number: signal.Signals) -> None:
-        # It may have ended in between.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
 
 
 def read_summary(run_folder: Path) -> tuple[dict[str, Any] | None, str | None]:

@@ -1,16 +1,17 @@
-"""A question to Spark: a child process of a module of ``spark_analysis`` that answers in JSON.
+"""Child processes of modules of ``spark_analysis``, and questions to them that they answer in JSON.
 
-The module is told a file with the request and the number of this process, prints its answer as the
-last line and ends with 0, or says in one sentence on standard error why there is none. The child
-gets a process group of its own, so that Spark's JVM goes with it.
+A module is told a path and the number of this process. One that is asked finds the request there,
+prints its answer as the last line and ends with 0, or says in one sentence on standard error why
+there is none. Each child gets a process group of its own, so that Spark's JVM goes with it.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 
@@ -48,34 +49,50 @@ def ask_spark(module: str, request: Any, *, name: str, timeout_s: float | None) 
 
 
 def _run(module: str, request: Path, timeout_s: float | None) -> tuple[int | None, bytes, bytes]:
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", module, str(request), str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env=child_environment(),
-    ) as process:
+    with start_spark(module, request, subprocess.PIPE, subprocess.PIPE) as process:
         try:
             output, errors = process.communicate(timeout=timeout_s)
         except BaseException as error:
-            _end(process)
+            end_spark(process)
             if isinstance(error, subprocess.TimeoutExpired):
                 return None, b"", b""
             raise
     return process.returncode, output, errors
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ask the group, JVM included, to end; then make it."""
-    try:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(_TERMINATION_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    except ProcessLookupError:
-        process.wait()
+def start_spark(
+    module: str, path: Path, output: IO[bytes] | int, errors: IO[bytes] | int
+) -> "subprocess.Popen[bytes]":
+    """Start a module; ``output`` and ``errors`` as for ``subprocess.Popen``.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, str(path), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        start_new_session=True,
+        env=child_environment(),
+    )
+
+
+def end_spark(process: "subprocess.Popen[bytes]") -> None:
+    """Ask the group, JVM included, to end, then make it; harmless after its end."""
+    if process.poll() is None:
+        signal_spark(process, signal.SIGTERM)
+        try:
+            process.wait(_TERMINATION_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            signal_spark(process, signal.SIGKILL)
+            process.wait()
+
+
+def signal_spark(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """Send a signal to the whole group, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _last_line(output: bytes) -> bytes:

@@ -220,7 +220,7 @@ def test_an_analysis_that_cannot_be_started_costs_no_verdict(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("harness.analysis_process.subprocess.Popen", no_space)
+    monkeypatch.setattr("harness.spark_child.subprocess.Popen", no_space)
     found = judge.judge(run, analyze=True)
     assert found.exit_code == 0
     assert any("could not be started" in problem for problem in found.problems)
@@ -239,7 +239,7 @@ def test_an_analysis_that_is_killed_or_hangs_costs_no_verdict(
         f"import os, signal\nos.kill(os.getpid(), signal.SIG{action})\n"
     )
     monkeypatch.syspath_prepend(str(folder.parent))
-    monkeypatch.setattr("harness.analysis_process._TERMINATION_PATIENCE_S", 0.1)
+    monkeypatch.setattr("harness.spark_child._TERMINATION_PATIENCE_S", 0.1)
     stop = Stop()
     if action == "STOP":
         found = judge.judge(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
