@@ -17,6 +17,7 @@ from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import System
 from harness.atomic_file import write_atomically
+from harness.refusals import tell_refusal
 from harness.workers import Part, run_parts
 from history.border import DATA_FOLDER, stray
 from history.run_folder import RunFolder
@@ -120,12 +121,5 @@ def write_committed_log(path: Path, log: CommittedLog) -> None:
     header = LogHeader(NodeName(log.node), log.start_offset, log.end_offset)
     encode = msgspec.json.encode
     lines = [encode(header), *(encode(record) for record in log.records), b""]
-    try:
+    with tell_refusal("write the dump of a log", path):
         write_atomically(path, b"\n".join(lines))
-    except OSError as error:
-        raise HarnessError(
-            "write the dump of a log",
-            str(path),
-            error.strerror or str(error),
-            "Make room on that disk, or choose another --runs-folder.",
-        ) from error

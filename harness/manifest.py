@@ -9,12 +9,14 @@ file can rewrite the manifest.
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
+from contracts.errors import UNREADABLE
 from harness.atomic_file import write_atomically
+from harness.refusals import tell_refusal
 from history.course import came_to_its_end
 from history.json_problems import in_words
 from history.run_folder import RunFolder, is_plain_name
@@ -66,10 +68,8 @@ def write_manifest(folder: RunFolder) -> None:
     Raises:
         HarnessError: a file cannot be read, or the disk refuses.
     """
-    try:
+    with _sealing(folder):
         seals = {str(file.relative_to(folder.root)): seal(file) for file in _evidence(folder)}
-    except OSError as error:
-        raise _failure(folder, error) from error
     _write(folder, seals)
 
 
@@ -148,19 +148,12 @@ def seal(path: Path) -> Seal:
 
 def _write(folder: RunFolder, seals: dict[str, Seal]) -> None:
     content = msgspec.json.format(msgspec.json.encode(seals), indent=1)
-    try:
+    with _sealing(folder):
         write_atomically(folder.root / MANIFEST_NAME, content)
-    except OSError as error:
-        raise _failure(folder, error) from error
 
 
-def _failure(folder: RunFolder, error: OSError) -> HarnessError:
-    return HarnessError(
-        "seal the run's evidence",
-        str(folder.root / MANIFEST_NAME),
-        error.strerror or str(error),
-        "Make room on that disk, or choose another --runs-folder.",
-    )
+def _sealing(folder: RunFolder) -> AbstractContextManager[None]:
+    return tell_refusal("seal the run's evidence", folder.root / MANIFEST_NAME)
 
 
 def _evidence(folder: RunFolder) -> Iterator[Path]:

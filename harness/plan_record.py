@@ -4,11 +4,11 @@ import datetime as dt
 from collections.abc import Sequence
 
 from checker.registry import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
-from contracts.errors import HarnessError
 from contracts.names import RunId
 from contracts.system import ReadsSpeakFor, System
 from harness.atomic_file import write_atomically
 from harness.options import PlannedTest
+from harness.refusals import tell_refusal
 from harness.tool_version import tool_commit, tool_version
 from history.plan import Plan, encode_plan
 from history.run_folder import RunFolder
@@ -88,12 +88,5 @@ def write_plan(folder: RunFolder, plan: Plan) -> None:
     Raises:
         HarnessError: the disk refuses.
     """
-    try:
+    with tell_refusal("write the plan", folder.plan):
         write_atomically(folder.plan, encode_plan(plan))
-    except OSError as error:
-        raise HarnessError(
-            "write the plan",
-            str(folder.plan),
-            error.strerror or str(error),
-            "Make room on that disk, or choose another --runs-folder.",
-        ) from error

@@ -16,6 +16,7 @@ from typing import Self
 from contracts.errors import HarnessError, UsageError
 from contracts.names import RunId
 from harness.new_folder import new_folder
+from harness.refusals import ELSEWHERE, tell_refusal
 from history.border import refuse_strays
 from history.run_folder import RunFolder
 from runtimes.dead_runs import is_living
@@ -56,18 +57,11 @@ def create_run(runs_folder: Path, test: str, seed: int) -> LivingRun:
         HarnessError: the folder cannot be made.
     """
     stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
-    try:
+    with tell_refusal("make the run folder", runs_folder, ELSEWHERE):
         root = new_folder(runs_folder.absolute() / test, f"{stamp}-{seed}")
         folder = RunFolder(root)
         descriptor = _locked(folder.lock)
         _point_latest(runs_folder.absolute() / LATEST, root)
-    except OSError as error:
-        raise HarnessError(
-            "make the run folder",
-            str(runs_folder),
-            error.strerror or str(error),
-            "Choose another place with --runs-folder.",
-        ) from error
     return LivingRun(folder, RunId(root.name), descriptor)
 
 

@@ -18,6 +18,7 @@ from harness.across.markdown import to_markdown
 from harness.across.page import across_page
 from harness.across.words import headline
 from harness.atomic_file import write_atomically
+from harness.refusals import tell_refusal
 from harness.results import EXIT_VALID
 from harness.spark_child import ask_spark
 
@@ -40,18 +41,15 @@ def look_across(lake: str, since: str | None, folder: Path, console: Console) ->
     """
     findings = _ask(lake, _moment(since))
     page, summary, data = (folder / name for name in ("index.html", "summary.md", "across.json"))
-    try:
+    with tell_refusal(
+        "write the page over all runs",
+        folder,
+        "Make room on that disk, or choose another folder with --report.",
+    ):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(data, msgspec.json.encode(findings))
         write_atomically(summary, to_markdown(findings).encode())
         write_atomically(page, across_page(findings).encode())
-    except OSError as error:
-        raise HarnessError(
-            "write the page over all runs",
-            str(folder),
-            error.strerror or str(error),
-            "Make room on that disk, or choose another folder with --report.",
-        ) from error
     console.print(Text(headline(findings)), soft_wrap=True)
     console.print(Text(f"All runs: {page}"), soft_wrap=True)
     return EXIT_VALID

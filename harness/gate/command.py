@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError, UsageError
+from contracts.errors import UsageError
 from harness.atomic_file import write_atomically
 from harness.gate import terminal
 from harness.gate.gating import GateRequest, Held, hold_gate, output_paths
@@ -18,6 +18,7 @@ from harness.gate.policy import read_policy
 from harness.gate.record import encode_record
 from harness.gate.self_test import Proof, prove
 from harness.plain_text import printable
+from harness.refusals import tell_refusal
 from harness.results import EXIT_INVALID, EXIT_VALID, counted
 
 
@@ -101,15 +102,12 @@ def _proof_data(proof: Proof) -> dict[str, object]:
 
 def _write(held: Held, folder: Path) -> None:
     json, junit, markdown = output_paths(folder)
-    try:
+    with tell_refusal(
+        "write the gate's answer",
+        folder,
+        "Make room on that disk, or choose another folder with --output.",
+    ):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(json, encode_record(held.record))
         write_atomically(junit, to_junit(held.record, held.runs, held.failures, held.flaky))
         write_atomically(markdown, to_markdown(held.record).encode())
-    except OSError as error:
-        raise HarnessError(
-            "write the gate's answer",
-            str(folder),
-            error.strerror or str(error),
-            "Make room on that disk, or choose another folder with --output.",
-        ) from error

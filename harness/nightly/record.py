@@ -16,6 +16,7 @@ import msgspec
 
 from contracts.errors import UNREADABLE, HarnessError
 from harness.atomic_file import write_atomically
+from harness.refusals import ELSEWHERE, tell_refusal
 from history.json_problems import in_words
 
 RECORD_SCHEMA: Final = 1
@@ -88,7 +89,11 @@ class Nights:
         Raises:
             HarnessError: the disk refuses.
         """
-        try:
+        with tell_refusal(
+            "keep how far the night came",
+            self.state,
+            "Make room on that disk; the same command goes on.",
+        ):
             self.root.mkdir(parents=True, exist_ok=True)
             write_atomically(self.state, msgspec.json.encode(record))
             if record.ended is not None and record.night is not None:
@@ -96,13 +101,6 @@ class Nights:
                 write_atomically(
                     self.folder(record.night) / "nightly.json", msgspec.json.encode(record)
                 )
-        except OSError as error:
-            raise HarnessError(
-                "keep how far the night came",
-                str(self.state),
-                error.strerror or str(error),
-                "Make room on that disk; the same command goes on.",
-            ) from error
 
     def last_gate(self, night: str) -> Path | None:
         """The gate's answer of the newest earlier night that proved something."""
@@ -127,16 +125,9 @@ class Nights:
         Raises:
             HarnessError: another one does, or the folder cannot be made.
         """
-        try:
+        with tell_refusal("make the folder of the nights", self.root, ELSEWHERE):
             self.root.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise HarnessError(
-                "make the folder of the nights",
-                str(self.root),
-                error.strerror or str(error),
-                "Choose another place with --runs-folder.",
-            ) from error
         try:
             _lock(descriptor, self.root)
             yield

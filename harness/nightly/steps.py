@@ -19,11 +19,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError
 from harness.child_environment import child_environment
 from harness.gate.baseline import NONE
 from harness.nightly.definition import LAST, Nightly
 from harness.nightly.record import STEPS, NightlyRecord, Nights, Step, StepEnded
+from harness.refusals import tell_refusal
 from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
 from harness.suite.conclusion import prune
 from harness.suite.conductor import TOOL
@@ -110,15 +110,12 @@ class Steps:
 
     def _gate(self, _: NightlyRecord, timeout_s: float) -> tuple[int, str | None]:
         folder = self._nights.folder(self._night)
-        try:
+        with tell_refusal(
+            "make the folder of the night's answers",
+            folder,
+            "Make room on that disk; the same command goes on.",
+        ):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HarnessError(
-                "make the folder of the night's answers",
-                str(folder),
-                error.strerror or str(error),
-                "Make room on that disk; the same command goes on.",
-            ) from error
         words = ["gate", f"{self._ledger}@{self._night}", "--policy", str(self._file.policy)]
         if self._file.tier is not None:
             words += ["--tier", self._file.tier]

@@ -13,9 +13,10 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from contracts.errors import HarnessError, UsageError
+from contracts.errors import UsageError
 from contracts.scenario import Scenario
 from harness.plain_text import printable
+from harness.refusals import tell_refusal
 
 #: As the line length of most projects' linters, this one's too.
 _WIDTH: Final = 100
@@ -52,16 +53,11 @@ def save_test(path: Path, content: str) -> None:
     Raises:
         HarnessError: the disk refuses, or the file has appeared meanwhile.
     """
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(content)
-    except OSError as error:
-        raise HarnessError(
-            "write the test",
-            str(path),
-            error.strerror or str(error),
-            "Choose another place with --save-test",
-        ) from error
+    with (
+        tell_refusal("write the test", path, "Choose another place with --save-test"),
+        path.open("x", encoding="utf-8") as file,
+    ):
+        file.write(content)
 
 
 def content_of_test(

@@ -13,11 +13,11 @@ from typing import TextIO
 
 import msgspec
 
-from contracts.errors import HarnessError
 from contracts.fault import US_PER_MS
 from contracts.scenario import Scenario
 from harness.atomic_file import write_atomically
 from harness.new_folder import new_folder
+from harness.refusals import ELSEWHERE, tell_refusal
 from harness.shrinking.run_oracle import Answer, Try
 from harness.shrinking.words import size_of
 from history.run_folder import RunFolder
@@ -62,18 +62,11 @@ class SearchFolder:
     def __init__(self, runs_folder: Path, run: str, *, keeps_tries: bool = False) -> None:
         """``run`` names the searched run."""
         self._keeps_tries = keeps_tries
-        try:
+        with tell_refusal("make the folder of the search", runs_folder, ELSEWHERE):
             self.root = new_folder(runs_folder.absolute() / FOLDER, run)
             self._plans = self.root / "plans"
             self._plans.mkdir()
             self.log: TextIO = (self.root / "tries.log").open("a", encoding="utf-8")
-        except OSError as error:
-            raise HarnessError(
-                "make the folder of the search",
-                str(runs_folder),
-                error.strerror or str(error),
-                "Choose another place with --runs-folder.",
-            ) from error
         self._ledger = LineWriter(self.root / LEDGER)
         self._best: Answer | None = None
 
@@ -146,15 +139,8 @@ class SearchFolder:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _write(self, path: Path, content: str) -> None:
-        try:
+        with tell_refusal("write the plan", path):
             write_atomically(path, content.encode())
-        except OSError as error:
-            raise HarnessError(
-                "write the plan",
-                str(path),
-                error.strerror or str(error),
-                "Make room on that disk, or choose another --runs-folder.",
-            ) from error
 
 
 def runs_folder_of(folder: RunFolder) -> Path:

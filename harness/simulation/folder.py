@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from contracts.errors import HarnessError
 from contracts.fault import Fault
 from contracts.names import NodeName, RunId
 from contracts.runtime import SIMULATED
@@ -26,6 +25,7 @@ from harness.log_collection import write_committed_log
 from harness.manifest import open_manifest, write_manifest
 from harness.phases import Phase, phases_path
 from harness.plan_record import reads_speak_for, unusable_checkers, usable_checkers, write_plan
+from harness.refusals import tell_refusal
 from harness.simulation.judging import checkers_not_asked, checkers_of, has_converged
 from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from harness.simulation.record import DRAWN, encode_record, record_of
@@ -161,7 +161,7 @@ def write_run(
     planned = scheduled(outcome.scenario) if schedule is None else tuple(schedule)
     write_plan(folder, plan)
     open_manifest(folder)
-    try:
+    with tell_refusal("write the run folder", folder.root):
         write_atomically(folder.scenario, encode_scenario(outcome.scenario))
         _write_lines(folder.schedule, (*planned, *outcome.struck))
         _write_lines(folder.history, outcome.events)
@@ -174,13 +174,6 @@ def write_run(
             _write_lines(folder.timeline, story(outcome))
         record = record_of(outcome, judged, shrunk_from, untold=untold, like=like)
         write_atomically(folder.simulation, encode_record(record))
-    except OSError as error:
-        raise HarnessError(
-            "write the run folder",
-            str(folder.root),
-            error.strerror or str(error),
-            "Make room on that disk, or choose another --runs-folder.",
-        ) from error
     write_manifest(folder)
 
 

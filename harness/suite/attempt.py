@@ -13,14 +13,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
+from contracts.errors import UNREADABLE
 from harness.atomic_file import write_atomically
+from harness.refusals import tell_refusal
 from harness.stop import Stop
 from harness.suite.night import now
 
@@ -158,10 +159,8 @@ def new_attempt(folder: Path) -> Attempt:
     """
     number = max((attempt.number for attempt in attempts_at(folder)), default=0) + 1
     attempt = Attempt(folder / f"attempt-{number}")
-    try:
+    with _making(attempt):
         attempt.root.mkdir(parents=True)
-    except OSError as error:
-        raise _no_room(attempt, error) from error
     return attempt
 
 
@@ -171,23 +170,18 @@ def start(attempt: Attempt, command: Sequence[str]) -> OwnChild:
     Raises:
         HarnessError: the program cannot be started, or the disk refuses.
     """
-    with attempt_files(attempt) as (lock, output):
-        try:
-            process = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=(lock,),
-            )
-        except OSError as error:
-            raise HarnessError(
-                "start the program",
-                command[0],
-                error.strerror or str(error),
-                "Name a program that exists and may be run.",
-            ) from error
+    with (
+        attempt_files(attempt) as (lock, output),
+        tell_refusal("start the program", command[0], "Name a program that exists and may be run."),
+    ):
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lock,),
+        )
     record = Started(tuple(command), process.pid, now().isoformat(timespec="seconds"))
     # Without the record a later process of the night only knows it less well.
     with suppress(OSError):
@@ -204,14 +198,12 @@ def attempt_files(attempt: Attempt) -> Generator[tuple[int, int]]:
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     with ExitStack() as opened:
-        try:
+        with _making(attempt):
             lock = os.open(attempt.lock, flags, 0o644)
             opened.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             output = os.open(attempt.output, flags | os.O_APPEND, 0o644)
             opened.callback(os.close, output)
-        except OSError as error:
-            raise _no_room(attempt, error) from error
         yield lock, output
 
 
@@ -277,10 +269,5 @@ def _send(pid: int, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _no_room(attempt: Attempt, error: OSError) -> HarnessError:
-    return HarnessError(
-        "make the folder of a run",
-        str(attempt.root),
-        error.strerror or str(error),
-        "Make room on that disk, or choose another --runs-folder.",
-    )
+def _making(attempt: Attempt) -> AbstractContextManager[None]:
+    return tell_refusal("make the folder of a run", attempt.root)

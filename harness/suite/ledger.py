@@ -15,6 +15,7 @@ import msgspec
 
 from contracts.errors import UNREADABLE, HarnessError
 from harness.coverage_cells import CoverageCell
+from harness.refusals import tell_refusal
 from harness.suite.definition import Expectation
 from history.json_problems import in_words
 
@@ -127,7 +128,11 @@ class Ledger:
         Raises:
             HarnessError: the disk refuses.
         """
-        try:
+        with tell_refusal(
+            "write the ledger",
+            self.path,
+            "Make room on that disk, or choose another place with --ledger.",
+        ):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
@@ -136,13 +141,6 @@ class Ledger:
                 _write_at_end(descriptor, end, msgspec.json.encode(line) + b"\n")
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise HarnessError(
-                "write the ledger",
-                str(self.path),
-                error.strerror or str(error),
-                "Make room on that disk, or choose another place with --ledger.",
-            ) from error
 
     def lines(self) -> list[Line]:
         """All lines in order; empty where there is no ledger.

@@ -17,6 +17,7 @@ import msgspec
 from contracts.errors import UNREADABLE, HarnessError, UsageError
 from harness.atomic_file import write_atomically
 from harness.new_folder import new_folder
+from harness.refusals import ELSEWHERE, tell_refusal
 from harness.stop import patiently
 from harness.suite.definition import PlannedRun
 from harness.suite.ledger import Line, NightBegan, NightEnded, PlannedCell, RunEnded
@@ -110,7 +111,7 @@ def begin(
         HarnessError: the disk refuses.
     """
     stamp = now().strftime("%Y%m%dT%H%M%SZ")
-    try:
+    with tell_refusal("make the folder of the night", suites, ELSEWHERE):
         folder = NightFolder(new_folder(suites / suite, stamp, digits=2))
         descriptor = _take_lock(folder)
         night = Night(
@@ -124,13 +125,6 @@ def begin(
         write_atomically(
             folder.record, msgspec.json.format(msgspec.json.encode(night), indent=1) + b"\n"
         )
-    except OSError as error:
-        raise HarnessError(
-            "make the folder of the night",
-            str(suites),
-            error.strerror or str(error),
-            "Choose another place with --runs-folder.",
-        ) from error
     return OpenNight(folder, night, descriptor)
 
 
