@@ -6,7 +6,6 @@ jumps to.
 
 import subprocess
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, Self
 
 from docker import DockerClient
@@ -42,12 +41,7 @@ class ForeignThings:
             self._removals = removals.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._removals.close()
 
     def _firewall(self, *arguments: str) -> None:

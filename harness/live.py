@@ -1,6 +1,5 @@
 """Shows a run while it goes on: a small live panel on a terminal, plain lines elsewhere."""
 
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group
@@ -31,13 +30,8 @@ class LiveDisplay:
         self._area.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._area.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._area.__exit__()
 
     def abandon(self) -> None:
         """Bring the terminal back in order from another thread, before the process is left."""

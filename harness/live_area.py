@@ -7,7 +7,6 @@ reads.
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -67,12 +66,7 @@ class LiveArea:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ending.set()
         if self._live is not None:
             self._live.stop()

@@ -10,7 +10,6 @@ import os
 import shlex
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from contracts.errors import HarnessError, UsageError
@@ -41,12 +40,7 @@ class LivingRun:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 

@@ -1,6 +1,5 @@
 """Shows a search: a line that lives on a terminal, plain lines elsewhere, and one for each plan."""
 
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -43,13 +42,8 @@ class SearchDisplay:
         self._area.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._area.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._area.__exit__()
 
     def say(self, sentence: str) -> None:
         """Tell something that stays."""

@@ -2,7 +2,6 @@
 
 import shlex
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -45,13 +44,8 @@ class SweepDisplay:
         self._area.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._area.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._area.__exit__()
 
     @property
     def elapsed_s(self) -> float:

@@ -1,7 +1,6 @@
 """Shows a night while it goes on: one line per finished run, and a bar on a terminal."""
 
 import threading
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -49,12 +48,7 @@ class Display:
             self._task = self._bar.add_task("", total=self._total, completed=self._done)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
