@@ -12,14 +12,14 @@ from typing import Any
 from contracts.budget import Budget
 from contracts.errors import UsageError
 from harness.atomic_file import write_atomically
+from harness.limits import Limits
 from harness.results import Results
 from harness.workers import Part, run_parts
 from history.records import PairedOperation
 from history.run_folder import RunFolder
 
 _FUNCTION = "harness.bare_report:write_page"
-_TIME_BUDGET_S = 180.0
-_MEMORY_BUDGET_MIB = 8192
+_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
 def refuse_unwritable(report: Path, history: Path) -> None:
@@ -54,10 +54,7 @@ def with_report(results: Results, operations: Sequence[PairedOperation], report:
         living=False,
         problems=(),
     )
-    part = Part("report", _FUNCTION, (record, results, report))
-    (outcome,) = run_parts(
-        [part], jobs=1, time_budget_s=_TIME_BUDGET_S, memory_budget_mib=_MEMORY_BUDGET_MIB
-    )
+    (outcome,) = run_parts([Part(_FUNCTION, (record, results, report))], _LIMITS)
     if outcome.failure is None:
         return results
     return results.with_problem(f"{report} could not be made: its writer {outcome.failure}.")

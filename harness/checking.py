@@ -69,9 +69,7 @@ def check_all(
     outcomes = iter(
         workers.run_parts(
             parts,
-            jobs=limits.jobs,
-            time_budget_s=limits.time_budget_s,
-            memory_budget_mib=limits.memory_budget_mib,
+            limits,
             give_up=give_up,
             warm=warm,
         )
@@ -86,7 +84,7 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
         if model is None:
             checker_named(name)
             weight = len(evidence.operations)
-            part = workers.Part(name, _WHOLE_FUNCTION, (name, Packed(evidence)), weight)
+            part = workers.Part(_WHOLE_FUNCTION, (name, Packed(evidence)), weight)
             return _Job(name, None, (), (part,))
         split_history = tuple(split(evidence.operations, model_named(model)))
     except UsageError as error:
@@ -96,9 +94,7 @@ def _prepare(name: str, evidence: Evidence) -> _Job:
         reason = f"The checker crashed: {type(error).__name__}: {error}."
         return _Job(name, model, (), (), reason)
     parts = tuple(
-        workers.Part(
-            f"{name} of {part.key}", _PART_FUNCTION, (Packed(part), model), len(part.operations)
-        )
+        workers.Part(_PART_FUNCTION, (Packed(part), model), len(part.operations))
         for part in split_history
     )
     return _Job(name, model, split_history, parts)

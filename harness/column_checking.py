@@ -122,7 +122,6 @@ class ColumnCheck:
         compiled_first = len(self._parts.columns) >= COMPILED_FROM
         pieces = [
             workers.Part(
-                f"{len(numbers)} parts",
                 _CHUNK_FUNCTION,
                 Chunk(self._parts.some(numbers), self._model, quick, compiled_first),
                 sum(map(self._parts.size, numbers)),
@@ -150,7 +149,6 @@ class ColumnCheck:
         told = told[:PARTS_NAMED_MAX]
         pieces = [
             workers.Part(
-                f"explanation{of_key(self._parts.keys[number])}",
                 _PART_FUNCTION,
                 (Packed(self._parts.part(number)), self._model),
                 self._parts.size(number),
@@ -177,9 +175,7 @@ class ColumnCheck:
             return []
         outcomes = workers.run_parts(
             pieces,
-            jobs=self._limits.jobs,
-            time_budget_s=self._limits.time_budget_s,
-            memory_budget_mib=self._limits.memory_budget_mib,
+            self._limits,
             give_up=self._give_up,
             warm=self._warm,
         )

@@ -1,12 +1,14 @@
 """What a judgement may use, and what it used."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from checker.verdict import CheckResult
-from harness.workers import PartOutcome
+
+if TYPE_CHECKING:
+    from harness.workers import PartOutcome
 
 #: Seconds that one part of one checker may take, and mebibytes of memory.
 TIME_BUDGET_S = 60.0
@@ -16,17 +18,17 @@ JOBS_MAX = 256
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a judgement may use."""
+    """What a judgement, or something else that is done in parts, may use."""
 
-    #: Seconds that one part of one checker may take.
+    #: Seconds that one part may take.
     time_budget_s: float
-    #: Mebibytes of memory that one part of one checker may take.
+    #: Mebibytes of memory that one part may take.
     memory_budget_mib: int
     #: Parts at work at the same time.
     jobs: int
 
 
-def with_cost(result: CheckResult, outcomes: Sequence[PartOutcome]) -> CheckResult:
+def with_cost(result: CheckResult, outcomes: "Sequence[PartOutcome]") -> CheckResult:
     """The result with what it took, so that people see where the time goes."""
     cost: dict[str, Any] = {
         "seconds": round(sum(outcome.seconds for outcome in outcomes), 3),

@@ -17,15 +17,14 @@ from contracts.names import NodeName
 from contracts.runtime import Runtime
 from contracts.system import System
 from harness.atomic_file import write_atomically
+from harness.limits import Limits
 from harness.refusals import tell_refusal
 from harness.workers import Part, run_parts
 from history.border import DATA_FOLDER, stray
 from history.run_folder import RunFolder
 
 _DUMP_FUNCTION = "harness.log_collection:dump_log"
-_DUMPS_AT_ONCE = 2
-_DUMP_TIME_BUDGET_S = 120.0
-_DUMP_MEMORY_BUDGET_MIB = 4096
+_DUMP_LIMITS = Limits(time_budget_s=120.0, memory_budget_mib=4096, jobs=2)
 
 
 class LogHeader(msgspec.Struct, frozen=True):
@@ -66,12 +65,7 @@ def dump_logs(system: System, folder: RunFolder, nodes: Sequence[NodeName]) -> l
         # An adapter that holds on to this process is asked in it.
         told = [_dump_here(payload) for payload in payloads]
     else:
-        outcomes = run_parts(
-            [Part(f"dump of {payload[1]}", _DUMP_FUNCTION, payload) for payload in payloads],
-            jobs=_DUMPS_AT_ONCE,
-            time_budget_s=_DUMP_TIME_BUDGET_S,
-            memory_budget_mib=_DUMP_MEMORY_BUDGET_MIB,
-        )
+        outcomes = run_parts([Part(_DUMP_FUNCTION, payload) for payload in payloads], _DUMP_LIMITS)
         told = [
             outcome.value
             if outcome.failure is None

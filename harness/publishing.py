@@ -18,14 +18,14 @@ from harness.analysis_process import read_summary
 from harness.atomic_file import write_atomically
 from harness.evidence_loader import RunRecord
 from harness.junit import to_junit
+from harness.limits import Limits
 from harness.results import Results
 from harness.summary import to_markdown
 from harness.workers import Part, run_parts
 
 _REPORT_FUNCTION = "harness.publishing:write_report"
 #: A page of a million operations takes seconds.
-_REPORT_TIME_BUDGET_S = 180.0
-_REPORT_MEMORY_BUDGET_MIB = 8192
+_REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
 def write_verdict(record: RunRecord, results: Results) -> Results:
@@ -107,13 +107,8 @@ def _make_report(
     record: RunRecord, results: Results, analysis: dict[str, Any] | None
 ) -> str | None:
     """Draw the page in a process that can be killed; what went wrong, or None."""
-    part = Part("report.html", _REPORT_FUNCTION, (record, results, analysis))
-    (outcome,) = run_parts(
-        [part],
-        jobs=1,
-        time_budget_s=_REPORT_TIME_BUDGET_S,
-        memory_budget_mib=_REPORT_MEMORY_BUDGET_MIB,
-    )
+    part = Part(_REPORT_FUNCTION, (record, results, analysis))
+    (outcome,) = run_parts([part], _REPORT_LIMITS)
     if outcome.failure is None:
         return None
     return f"report.html could not be made: its writer {outcome.failure}."

@@ -47,10 +47,8 @@ def read_shared(
     if len(ranges) < 2:
         return read_columns(path, history_format)
     outcomes = workers.run_parts(
-        [workers.Part(f"bytes from {lines.start}", _RANGE_FUNCTION, lines) for lines in ranges],
-        jobs=limits.jobs,
-        time_budget_s=limits.time_budget_s,
-        memory_budget_mib=limits.memory_budget_mib,
+        [workers.Part(_RANGE_FUNCTION, lines) for lines in ranges],
+        limits,
         give_up=give_up,
         warm=warm,
     )

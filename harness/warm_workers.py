@@ -44,11 +44,7 @@ def warm_workers(path: Path, limits: Limits) -> Generator[WarmWorkers]:
 
     def started(*prepared: bool) -> list[FramedChild]:
         children = (
-            warm_worker(
-                limits.time_budget_s,
-                limits.memory_budget_mib,
-                _load_compiled if is_prepared else _nothing,
-            )
+            warm_worker(limits, _load_compiled if is_prepared else _nothing)
             for is_prepared in prepared
         )
         return [child for child in children if child is not None]

@@ -16,6 +16,7 @@ import msgspec
 
 from harness.forked_process import can_fork
 from harness.framed_child import FramedChild
+from harness.limits import Limits
 from harness.worker_process import work
 from history.process_budget import resident_mib
 
@@ -37,8 +38,6 @@ _Name = TypeVar("_Name")
 class Part(msgspec.Struct, frozen=True):
     """One piece of work."""
 
-    #: What it is, for reasons: ``linearizability of key r3``.
-    name: str
     #: ``module:function``, called as ``function(payload, budget)`` in the worker.
     function: str
     #: Anything that pickles.
@@ -314,14 +313,11 @@ def _never() -> str | None:
     return None
 
 
-def warm_worker(
-    time_budget_s: float, memory_budget_mib: int, first: Callable[[], None]
-) -> FramedChild | None:
+def warm_worker(limits: Limits, first: Callable[[], None]) -> FramedChild | None:
     """A worker that need not load what this process has loaded; None where there can be none.
 
     Args:
-        time_budget_s: as in ``run_parts``.
-        memory_budget_mib: as in ``run_parts``; what this process holds now is part of it.
+        limits: as in ``run_parts``; what this process holds now is part of its memory.
         first: what it does before anything else, while it has no part yet.
     """
     if not can_fork():
@@ -329,7 +325,7 @@ def warm_worker(
 
     def copied() -> None:
         first()
-        work(time_budget_s, memory_budget_mib)
+        work(limits.time_budget_s, limits.memory_budget_mib)
 
     try:
         return FramedChild(_MODULE, copied=copied)
@@ -340,14 +336,12 @@ def warm_worker(
 
 def run_parts(
     parts: Sequence[Part],
+    limits: Limits,
     *,
-    jobs: int,
-    time_budget_s: float,
-    memory_budget_mib: int,
     give_up: Callable[[], str | None] = _never,
     warm: list[FramedChild] | None = None,
 ) -> list[PartOutcome]:
-    """Run all parts, at most ``jobs`` at a time, the heaviest first.
+    """Run all parts, at most ``limits.jobs`` at a time, the heaviest first.
 
     ``warm`` workers (``warm_worker``) are used up first and taken out of the list.
 
@@ -358,11 +352,12 @@ def run_parts(
     waiting = [] if warm is None else warm
 
     def make_worker() -> Worker[int]:
-        return Worker(time_budget_s, memory_budget_mib, waiting.pop() if waiting else None)
+        child = waiting.pop() if waiting else None
+        return Worker(limits.time_budget_s, limits.memory_budget_mib, child)
 
     pool = _Pool(parts, make_worker, give_up)
     try:
-        pool.run(max(1, jobs))
+        pool.run(max(1, limits.jobs))
     # No process, no memory, no file descriptor, or a defect here: the verdict must survive it.
     except Exception as error:  # noqa: BLE001
         pool.abandon(f"could not be run: {type(error).__name__}: {error}")

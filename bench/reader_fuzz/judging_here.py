@@ -9,7 +9,6 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from bench.reader_fuzz.drawn import DrawnFile
@@ -75,7 +74,9 @@ def judged(path: Path, file: DrawnFile, way: Way) -> Results:
         )
 
 
-def _run_parts(parts: Sequence[workers.Part], **_limits: Any) -> list[workers.PartOutcome]:
+def _run_parts(
+    parts: Sequence[workers.Part], *_: object, **_named: object
+) -> list[workers.PartOutcome]:
     return [_outcome(part) for part in parts]
 
 

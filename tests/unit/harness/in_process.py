@@ -9,20 +9,19 @@ import pytest
 
 from contracts.budget import Unlimited
 from harness.child_side import resolve
+from harness.limits import Limits
 from harness.workers import Part, PartOutcome
 
 
 def run_parts_here(
     parts: Sequence[Part],
+    _limits: Limits,
     *,
-    jobs: int,
-    time_budget_s: float,
-    memory_budget_mib: int,
     give_up: Callable[[], str | None] = lambda: None,
     warm: object = None,
 ) -> list[PartOutcome]:
     """As ``harness.workers.run_parts``, without workers."""
-    del jobs, time_budget_s, memory_budget_mib, warm
+    del warm
     outcomes: list[PartOutcome] = []
     for part in parts:
         reason = give_up()

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from checker.verdict import CheckResult, Verdict
 from harness import checking, judge, results
+from harness.limits import Limits
 from harness.results import Results
 from harness.stop import Stop
 from harness.summary import show
@@ -146,8 +147,7 @@ def report_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) ->
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr("harness.publishing._REPORT_FUNCTION", "report_under_test:write")
     seconds = 0.2 if "pause" in body else 30.0
-    monkeypatch.setattr("harness.publishing._REPORT_TIME_BUDGET_S", seconds)
-    monkeypatch.setattr("harness.publishing._REPORT_MEMORY_BUDGET_MIB", 512)
+    monkeypatch.setattr("harness.publishing._REPORT_LIMITS", Limits(seconds, 512, jobs=1))
     monkeypatch.setattr("harness.workers._GRACE_S", 0.2)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.budget import Budget
+from harness.limits import Limits
 from harness.workers import Part, PartOutcome, run_parts
 
 _HERE = "judge_parts_under_test"
@@ -68,11 +69,11 @@ def started(payload, budget):
 
 
 def _run(*parts: Part, jobs: int = 2, time_budget_s: float = 30.0) -> list[PartOutcome]:
-    return run_parts(parts, jobs=jobs, time_budget_s=time_budget_s, memory_budget_mib=256)
+    return run_parts(parts, Limits(time_budget_s, memory_budget_mib=256, jobs=jobs))
 
 
 def _part(function: str, payload: Any = None, weight: int = 0) -> Part:
-    return Part(function, f"{_HERE}:{function}", payload, weight)
+    return Part(f"{_HERE}:{function}", payload, weight)
 
 
 def test_values_come_back_in_the_order_of_the_parts() -> None:
@@ -130,7 +131,7 @@ def test_a_payload_that_cannot_be_sent_is_a_failure() -> None:
 
 
 def test_an_unknown_function_is_a_failure() -> None:
-    (outcome,) = _run(Part("gone", f"{_HERE}:gone", None))
+    (outcome,) = _run(Part(f"{_HERE}:gone", None))
     assert outcome.failure is not None
     assert outcome.failure.startswith("crashed: AttributeError")
 

@@ -14,6 +14,7 @@ from contracts.errors import HarnessError
 from contracts.names import NodeName
 from harness import judge
 from harness.evidence_loader import load_run
+from harness.limits import Limits
 from harness.manifest import MANIFEST_NAME
 from harness.phases import read_phases
 from harness.results import Results
@@ -120,7 +121,7 @@ def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
     (tmp_path / "hanging_system_under_test.py").write_text(HANGING_SYSTEM)
     monkeypatch.syspath_prepend(str(tmp_path))
     system = importlib.import_module("hanging_system_under_test").HangingSystem()
-    monkeypatch.setattr(log_collection, "_DUMP_TIME_BUDGET_S", 1.0)
+    monkeypatch.setattr(log_collection, "_DUMP_LIMITS", Limits(1.0, 4096, jobs=2))
     monkeypatch.setattr("harness.workers._GRACE_S", 0.1)
     folder = RunFolder(tmp_path)
     nodes = [NodeName(f"n{number}") for number in (1, 2, 3)]

@@ -51,7 +51,7 @@ def test_with_one_job_nobody_is_asked(path: Path, monkeypatch: pytest.MonkeyPatc
 def test_where_a_worker_fails_the_file_is_read_here(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(parts: Any, **_: Any) -> list[PartOutcome]:
+    def failing(parts: Any, *_: Any, **_named: Any) -> list[PartOutcome]:
         return [PartOutcome(None, "memory budget of 1 MiB used up, stopped", 0, 0) for _ in parts]
 
     monkeypatch.setattr("harness.workers.run_parts", failing)

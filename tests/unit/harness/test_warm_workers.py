@@ -8,21 +8,24 @@ from pathlib import Path
 #: Asserted in a process of its own: a test's has the threads of its libraries.
 PROGRAM = """
 import os, sys, time
+from harness.limits import Limits
 from harness.workers import Part, run_parts, warm_worker
+
+LIMITS = Limits(time_budget_s=1.0, memory_budget_mib=512, jobs=1)
 
 def pid(payload, budget): return os.getpid(), payload
 def hang(payload, budget): time.sleep(600)
 def die(payload, budget): os.kill(os.getpid(), 11)
 def say(payload, budget): print("no frame"); return os.getppid()
 
-def warm(): return [c for c in (warm_worker(1.0, 512, lambda: None),) if c is not None]
+def warm(): return [c for c in (warm_worker(LIMITS, lambda: None),) if c is not None]
 
 def run(*names, payload=None):
-    parts = [Part(n, f"__main__:{n}", payload) for n in names]
+    parts = [Part(f"__main__:{n}", payload) for n in names]
     children = warm()
     assert len(children) == 1, "it was not copied"
     copy = children[0].process_id
-    outcomes = run_parts(parts, jobs=1, time_budget_s=1.0, memory_budget_mib=512, warm=children)
+    outcomes = run_parts(parts, LIMITS, warm=children)
     assert not children
     return copy, outcomes
 
