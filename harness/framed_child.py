@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from harness.child_environment import child_environment
 from harness.forked_process import ForkedProcess
@@ -18,24 +18,6 @@ from harness.frames import frame, taken_messages
 #: How long a child that has closed its answers gets to end, and so to say how.
 _END_PATIENCE_S = 2.0
 _READ_BYTES = 1 << 20
-
-
-class ChildProcess(Protocol):
-    """What ``subprocess.Popen`` and ``harness.forked_process.ForkedProcess`` have in common."""
-
-    pid: int
-
-    def poll(self) -> int | None:
-        """Its exit code; None while it lives."""
-        ...
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, once it has ended."""
-        ...
-
-    def kill(self) -> None:
-        """End it whatever it does."""
-        ...
 
 
 class FramedChild:
@@ -59,14 +41,17 @@ class FramedChild:
         # Closed with the child, which outlives any one block.
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            if copied is None:
-                self._process, self._stdin, self.output = _fresh(module, arguments, self._errors)
-            else:
-                copy = ForkedProcess(copied, self._errors)
-                self._process, self._stdin, self.output = copy, copy.stdin, copy.stdout
+            process = (
+                _fresh(module, arguments, self._errors)
+                if copied is None
+                else ForkedProcess(copied, self._errors)
+            )
         except OSError:
             self._errors.close()
             raise
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._stdin, self.output = process, process.stdin, process.stdout
         # A child that is stopped takes nothing and gives nothing; nobody must wait for it.
         os.set_blocking(self.output.fileno(), False)
         os.set_blocking(self._stdin.fileno(), False)
@@ -171,10 +156,8 @@ class FramedChild:
             return None
 
 
-def _fresh(
-    module: str, arguments: Sequence[str], errors: IO[bytes]
-) -> tuple[ChildProcess, IO[bytes], IO[bytes]]:
-    process = subprocess.Popen(
+def _fresh(module: str, arguments: Sequence[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -183,6 +166,3 @@ def _fresh(
         # Ctrl-C is for the parent; it decides what becomes of its children.
         start_new_session=True,
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    return process, process.stdin, process.stdout

@@ -15,7 +15,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -77,18 +77,6 @@ class Attempt:
             return msgspec.json.decode(self.record.read_bytes(), type=Started)
         except (OSError, *UNREADABLE):
             return None
-
-
-class Child(Protocol):
-    """A process that is being seen out."""
-
-    def has_ended(self, timeout_s: float) -> bool:
-        """Whether it ends within this time."""
-        ...
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal, to its whole session for SIGKILL; harmless when it has ended."""
-        ...
 
 
 class OwnChild:
@@ -208,7 +196,7 @@ def attempt_files(attempt: Attempt) -> Generator[tuple[int, int]]:
 
 
 def see_out(
-    child: Child,
+    child: OwnChild | OrphanChild,
     stop: Stop,
     timeout_s: float,
     urged: threading.Event,
