@@ -135,6 +135,8 @@ class Worker(Generic[_Name]):
             # What a broken child writes need not be a frame of ours.
             except Exception as error:  # noqa: BLE001
                 self._child.kill()
+                # It takes no other part.
+                self._child.end()
                 return self._failed(f"crashed: its answer cannot be read: {error}")
             if state == "ready":
                 self.is_ready, self._since = True, time.monotonic()
