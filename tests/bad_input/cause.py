@@ -24,6 +24,7 @@ class Scene:
 
 
 Arrange = Callable[[Scene], object]
+QUOTE = "'"
 
 
 def nothing(scene: Scene) -> None:
@@ -51,6 +52,15 @@ class Cause(msgspec.Struct, frozen=True):
     arrange: Arrange = nothing
     #: Tried as a process of its own too.
     as_process: bool = False
+
+
+def impossible(command: str, advice: str, *rows: tuple[str, str, str]) -> tuple[Cause, ...]:
+    """Values that the last option of a command cannot have: name, what is wrong, value as said."""
+    option = command.rpartition(" ")[2]
+    return tuple(
+        Cause(name, wrong, f"{command} {said.strip(QUOTE)}", f"{option} cannot be {said}. {advice}")
+        for name, wrong, said in rows
+    )
 
 
 class Chapter(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import json
 import socket
 
 from runtimes.docker import engine, images
-from tests.bad_input.cause import Arrange, Cause, Chapter, Scene
+from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, nothing
 from tests.bad_input.false_engines import GARBAGE, false_engine
 
 
@@ -51,173 +51,121 @@ GET_ENGINE = (
 
 TEST = "test --nemesis none"
 
+
+def no_engine(
+    name: str, wrong: str, problem: str, arrange: Arrange = nothing, *, as_process: bool = False
+) -> Cause:
+    """An engine that cannot be talked to."""
+    says = f"could not talk to the container engine (docker): {problem}. {GET_ENGINE}"
+    return Cause(name, wrong, TEST, says, 3, arrange, as_process)
+
+
 ENVIRONMENT = Chapter(
     "The environment",
     (
-        Cause(
+        no_engine(
             "engine-absent",
             "no engine",
-            TEST,
-            (
-                "could not talk to the container engine (docker): there is no engine's "
-                f"socket on this machine. {GET_ENGINE}"
-            ),
-            3,
+            "there is no engine's socket on this machine",
             as_process=True,
         ),
-        Cause(
+        no_engine(
             "engine-deaf",
             "a socket on which nobody listens",
-            TEST,
-            (
-                "could not talk to the container engine (docker): its socket is there but"
-                f" nobody answers. {GET_ENGINE}"
-            ),
-            3,
+            "its socket is there but nobody answers",
             arrange=_nobody_listens,
         ),
-        Cause(
+        no_engine(
             "engine-variable",
             "a DOCKER_HOST that is no address",
-            TEST,
-            (
-                "could not talk to the container engine (docker): DOCKER_HOST is no "
-                f"address such as unix:///var/run/docker.sock. {GET_ENGINE}"
-            ),
-            3,
+            "DOCKER_HOST is no address such as unix:///var/run/docker.sock",
             arrange=environment(DOCKER_HOST="nonsense"),
         ),
-        Cause(
+        no_engine(
             "engine-scheme",
             "a DOCKER_HOST of an unknown kind",
-            TEST,
-            (
-                "could not talk to the container engine (docker): DOCKER_HOST is no "
-                f"address such as unix:///var/run/docker.sock. {GET_ENGINE}"
-            ),
-            3,
+            "DOCKER_HOST is no address such as unix:///var/run/docker.sock",
             arrange=environment(DOCKER_HOST="carrier-pigeon://roof"),
         ),
-        Cause(
+        no_engine(
             "engine-closed-port",
             "a DOCKER_HOST with a closed port",
-            TEST,
-            (
-                "could not talk to the container engine (docker): nobody answers at the "
-                f"address in DOCKER_HOST. {GET_ENGINE}"
-            ),
-            3,
+            "nobody answers at the address in DOCKER_HOST",
             arrange=environment(DOCKER_HOST="tcp://127.0.0.1:1"),
         ),
-        Cause(
+        no_engine(
             "engine-no-certificates",
             "certificates that are not there",
-            TEST,
-            (
-                "could not talk to the container engine (docker): the certificates that "
-                f"DOCKER_CERT_PATH names cannot be used. {GET_ENGINE}"
-            ),
-            3,
+            "the certificates that DOCKER_CERT_PATH names cannot be used",
             arrange=environment(
                 DOCKER_HOST="tcp://127.0.0.1:1", DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH="nowhere"
             ),
         ),
-        Cause(
+        no_engine(
             "engine-garbage",
             "an engine that answers garbage",
-            TEST,
-            (
-                "could not talk to the container engine (docker): what answers there is "
-                f"no engine. {GET_ENGINE}"
-            ),
-            3,
+            "what answers there is no engine",
             arrange=_false(GARBAGE),
         ),
-        Cause(
+        no_engine(
             "engine-dead-line",
             "an engine that hangs up",
-            TEST,
-            (
-                "could not talk to the container engine (docker): it hangs up instead of "
-                f"answering. {GET_ENGINE}"
-            ),
-            3,
+            "it hangs up instead of answering",
             arrange=_false(b""),
         ),
-        Cause(
+        no_engine(
             "engine-hangs",
             "an engine that never answers",
-            TEST,
-            (
-                "could not talk to the container engine (docker): it takes the connection"
-                f" and does not answer. {GET_ENGINE}"
-            ),
-            3,
+            "it takes the connection and does not answer",
             arrange=_false(None),
         ),
-        Cause(
+        no_engine(
             "engine-unwell",
             "an engine that fails",
-            TEST,
-            (
-                "could not talk to the container engine (docker): it answers that it has "
-                f"failed itself. {GET_ENGINE}"
-            ),
-            3,
+            "it answers that it has failed itself",
             arrange=_false(_http("500 Internal Server Error", {"message": "unwell"})),
         ),
-        Cause(
+        no_engine(
             "engine-ancient",
             "an engine older than any",
-            TEST,
-            (
-                "could not talk to the container engine (docker): it is older than the "
-                f"oldest that can be talked to. {GET_ENGINE}"
-            ),
-            3,
+            "it is older than the oldest that can be talked to",
             arrange=_false(_http("200 OK", {"ApiVersion": "1.0"})),
         ),
         Cause(
             "no-sources",
             "the project's sources are not there",
             TEST,
-            (
-                "could not build the images ({folder}/nowhere/docker): the project's "
-                "Dockerfiles are not there. Run from a clone of the project"
-            ),
-            3,
+            "could not build the images ({folder}/nowhere/docker): the project's Dockerfiles "
+            "are not there. Run from a clone of the project",
+            code=3,
             arrange=_no_sources,
         ),
         Cause(
             "local-variable",
             "a SPLITBRAIN_LOCAL that is nothing",
             f"{TEST} --runtime local",
-            ("SPLITBRAIN_LOCAL is 'both'. Set it to namespaces or processes, or not at all"),
+            "SPLITBRAIN_LOCAL is 'both'. Set it to namespaces or processes, or not at all",
             arrange=environment(SPLITBRAIN_LOCAL="both"),
         ),
         Cause(
             "fault-beyond-runtime",
             "a fault that the runtime cannot have",
             "test --runtime local --nemesis partition",
-            (
-                "could not plan the fault partition (runtime local): it cannot do "
-                "partition here. Leave the fault out of --nemesis, or choose another "
-                "--runtime; 'splitbrain doctor' shows what is missing"
-            ),
-            3,
+            "could not plan the fault partition (runtime local): it cannot do partition here. "
+            "Leave the fault out of --nemesis, or choose another --runtime; 'splitbrain "
+            "doctor' shows what is missing",
+            code=3,
             arrange=environment(SPLITBRAIN_LOCAL="processes"),
         ),
         Cause(
             "programs-absent",
             "a system whose programs are not on this machine",
             f"{TEST} --runtime local --system redis",
-            (
-                "could not start nodes as processes of this machine (runtime local): the "
-                "programs redis-server and redis-sentinel are not on PATH. On Debian `apt-get "
-                "install redis-server redis-sentinel` installs what is missing, or use --runtime "
-                "docker, whose images bring them"
-            ),
-            3,
+            "could not start nodes as processes of this machine (runtime local): the programs "
+            "redis-server and redis-sentinel are not on PATH. On Debian `apt-get install "
+            "redis-server redis-sentinel` installs what is missing, or use --runtime docker, "
+            "whose images bring them",
+            code=3,
             arrange=environment(SPLITBRAIN_LOCAL="processes", PATH="/nowhere"),
         ),
     ),

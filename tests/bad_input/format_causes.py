@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
-from tests.bad_input.history_causes import EDN_INVOKE, INVOKE, OK, REPAIR, lines
+from tests.bad_input.history_causes import EDN_INVOKE, INVOKE, OK, REPAIR, lines, unreadable
 
 ETCD = '{"ClientId": 1, "Input": {"Type": "range"}, "Call": 3, "Output": {}, "Return": 9}'
 AGAIN = "Write or copy the table again"
@@ -34,148 +34,138 @@ FORMATS = Chapter(
             "format-empty",
             "an empty file",
             "check history.edn",
-            "could not read the history (history.edn): it is empty. "
-            "Look whether it was copied whole, or name another file",
+            "could not read the history (history.edn): it is empty. Look whether it was copied "
+            "whole, or name another file",
             arrange=file("history.edn", "\n"),
         ),
         Cause(
             "format-empty-named",
             "an empty file of a named format",
             "check history.edn --format jepsen-log",
-            "could not read the history (history.edn): it is empty. "
-            "Look whether it was copied whole, or name another file",
+            "could not read the history (history.edn): it is empty. Look whether it was copied "
+            "whole, or name another file",
             arrange=file("history.edn", ""),
         ),
         Cause(
             "format-no-log",
             "a log without operations",
             "check some.log --format jepsen-log",
-            "could not read the history (some.log): no line of it is an operation. "
-            "Name the log of a test, or another --format",
+            "could not read the history (some.log): no line of it is an operation. Name the "
+            "log of a test, or another --format",
             arrange=file("some.log", "INFO jepsen.core - begins\n"),
         ),
-        Cause(
+        unreadable(
             "edn-half-character",
             "half a character",
-            "check history.edn",
-            f"could not read the history (history.edn, line 1 at byte 0): half a character in a "
-            f"string. {REPAIR}",
-            arrange=lines(EDN_INVOKE.replace("1}", '"\\ud800"}'), name="history.edn"),
+            "history.edn, line 1 at byte 0",
+            "half a character in a string",
+            lines(EDN_INVOKE.replace("1}", '"\\ud800"}'), name="history.edn"),
         ),
-        Cause(
+        unreadable(
             "edn-long-number",
             "a number without end",
-            "check history.edn",
-            "could not read the history (history.edn, line 1 at byte 0): a number of 5,000 "
-            f"digits at character 43. {REPAIR}",
-            arrange=lines(EDN_INVOKE.replace("1}", "9" * 5000 + "}"), name="history.edn"),
+            "history.edn, line 1 at byte 0",
+            "a number of 5,000 digits at character 43",
+            lines(EDN_INVOKE.replace("1}", "9" * 5000 + "}"), name="history.edn"),
         ),
-        Cause(
+        unreadable(
             "edn-torn",
             "EDN with a torn line before the last",
-            "check history.edn",
-            "could not read the history (history.edn, line 2 at byte 46): '{' at character 0 is "
-            f"never closed. {REPAIR}",
-            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty\n{EDN_INVOKE}"),
+            "history.edn, line 2 at byte 46",
+            "'{' at character 0 is never closed",
+            file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty\n{EDN_INVOKE}"),
         ),
-        Cause(
+        unreadable(
             "edn-whole-and-lacking",
             "a last line of EDN without line feed that is whole and lacks its kind",
-            "check history.edn",
-            f"could not read the history (history.edn, line 2 at byte 46): the map has no :f. "
-            f"{REPAIR}",
-            arrange=file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :type :ok}}"),
+            "history.edn, line 2 at byte 46",
+            "the map has no :f",
+            file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :type :ok}}"),
         ),
-        Cause(
+        unreadable(
             "edn-independent",
             "a value without key among those with one",
-            "check history.edn",
-            "could not read the history (history.edn, line 2 at byte 51): its value is no "
-            f"[key value], as the others are. {REPAIR}",
-            arrange=lines(
+            "history.edn, line 2 at byte 51",
+            "its value is no [key value], as the others are",
+            lines(
                 "{:process 0 :type :invoke :f :read :value [7 nil]}",
                 "{:process 1 :type :invoke :f :write :value 1}",
                 name="history.edn",
             ),
         ),
-        Cause(
+        unreadable(
             "kv-no-key",
             "a kv file without keys",
-            "check history.txt --format kv --model kv",
-            f"could not read the history (history.txt, line 1 at byte 0): the map has no :key. "
-            f"{REPAIR}",
-            arrange=lines('{:process 0 :type :invoke :f :put :value "a"}', name="history.txt"),
+            "history.txt, line 1 at byte 0",
+            "the map has no :key",
+            lines('{:process 0 :type :invoke :f :put :value "a"}', name="history.txt"),
+            options=" --format kv --model kv",
         ),
-        Cause(
+        unreadable(
             "kv-other-kind",
             "a kv file that does something else",
-            "check history.txt --format kv --model kv",
-            f"could not read the history (history.txt, line 1 at byte 0): a kv file knows get, put "
-            f"and append, and no 'write'. {REPAIR}",
-            arrange=lines(EDN_INVOKE, name="history.txt"),
+            "history.txt, line 1 at byte 0",
+            "a kv file knows get, put and append, and no 'write'",
+            lines(EDN_INVOKE, name="history.txt"),
+            options=" --format kv --model kv",
         ),
-        Cause(
+        unreadable(
             "cas-no-pair",
             "a compare-and-set of one value",
-            "check history.jsonl",
-            "could not read the history (history.jsonl, line 3 at byte 114): the cas of process 0, "
-            "event 2: it is asked 5, which is no pair [expected, new]. "
-            f"{REPAIR}",
-            arrange=lines(INVOKE, OK, CAS),
+            "history.jsonl, line 3 at byte 114",
+            "the cas of process 0, event 2: it is asked 5, which is no pair [expected, new]",
+            lines(INVOKE, OK, CAS),
         ),
-        Cause(
+        unreadable(
             "cas-odd-answer",
             "an answer to a compare-and-set that says neither yes nor no",
-            "check history.jsonl",
-            "could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, "
-            "event 0: it answers [1, 2, 'perhaps'], which is no [expected, new, true or false]. "
-            f"{REPAIR}",
-            arrange=lines(
+            "history.jsonl, line 1 at byte 0",
+            "the cas of process 0, event 0: it answers [1, 2, 'perhaps'], which is no "
+            "[expected, new, true or false]",
+            lines(
                 CAS.replace("5", "[1, 2]"),
                 CAS.replace("5", '[1, 2, "perhaps"]').replace("invoke", "ok"),
             ),
         ),
-        Cause(
+        unreadable(
             "cas-other-arguments",
             "an answer to another compare-and-set than was asked",
-            "check history.jsonl",
-            "could not read the history (history.jsonl, line 1 at byte 0): the cas of process 0, "
-            f"event 0: it is asked [1, 3] and answers [2, 3, True]. {REPAIR}",
-            arrange=lines(
+            "history.jsonl, line 1 at byte 0",
+            "the cas of process 0, event 0: it is asked [1, 3] and answers [2, 3, True]",
+            lines(
                 CAS.replace("5", "[1, 3]"),
                 CAS.replace("5", "[2, 3, true]").replace("invoke", "ok"),
             ),
         ),
-        Cause(
+        unreadable(
             "write-other-value",
             "an answer to another write than was asked",
-            "check history.jsonl",
-            "could not read the history (history.jsonl, line 1 at byte 0): the write of process 0, "
-            f"event 0: it is asked 1 and answers 2. {REPAIR}",
-            arrange=lines(INVOKE, OK.replace("1}", "2}")),
+            "history.jsonl, line 1 at byte 0",
+            "the write of process 0, event 0: it is asked 1 and answers 2",
+            lines(INVOKE, OK.replace("1}", "2}")),
         ),
-        Cause(
+        unreadable(
             "contains-odd-answer",
             "an answer to contains that is neither true nor false",
-            "check history.jsonl --model set",
-            "could not read the history (history.jsonl, line 1 at byte 0): the contains of process "
-            "0, event 0: the answer of contains is true or false, and not 'no'. "
-            f"{REPAIR}",
-            arrange=lines(
+            "history.jsonl, line 1 at byte 0",
+            "the contains of process 0, event 0: the answer of contains is true or false, and "
+            "not 'no'",
+            lines(
                 CAS.replace("cas", "contains"),
                 CAS.replace("cas", "contains").replace("5", '"no"').replace("invoke", "ok"),
             ),
+            options=" --model set",
         ),
-        Cause(
+        unreadable(
             "outcome-odd-answer",
             "an answer to another add than was asked, for a checker of outcomes",
-            "check history.jsonl --model set-full",
-            "could not read the history (history.jsonl, line 1 at byte 0): the add of process 0, "
-            f"event 0: it is asked 5 and answers 6. {REPAIR}",
-            arrange=lines(
+            "history.jsonl, line 1 at byte 0",
+            "the add of process 0, event 0: it is asked 5 and answers 6",
+            lines(
                 CAS.replace("cas", "add"),
                 CAS.replace("cas", "add").replace("5", "6").replace("invoke", "ok"),
             ),
+            options=" --model set-full",
         ),
         Cause(
             "parquet-cut",
@@ -183,7 +173,7 @@ FORMATS = Chapter(
             TABLE,
             "could not read the history (history.parquet): it cannot be read as Parquet: Could "
             "not open Parquet input source 'history.parquet': Parquet magic bytes not found in "
-            "footer. Either the file is corrupted or this is not a parquet file. " + AGAIN,
+            f"footer. Either the file is corrupted or this is not a parquet file. {AGAIN}",
             arrange=table(WHOLE, keep=100),
         ),
         Cause(
@@ -191,31 +181,32 @@ FORMATS = Chapter(
             "a table of something else",
             TABLE,
             "could not read the history (history.parquet): the table has no column process, f, "
-            "type, start_ns. Write a table of paired operations, as docs/history-format.md tells",
+            "type, start_ns. Write a table of paired operations, as docs/history-format.md "
+            "tells",
             arrange=table({"a": [1]}),
         ),
         Cause(
             "parquet-two-runs",
             "a table of two runs",
             TABLE,
-            "could not read the history (history.parquet): the table holds 2 runs. "
-            "Write a table of one run alone",
+            "could not read the history (history.parquet): the table holds 2 runs. Write a "
+            "table of one run alone",
             arrange=table({**WHOLE, "run_id": ["a", "b"]}),
         ),
         Cause(
             "parquet-column-type",
             "a column of another type",
             TABLE,
-            "could not read the history (history.parquet): its column start_ns is of type string, "
-            "not int64. Write the table again",
+            "could not read the history (history.parquet): its column start_ns is of type "
+            "string, not int64. Write the table again",
             arrange=table({**WHOLE, "start_ns": ["1", "2"]}),
         ),
         Cause(
             "parquet-fraction",
             "times in seconds, in a table",
             TABLE,
-            "could not read the history (history.parquet): its column start_ns holds fractions, "
-            "or numbers that were rounded. Write the table again",
+            "could not read the history (history.parquet): its column start_ns holds "
+            "fractions, or numbers that were rounded. Write the table again",
             arrange=table({**WHOLE, "start_ns": [0.25, 0.5]}),
         ),
         Cause(
@@ -230,56 +221,55 @@ FORMATS = Chapter(
             "parquet-large-process",
             "a process that no counter counts up to, in a table",
             TABLE,
-            "could not read the history (history.parquet): in its column process: its process is "
-            "too large. Write the table again",
+            "could not read the history (history.parquet): in its column process: its process "
+            "is too large. Write the table again",
             arrange=table({**WHOLE, "process": ["a", "9999999999999999999"]}),
         ),
         Cause(
             "parquet-row",
             "a row that makes no sense",
             TABLE,
-            "could not read the history (history.parquet): row 2: it ends before it starts. " + ROW,
+            f"could not read the history (history.parquet): row 2: it ends before it starts. {ROW}",
             arrange=table({**WHOLE, "end_ns": [5, 1]}),
         ),
         Cause(
             "parquet-no-end",
             "an answered operation without an end",
             TABLE,
-            "could not read the history (history.parquet): row 1: it is over and has no end_ns. "
-            + ROW,
+            "could not read the history (history.parquet): row 1: it is over and has no "
+            f"end_ns. {ROW}",
             arrange=table(WHOLE),
         ),
         Cause(
             "parquet-overlap",
             "a process that does two things at a time, in a table",
             TABLE,
-            "could not read the history (history.parquet): row 2: its process is still at work on "
-            "another operation. " + ROW,
+            "could not read the history (history.parquet): row 2: its process is still at work "
+            f"on another operation. {ROW}",
             arrange=table({**WHOLE, "process": [0, 0], "end_ns": [9, 9]}),
         ),
         Cause(
             "parquet-value",
             "a value of a table that is no JSON",
             TABLE,
-            "could not read the history (history.parquet): row 2: its result is no JSON: it ends "
-            "in the middle of a value. " + ROW,
+            "could not read the history (history.parquet): row 2: its result is no JSON: it "
+            f"ends in the middle of a value. {ROW}",
             arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "["]}),
         ),
         Cause(
             "parquet-deep",
             "a value of a table nested deeper than anybody can look at",
             TABLE,
-            "could not read the history (history.parquet): row 2: its result is no JSON: "
-            "it is nested too deeply. " + ROW,
+            "could not read the history (history.parquet): row 2: its result is no JSON: it is "
+            f"nested too deeply. {ROW}",
             arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "[" * 900 + "]" * 900]}),
         ),
-        Cause(
+        unreadable(
             "etcd-empty-input",
             "a record of etcd's tests without its request",
-            "check operations.json",
-            "could not read the history (operations.json, line 1 at byte 0): "
-            f"Input says range and holds none. {REPAIR}",
-            arrange=lines(ETCD, name="operations.json"),
+            "operations.json, line 1 at byte 0",
+            "Input says range and holds none",
+            lines(ETCD, name="operations.json"),
         ),
         Cause(
             "etcd-report",
@@ -293,24 +283,24 @@ FORMATS = Chapter(
             "etcd-no-report",
             "a folder that is no report of etcd's tests",
             "check folder --format etcd-robustness",
-            "--format is for bare histories, and folder is a folder. "
-            "Leave it out: a run folder is judged as its plan says",
+            "--format is for bare histories, and folder is a folder. Leave it out: a run "
+            "folder is judged as its plan says",
             arrange=file("folder/file", ""),
         ),
         Cause(
             "skip-broken-of-a-run",
             "leaving broken lines of a run out",
             "check folder --skip-broken",
-            "--skip-broken is for bare histories, and folder is a folder. "
-            "Leave it out: a run folder is judged as its plan says",
+            "--skip-broken is for bare histories, and folder is a folder. Leave it out: a run "
+            "folder is judged as its plan says",
             arrange=file("folder/plan.json", "{}"),
         ),
         Cause(
             "report-nowhere",
             "a page in a folder that is not there",
             "check history.jsonl --report pages/page.html",
-            "--report pages/page.html cannot be written: there is no folder pages. "
-            "Name a file in a folder that exists",
+            "--report pages/page.html cannot be written: there is no folder pages. Name a file "
+            "in a folder that exists",
             arrange=lines(INVOKE, OK),
         ),
         Cause(
@@ -324,16 +314,16 @@ FORMATS = Chapter(
             "history-without-plan",
             "a folder with a history and no plan",
             "check folder",
-            "folder has no plan.json, so that nothing says what it was meant to be. Judge its bare "
-            "history: splitbrain check folder/history.jsonl --model MODEL",
+            "folder has no plan.json, so that nothing says what it was meant to be. Judge its "
+            "bare history: splitbrain check folder/history.jsonl --model MODEL",
             arrange=file("folder/history.jsonl", INVOKE),
         ),
         Cause(
             "history-no-file",
             "a device instead of a history",
             "check /dev/null",
-            "could not read the history (/dev/null): it is no regular file. "
-            "Name a run folder or a history file that can be read",
+            "could not read the history (/dev/null): it is no regular file. Name a run folder "
+            "or a history file that can be read",
         ),
     ),
 )

@@ -44,25 +44,23 @@ GATES = Chapter(
             "policy-missing",
             "a policy that is not there",
             GATE,
-            (
-                "the policy gate.toml cannot be read: No such file or directory. Name a file "
-                "that exists"
-            ),
+            "the policy gate.toml cannot be read: No such file or directory. Name a file that "
+            "exists",
         ),
         Cause(
             "policy-no-utf-8",
             "a policy that is no UTF-8",
             GATE,
-            "the policy gate.toml is no TOML: it is not UTF-8: it holds the byte 0xff. "
-            "Correct the file; docs/gate.md says what may stand in it",
+            "the policy gate.toml is no TOML: it is not UTF-8: it holds the byte 0xff. Correct "
+            "the file; docs/gate.md says what may stand in it",
             arrange=file("gate.toml", b'schema = 1\nname = "\xff"\n'),
         ),
         Cause(
             "policy-deep",
             "a policy nested without end",
             GATE,
-            "the policy gate.toml is no TOML: it is nested too deeply. "
-            "Correct the file; docs/gate.md says what may stand in it",
+            "the policy gate.toml is no TOML: it is nested too deeply. Correct the file; "
+            "docs/gate.md says what may stand in it",
             arrange=file("gate.toml", f"require = {'[' * 3000}{']' * 3000}\n"),
         ),
         Cause(
@@ -77,8 +75,8 @@ GATES = Chapter(
             "suite-deep",
             "a suite nested without end",
             "suite suite.toml",
-            "the suite file suite.toml is no TOML: it is nested too deeply. "
-            "Correct the file; docs/suite.md says what may stand in it",
+            "the suite file suite.toml is no TOML: it is nested too deeply. Correct the file; "
+            "docs/suite.md says what may stand in it",
             arrange=file("suite.toml", f"matrix = {'[' * 3000}{']' * 3000}\n"),
         ),
         Cause(
@@ -93,29 +91,25 @@ GATES = Chapter(
             "baseline-no-utf-8",
             "a baseline that is no UTF-8",
             "gate --policy gate.toml --baseline base.json runs",
-            "the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte 0xff. "
-            "Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or none for "
-            "none",
+            "the baseline base.json is no gate's JSON: it is not UTF-8: it holds the byte "
+            "0xff. Name a folder of runs, a ledger, a gate's JSON, REF:PATH of one in git, or "
+            "none for none",
             arrange=baseline(b'{"schema": 1, "policy": "\xff"}'),
         ),
         Cause(
             "policy-without-schema",
             "a policy that says no schema",
             GATE,
-            (
-                "the policy gate.toml: it says no schema, and this version reads 1. Begin it "
-                "with schema = 1"
-            ),
+            "the policy gate.toml: it says no schema, and this version reads 1. Begin it with "
+            "schema = 1",
             arrange=file("gate.toml", "require = []\n"),
         ),
         Cause(
             "policy-demands-nothing",
             "a policy without any threshold",
             GATE,
-            (
-                "the policy gate.toml: it demands nothing. Give it a threshold, such as require "
-                "= ['violations == 0']"
-            ),
+            "the policy gate.toml: it demands nothing. Give it a threshold, such as require = "
+            "['violations == 0']",
             arrange=policy(SCHEMA),
         ),
         Cause(
@@ -129,10 +123,8 @@ GATES = Chapter(
             "policy-unknown-figure",
             "a misspelt figure in a policy",
             GATE,
-            (
-                "the policy gate.toml, line 3: there is no figure called 'lost_comits'. Did you "
-                "mean 'lost_commits'?"
-            ),
+            "the policy gate.toml, line 3: there is no figure called 'lost_comits'. Did you "
+            "mean 'lost_commits'?",
             arrange=demands("lost_comits == 0"),
             as_process=True,
         ),
@@ -140,20 +132,15 @@ GATES = Chapter(
             "policy-unknown-system",
             "a threshold on a system that is not there",
             GATE,
-            (
-                "the policy gate.toml, line 3: there is no system called 'krat'. Did you mean "
-                "'kraft'?"
-            ),
+            "the policy gate.toml, line 3: there is no system called 'krat'. Did you mean 'kraft'?",
             arrange=demands("violations{system=krat} == 0"),
         ),
         Cause(
             "policy-wrong-way",
             "a threshold that demands what is worse",
             GATE,
-            (
-                "the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: "
-                "of availability_min higher is better. Write it with >"
-            ),
+            "the policy gate.toml, line 3: 'availability_min < 0.9' demands what is worse: of "
+            "availability_min higher is better. Write it with >",
             arrange=demands("availability_min < 0.9"),
         ),
         Cause(
@@ -174,27 +161,23 @@ GATES = Chapter(
             "gate-runs-missing",
             "runs that are not there",
             "gate --policy gate.toml rusn",
-            (
-                "there are no runs at rusn. Name a run folder, a folder of them such as runs/, "
-                "a ledger.jsonl, or a lake"
-            ),
+            "there are no runs at rusn. Name a run folder, a folder of them such as runs/, a "
+            "ledger.jsonl, or a lake",
             arrange=demands("violations == 0"),
         ),
         Cause(
             "gate-baseline-missing",
             "a baseline that is not there",
             f"{GATE} --baseline before.json",
-            (
-                "there is no baseline before.json. Name a folder of runs, a ledger, a gate's "
-                "JSON, REF:PATH of one in git, or none for none"
-            ),
+            "there is no baseline before.json. Name a folder of runs, a ledger, a gate's JSON, "
+            "REF:PATH of one in git, or none for none",
             arrange=demands("violations == 0"),
         ),
         Cause(
             "gate-self-test-with-runs",
             "a self-test of runs",
             f"{GATE} --self-test",
-            ("--self-test looks at the policy alone. Leave out runs, --baseline and --output"),
+            "--self-test looks at the policy alone. Leave out runs, --baseline and --output",
             arrange=demands("violations == 0"),
         ),
     ),

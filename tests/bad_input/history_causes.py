@@ -34,6 +34,22 @@ def bomb(scene: Scene) -> None:
     scene.write("history.jsonl.gz", gzip.compress(f"{INVOKE}\n{OK}\n".encode(), mtime=0))
 
 
+def unreadable(
+    name: str,
+    wrong: str,
+    where: str,
+    problem: str,
+    arrange: Arrange,
+    *,
+    options: str = "",
+    advice: str = REPAIR,
+) -> Cause:
+    """A history that cannot be read; ``where``: its file, and the place in it."""
+    command = f"check {where.partition(',')[0]}{options}"
+    says = f"could not read the history ({where}): {problem}. {advice}"
+    return Cause(name, wrong, command, says, arrange=arrange)
+
+
 HISTORIES = Chapter(
     "Bare histories",
     (
@@ -44,553 +60,387 @@ HISTORIES = Chapter(
             "there is no history.jsonl. Name a run folder or a history file",
         ),
         Cause(
-            *(
-                "history-folder",
-                "a folder that is no run folder",
-                "check folder",
-                (
-                    "folder is no run folder: it has no plan.json. Name a folder below runs/,"
-                    " or runs/latest"
-                ),
-            ),
+            "history-folder",
+            "a folder that is no run folder",
+            "check folder",
+            "folder is no run folder: it has no plan.json. Name a folder below runs/, or "
+            "runs/latest",
             arrange=file("folder/file", ""),
         ),
         Cause(
-            *(
-                "history-binary",
-                "bytes that are no text",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl): it looks like none of the "
-                    f"known formats. Name its format with --format: {KNOWN}"
-                ),
-                64,
-            ),
+            "history-binary",
+            "bytes that are no text",
+            CHECK,
+            "could not read the history (history.jsonl): it looks like none of the known "
+            f"formats. Name its format with --format: {KNOWN}",
             arrange=file("history.jsonl", bytes(range(1, 256))),
             as_process=True,
         ),
         Cause(
-            *(
-                "history-text",
-                "some text",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl): it looks like none of the "
-                    f"known formats. Name its format with --format: {KNOWN}"
-                ),
-            ),
+            "history-text",
+            "some text",
+            CHECK,
+            "could not read the history (history.jsonl): it looks like none of the known "
+            f"formats. Name its format with --format: {KNOWN}",
             arrange=lines("Dear diary,", "nothing happened."),
         ),
         Cause(
-            *(
-                "history-gzip",
-                "a packed history that ends too early",
-                "check history.jsonl.gz",
-                (
-                    "could not read the history (history.jsonl.gz): its gzip packing ends too "
-                    "early. Copy it again, or judge what is left: gzip -dc FILE > REST"
-                ),
-            ),
+            "history-gzip",
+            "a packed history that ends too early",
+            "check history.jsonl.gz",
+            "could not read the history (history.jsonl.gz): its gzip packing ends too early. "
+            "Copy it again, or judge what is left: gzip -dc FILE > REST",
             arrange=file("history.jsonl.gz", gzip.compress(INVOKE.encode(), mtime=0)[:-9]),
         ),
         Cause(
-            *(
-                "history-utf-16",
-                "another encoding",
-                CHECK,
-                ("could not read the history (history.jsonl): it is UTF-16. Save it as UTF-8"),
-            ),
+            "history-utf-16",
+            "another encoding",
+            CHECK,
+            "could not read the history (history.jsonl): it is UTF-16. Save it as UTF-8",
             arrange=file("history.jsonl", INVOKE.encode("utf-16")),
         ),
         Cause(
-            *(
-                "history-byte-order-mark",
-                "a byte order mark",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl): it begins with a byte order "
-                    "mark. Save it as UTF-8 without one"
-                ),
-            ),
+            "history-byte-order-mark",
+            "a byte order mark",
+            CHECK,
+            "could not read the history (history.jsonl): it begins with a byte order mark. "
+            "Save it as UTF-8 without one",
             arrange=lines("\ufeff" + INVOKE),
         ),
         Cause(
-            *(
-                "history-one-list",
-                "one list of events",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl): it is one JSON list, not one"
-                    " event a line. Write one event a line: jq -c '.[]' FILE"
-                ),
-            ),
+            "history-one-list",
+            "one list of events",
+            CHECK,
+            "could not read the history (history.jsonl): it is one JSON list, not one event a "
+            "line. Write one event a line: jq -c '.[]' FILE",
             arrange=lines(f"[{INVOKE},{OK}]"),
         ),
-        Cause(
-            *(
-                "history-broken-middle",
-                "a broken line in the middle",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 59): it ends "
-                    f"in the middle of a value. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE, '{"process": 0, "type"', OK),
+        unreadable(
+            "history-broken-middle",
+            "a broken line in the middle",
+            "history.jsonl, line 2 at byte 59",
+            "it ends in the middle of a value",
+            lines(INVOKE, '{"process": 0, "type"', OK),
         ),
-        Cause(
-            *(
-                "history-garbled-line",
-                "a line that is no JSON",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 59): it is no "
-                    f"JSON: invalid character at byte 0. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE, "what?", OK),
+        unreadable(
+            "history-garbled-line",
+            "a line that is no JSON",
+            "history.jsonl, line 2 at byte 59",
+            "it is no JSON: invalid character at byte 0",
+            lines(INVOKE, "what?", OK),
         ),
-        Cause(
-            *(
-                "history-unknown-type",
-                "an event of no known type",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 59): type "
-                    f"cannot be 'okay'. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE, OK.replace("ok", "okay")),
+        unreadable(
+            "history-unknown-type",
+            "an event of no known type",
+            "history.jsonl, line 2 at byte 59",
+            "type cannot be 'okay'",
+            lines(INVOKE, OK.replace("ok", "okay")),
         ),
-        Cause(
-            *(
-                "history-no-f",
-                "an event without f",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): it has no "
-                    f"field 'f'. {REPAIR}"
-                ),
-            ),
-            arrange=lines('{"process": 0, "type": "invoke"}'),
+        unreadable(
+            "history-no-f",
+            "an event without f",
+            "history.jsonl, line 1 at byte 0",
+            "it has no field 'f'",
+            lines('{"process": 0, "type": "invoke"}'),
         ),
-        Cause(
-            *(
-                "history-no-process",
-                "an event of nobody",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): it has no "
-                    f"field 'process'. {REPAIR}"
-                ),
-            ),
-            arrange=lines('{"f": "read", "type": "invoke"}'),
+        unreadable(
+            "history-no-process",
+            "an event of nobody",
+            "history.jsonl, line 1 at byte 0",
+            "it has no field 'process'",
+            lines('{"f": "read", "type": "invoke"}'),
         ),
-        Cause(
-            *(
-                "history-no-utf-8",
-                "invalid UTF-8 in a value",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): it is not "
-                    f"UTF-8: it holds the byte 0xff. {REPAIR}"
-                ),
-            ),
-            arrange=file(
-                "history.jsonl", INVOKE.replace("1", '"\u00ff"').encode("latin-1") + b"\n"
-            ),
+        unreadable(
+            "history-no-utf-8",
+            "invalid UTF-8 in a value",
+            "history.jsonl, line 1 at byte 0",
+            "it is not UTF-8: it holds the byte 0xff",
+            file("history.jsonl", INVOKE.replace("1", '"\u00ff"').encode("latin-1") + b"\n"),
         ),
-        Cause(
-            *(
-                "history-huge-number",
-                "a time too large for any clock",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): it holds a"
-                    f" number that is too large. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE.replace("}", ', "time": 1e999}')),
+        unreadable(
+            "history-huge-number",
+            "a time too large for any clock",
+            "history.jsonl, line 1 at byte 0",
+            "it holds a number that is too large",
+            lines(INVOKE.replace("}", ', "time": 1e999}')),
         ),
-        Cause(
-            *(
-                "history-nan",
-                "a value that JSON does not have",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): it is no "
-                    f"JSON: invalid character at byte 56. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE.replace("1}", "NaN}")),
+        unreadable(
+            "history-nan",
+            "a value that JSON does not have",
+            "history.jsonl, line 1 at byte 0",
+            "it is no JSON: invalid character at byte 56",
+            lines(INVOKE.replace("1}", "NaN}")),
         ),
-        Cause(
-            *(
-                "history-deep",
-                "a value nested without end",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): it is "
-                    f"nested too deeply. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE.replace("1}", "[" * 50_000), OK),
+        unreadable(
+            "history-deep",
+            "a value nested without end",
+            "history.jsonl, line 1 at byte 0",
+            "it is nested too deeply",
+            lines(INVOKE.replace("1}", "[" * 50_000), OK),
         ),
-        Cause(
+        unreadable(
             "history-deep-and-whole",
             "a value nested deeper than anybody can look at",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): it is "
-            f"nested too deeply. {REPAIR}",
-            arrange=lines(INVOKE.replace("1}", "[" * 900 + "]" * 900 + "}"), OK),
+            "history.jsonl, line 1 at byte 0",
+            "it is nested too deeply",
+            lines(INVOKE.replace("1}", "[" * 900 + "]" * 900 + "}"), OK),
         ),
         Cause(
             "history-gzip-bomb",
             "a packed history that takes more memory than there is for it",
             "check history.jsonl.gz",
             "could not read the history (history.jsonl.gz): unpacked, it takes more than the "
-            "memory budget of 1 MiB. "
-            "Look what it holds, and judge it unpacked: gzip -dc FILE > HISTORY",
+            "memory budget of 1 MiB. Look what it holds, and judge it unpacked: gzip -dc FILE "
+            "> HISTORY",
             arrange=bomb,
         ),
-        Cause(
+        unreadable(
             "history-endless-time",
             "a time that no clock tells",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): its time is too large. "
-            f"{REPAIR}",
-            arrange=lines(INVOKE.replace("}", f', "time": {10**25}}}')),
+            "history.jsonl, line 1 at byte 0",
+            "its time is too large",
+            lines(INVOKE.replace("}", f', "time": {10**25}}}')),
         ),
-        Cause(
+        unreadable(
             "edn-endless-time",
             "a time that no clock tells, in EDN",
-            EDN,
-            "could not read the history (history.edn, line 1 at byte 0): its time is too large. "
-            f"{REPAIR}",
-            arrange=lines(EDN_INVOKE.replace("}", f" :time {10**25}}}"), name="history.edn"),
+            "history.edn, line 1 at byte 0",
+            "its time is too large",
+            lines(EDN_INVOKE.replace("}", f" :time {10**25}}}"), name="history.edn"),
         ),
-        Cause(
-            *(
-                "history-some-times",
-                "times in some lines only",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 70): only some"
-                    f" of the lines have a field 'time'. {REPAIR}"
-                ),
-            ),
-            arrange=lines(INVOKE.replace("}", ', "time": 5}'), OK),
+        unreadable(
+            "history-some-times",
+            "times in some lines only",
+            "history.jsonl, line 2 at byte 70",
+            "only some of the lines have a field 'time'",
+            lines(INVOKE.replace("}", ', "time": 5}'), OK),
         ),
-        Cause(
-            *(
-                "history-no-invocation",
-                "an answer that nobody asked for",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0, event 0): "
-                    "process 0 completes"
-                    f" write but has invoked nothing. {PAIRS}"
-                ),
-            ),
-            arrange=lines(OK),
+        unreadable(
+            "history-no-invocation",
+            "an answer that nobody asked for",
+            "history.jsonl, line 1 at byte 0, event 0",
+            "process 0 completes write but has invoked nothing",
+            lines(OK),
+            advice=PAIRS,
         ),
-        Cause(
-            *(
-                "history-two-open",
-                "two operations of one process at a time",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 59, event 1): "
-                    "process 0 invokes "
-                    f"write while its write of index 0 is open. {PAIRS}"
-                ),
-            ),
-            arrange=lines(INVOKE, INVOKE),
+        unreadable(
+            "history-two-open",
+            "two operations of one process at a time",
+            "history.jsonl, line 2 at byte 59, event 1",
+            "process 0 invokes write while its write of index 0 is open",
+            lines(INVOKE, INVOKE),
+            advice=PAIRS,
         ),
-        Cause(
-            *(
-                "history-process-back",
-                "a process that goes on before its last answer",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 3 at byte 136, event 2): "
-                    "process 0 invokes write at 5 ns, and its last operation was over at 9 ns. "
-                    f"{PAIRS}"
-                ),
-            ),
-            arrange=lines(
+        unreadable(
+            "history-process-back",
+            "a process that goes on before its last answer",
+            "history.jsonl, line 3 at byte 136, event 2",
+            "process 0 invokes write at 5 ns, and its last operation was over at 9 ns",
+            lines(
                 *(
                     event.replace("}", f', "time": {time}}}')
                     for event, time in ((INVOKE, 1), (OK, 9), (INVOKE, 5), (OK, 10))
                 )
             ),
+            advice=PAIRS,
         ),
-        Cause(
+        unreadable(
             "edn-process-back",
             "the same in EDN",
-            EDN,
-            "could not read the history (history.edn, line 3 at byte 104, event 2): process 0 "
-            f"invokes write at 5 ns, and its last operation was over at 9 ns. {PAIRS}",
-            arrange=lines(
+            "history.edn, line 3 at byte 104, event 2",
+            "process 0 invokes write at 5 ns, and its last operation was over at 9 ns",
+            lines(
                 *(
                     EDN_INVOKE.replace("invoke", type_).replace("}", f" :time {time}}}")
                     for type_, time in (("invoke", 1), ("ok", 9), ("invoke", 5), ("ok", 10))
                 ),
                 name="history.edn",
             ),
+            advice=PAIRS,
         ),
-        Cause(
+        unreadable(
             "history-late-answer",
             "an answer that comes after its process gave it up",
-            CHECK,
-            "could not read the history (history.jsonl, line 3 at byte 116, event 2): "
-            f"process 0 completes write but has invoked nothing. {PAIRS}",
-            arrange=lines(INVOKE, OK.replace("ok", "info"), OK),
+            "history.jsonl, line 3 at byte 116, event 2",
+            "process 0 completes write but has invoked nothing",
+            lines(INVOKE, OK.replace("ok", "info"), OK),
+            advice=PAIRS,
         ),
-        Cause(
+        unreadable(
             "history-fraction-time",
             "times in seconds",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): its time is 0.25, "
-            f"which is no whole number. {TIMES}",
-            arrange=lines(INVOKE.replace("}", ', "time": 0.25}')),
+            "history.jsonl, line 1 at byte 0",
+            "its time is 0.25, which is no whole number",
+            lines(INVOKE.replace("}", ', "time": 0.25}')),
+            advice=TIMES,
         ),
-        Cause(
+        unreadable(
             "history-rounded-time",
             "a time in nanoseconds since 1970 with a point, which is rounded",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): "
-            f"its time is 1.7e+18, which is rounded. {TIMES}",
-            arrange=lines(INVOKE.replace("}", ', "time": 1700000000000000000.0}')),
+            "history.jsonl, line 1 at byte 0",
+            "its time is 1.7e+18, which is rounded",
+            lines(INVOKE.replace("}", ', "time": 1700000000000000000.0}')),
+            advice=TIMES,
         ),
-        Cause(
+        unreadable(
             "history-time-text",
             "a time in a text",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): time must be a whole "
-            f"number or a number or null, not text. {REPAIR}",
-            arrange=lines(INVOKE.replace("}", ', "time": "1.5"}')),
+            "history.jsonl, line 1 at byte 0",
+            "time must be a whole number or a number or null, not text",
+            lines(INVOKE.replace("}", ', "time": "1.5"}')),
         ),
-        Cause(
+        unreadable(
             "edn-fraction-time",
             "EDN with times in seconds",
-            EDN,
-            "could not read the history (history.edn, line 1 at byte 0): its time is 0.25, "
-            f"which is no whole number. {TIMES}",
-            arrange=lines(EDN_INVOKE.replace("}", " :time 0.25}"), name="history.edn"),
+            "history.edn, line 1 at byte 0",
+            "its time is 0.25, which is no whole number",
+            lines(EDN_INVOKE.replace("}", " :time 0.25}"), name="history.edn"),
+            advice=TIMES,
         ),
-        Cause(
+        unreadable(
             "history-half-process",
             "a process with a fraction",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): its process is 0.5, "
-            f"which is no whole number. {REPAIR}",
-            arrange=lines(INVOKE.replace("0", "0.5")),
+            "history.jsonl, line 1 at byte 0",
+            "its process is 0.5, which is no whole number",
+            lines(INVOKE.replace("0", "0.5")),
         ),
-        Cause(
+        unreadable(
             "history-null-process",
             "no process",
-            CHECK,
-            "could not read the history (history.jsonl, line 1 at byte 0): process must be a whole "
-            f"number or a number or text, not null. {REPAIR}",
-            arrange=lines(INVOKE.replace("0", "null")),
+            "history.jsonl, line 1 at byte 0",
+            "process must be a whole number or a number or text, not null",
+            lines(INVOKE.replace("0", "null")),
         ),
-        Cause(
+        unreadable(
             "history-negative-and-names",
             "names of processes beside numbers below zero, which names are given",
-            CHECK,
-            "could not read the history (history.jsonl, line 2 at byte 60): some processes have "
-            f"names, and others a number below zero. {REPAIR}",
-            arrange=lines(INVOKE.replace("0", "-1"), INVOKE.replace("0", '"client-7"')),
+            "history.jsonl, line 2 at byte 60",
+            "some processes have names, and others a number below zero",
+            lines(INVOKE.replace("0", "-1"), INVOKE.replace("0", '"client-7"')),
+        ),
+        unreadable(
+            "history-other-answer",
+            "the answer to another question",
+            "history.jsonl, line 2 at byte 59, event 1",
+            "process 0 completes read, but invoked write at index 0",
+            lines(INVOKE, OK.replace("write", "read")),
+            advice=PAIRS,
+        ),
+        unreadable(
+            "history-time-back",
+            "an answer before its question",
+            "history.jsonl, line 2 at byte 70, event 1",
+            "completed at 3 ns, before its invocation at 9 ns",
+            lines(INVOKE.replace("}", ', "time": 9}'), OK.replace("}", ', "time": 3}')),
+            advice=PAIRS,
+        ),
+        unreadable(
+            "history-index-back",
+            "an index that goes back",
+            "history.jsonl, line 2 at byte 71, event 3",
+            "index 3 does not come after index 9",
+            lines(INVOKE.replace("}", ', "index": 9}'), OK.replace("}", ', "index": 3}')),
+            advice=PAIRS,
+        ),
+        unreadable(
+            "edn-truncated",
+            "EDN that ends too early",
+            "history.edn, line 2 at byte 46",
+            "'{' at character 0 is never closed",
+            lines(EDN_INVOKE, "{:process 0 :type :ok", name="history.edn"),
+        ),
+        unreadable(
+            "edn-no-map",
+            "EDN that is no map",
+            "history.edn, line 2 at byte 46",
+            "it is no map, as an operation is",
+            lines(EDN_INVOKE, "(1 2 3)", name="history.edn"),
+        ),
+        unreadable(
+            "edn-no-process",
+            "EDN without a process",
+            "history.edn, line 1 at byte 0",
+            "the map has no :process",
+            lines("{:type :invoke :f :read}", name="history.edn"),
+        ),
+        unreadable(
+            "edn-bad-time",
+            "EDN with a time in words",
+            "history.edn, line 1 at byte 0",
+            "its time is no number",
+            lines(EDN_INVOKE.replace("}", ' :time "noon"}'), name="history.edn"),
+        ),
+        unreadable(
+            "edn-unknown-type",
+            "EDN of no known type",
+            "history.edn, line 1 at byte 0",
+            ":type cannot be 'ask'",
+            lines(EDN_INVOKE.replace(":invoke", ":ask"), name="history.edn"),
+        ),
+        unreadable(
+            "jepsen-log-broken",
+            "a broken line of a Jepsen log",
+            "jepsen.log, line 1 at byte 0",
+            "'[' at character 0 is never closed",
+            lines("INFO jepsen.util - 3\t:invoke\t:write\t[", name="jepsen.log"),
         ),
         Cause(
-            *(
-                "history-other-answer",
-                "the answer to another question",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 59, event 1): "
-                    "process 0 completes"
-                    f" read, but invoked write at index 0. {PAIRS}"
-                ),
-            ),
-            arrange=lines(INVOKE, OK.replace("write", "read")),
-        ),
-        Cause(
-            *(
-                "history-time-back",
-                "an answer before its question",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 70, event 1): "
-                    "completed at 3 ns, "
-                    f"before its invocation at 9 ns. {PAIRS}"
-                ),
-            ),
-            arrange=lines(INVOKE.replace("}", ', "time": 9}'), OK.replace("}", ', "time": 3}')),
-        ),
-        Cause(
-            *(
-                "history-index-back",
-                "an index that goes back",
-                CHECK,
-                (
-                    "could not read the history (history.jsonl, line 2 at byte 71, event 3): "
-                    "index 3 does not "
-                    f"come after index 9. {PAIRS}"
-                ),
-            ),
-            arrange=lines(INVOKE.replace("}", ', "index": 9}'), OK.replace("}", ', "index": 3}')),
-        ),
-        Cause(
-            *(
-                "edn-truncated",
-                "EDN that ends too early",
-                EDN,
-                (
-                    "could not read the history (history.edn, line 2 at byte 46): "
-                    f"'{{' at character 0 is never closed. {REPAIR}"
-                ),
-            ),
-            arrange=lines(EDN_INVOKE, "{:process 0 :type :ok", name="history.edn"),
-        ),
-        Cause(
-            *(
-                "edn-no-map",
-                "EDN that is no map",
-                EDN,
-                (
-                    "could not read the history (history.edn, line 2 at byte 46): "
-                    f"it is no map, as an operation is. {REPAIR}"
-                ),
-            ),
-            arrange=lines(EDN_INVOKE, "(1 2 3)", name="history.edn"),
-        ),
-        Cause(
-            *(
-                "edn-no-process",
-                "EDN without a process",
-                EDN,
-                (
-                    "could not read the history (history.edn, line 1 at byte 0): "
-                    f"the map has no :process. {REPAIR}"
-                ),
-            ),
-            arrange=lines("{:type :invoke :f :read}", name="history.edn"),
-        ),
-        Cause(
-            *(
-                "edn-bad-time",
-                "EDN with a time in words",
-                EDN,
-                (
-                    "could not read the history (history.edn, line 1 at byte 0): "
-                    f"its time is no number. {REPAIR}"
-                ),
-            ),
-            arrange=lines(EDN_INVOKE.replace("}", ' :time "noon"}'), name="history.edn"),
-        ),
-        Cause(
-            *(
-                "edn-unknown-type",
-                "EDN of no known type",
-                EDN,
-                (
-                    "could not read the history (history.edn, line 1 at byte 0): "
-                    f":type cannot be 'ask'. {REPAIR}"
-                ),
-            ),
-            arrange=lines(EDN_INVOKE.replace(":invoke", ":ask"), name="history.edn"),
-        ),
-        Cause(
-            *(
-                "jepsen-log-broken",
-                "a broken line of a Jepsen log",
-                "check jepsen.log",
-                (
-                    "could not read the history (jepsen.log, line 1 at byte 0): "
-                    "'[' at character 0 is "
-                    f"never closed. {REPAIR}"
-                ),
-            ),
-            arrange=lines("INFO jepsen.util - 3\t:invoke\t:write\t[", name="jepsen.log"),
-        ),
-        Cause(
-            *(
-                "unknown-model",
-                "no such model",
-                f"{CHECK} --model registr",
-                (f"there is no model called 'registr' for a bare history. Choose one of: {MODELS}"),
-            ),
+            "unknown-model",
+            "no such model",
+            f"{CHECK} --model registr",
+            f"there is no model called 'registr' for a bare history. Choose one of: {MODELS}",
             arrange=lines(INVOKE, OK),
         ),
         Cause(
-            *("model-needs-more", "a checker that needs more than a history"),
-            *(
-                f"{CHECK} --model split-brain",
-                (
-                    "there is no model called 'split-brain' for a bare history. "
-                    f"Choose one of: {MODELS}"
-                ),
-            ),
+            "model-needs-more",
+            "a checker that needs more than a history",
+            f"{CHECK} --model split-brain",
+            f"there is no model called 'split-brain' for a bare history. Choose one of: {MODELS}",
             arrange=lines(INVOKE, OK),
         ),
         Cause(
-            *("own-model-missing", "a model of one's own that is not there"),
-            *(
-                f"{CHECK} --model models/mine.py:Mine",
-                "there is no file models/mine.py. Name a Python file that holds a model",
-            ),
+            "own-model-missing",
+            "a model of one's own that is not there",
+            f"{CHECK} --model models/mine.py:Mine",
+            "there is no file models/mine.py. Name a Python file that holds a model",
             arrange=lines(INVOKE, OK),
         ),
         Cause(
-            *("own-model-broken", "a model of one's own that is no Python"),
-            *(
-                f"{CHECK} --model history.py:Mine",
-                (
-                    "history.py cannot be run: SyntaxError: '(' was never closed (history.py, "
-                    "line 1). Repair the file; it is Python"
-                ),
-            ),
+            "own-model-broken",
+            "a model of one's own that is no Python",
+            f"{CHECK} --model history.py:Mine",
+            "history.py cannot be run: SyntaxError: '(' was never closed (history.py, line 1). "
+            "Repair the file; it is Python",
             arrange=lines("class Mine(", name="history.py"),
         ),
         Cause(
-            *("bank-total", "a total that is no number"),
-            *(
-                f"{CHECK} --model bank:total=ten",
-                "the total in 'bank:total=ten' is no whole number. Write it as in bank:total=100",
-            ),
+            "bank-total",
+            "a total that is no number",
+            f"{CHECK} --model bank:total=ten",
+            "the total in 'bank:total=ten' is no whole number. Write it as in bank:total=100",
             arrange=lines(INVOKE, OK),
         ),
         Cause(
-            *(
-                "check-jobs-zero",
-                "a history judged by nobody",
-                f"{CHECK} --jobs 0",
-                "--jobs cannot be 0. Choose a number between 1 and 256",
-            ),
+            "check-jobs-zero",
+            "a history judged by nobody",
+            f"{CHECK} --jobs 0",
+            "--jobs cannot be 0. Choose a number between 1 and 256",
             arrange=lines(INVOKE, OK),
         ),
         Cause(
-            *(
-                "unknown-format",
-                "no such format",
-                f"{CHECK} --format xml",
-                f"there is no history format called 'xml'. Choose one of: {KNOWN}",
-            ),
+            "unknown-format",
+            "no such format",
+            f"{CHECK} --format xml",
+            f"there is no history format called 'xml'. Choose one of: {KNOWN}",
             arrange=lines(INVOKE, OK),
         ),
-        Cause(
-            *(
-                "wrong-format",
-                "another format than the file's",
-                f"{CHECK} --format edn",
-                (
-                    "could not read the history (history.jsonl, line 1 at byte 0): "
-                    f"it is no map, as an operation is. {REPAIR}"
-                ),
-            ),
-            arrange=lines("hello", name="history.jsonl"),
+        unreadable(
+            "wrong-format",
+            "another format than the file's",
+            "history.jsonl, line 1 at byte 0",
+            "it is no map, as an operation is",
+            lines("hello", name="history.jsonl"),
+            options=" --format edn",
         ),
     ),
 )

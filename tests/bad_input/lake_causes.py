@@ -46,10 +46,8 @@ LAKES = Chapter(
             "ingest-empty",
             "a folder without a run",
             "ingest .",
-            (
-                "there is no run in .: no folder with a plan.json or a history.jsonl. Name a run "
-                "folder, or a folder with runs below it"
-            ),
+            "there is no run in .: no folder with a plan.json or a history.jsonl. Name a run "
+            "folder, or a folder with runs below it",
         ),
         Cause(
             "lake-is-file",
@@ -88,7 +86,7 @@ LAKES = Chapter(
             "since-no-time",
             "a word for a time",
             "analyze --lake runs/lake --report page --since yesterday",
-            ("--since cannot be 'yesterday'. Write a day or a time, such as 2026-11-21T22:00"),
+            "--since cannot be 'yesterday'. Write a day or a time, such as 2026-11-21T22:00",
         ),
         Cause(
             "lake-empty-name",
@@ -101,20 +99,16 @@ LAKES = Chapter(
             "lake-pattern",
             "a lake with a pattern for a name",
             "ingest runs --lake 'lake*'",
-            (
-                "the lake's name 'lake*' holds *, which Spark takes for a pattern. Choose a name "
-                "without any of *?[]{}\\"
-            ),
+            "the lake's name 'lake*' holds *, which Spark takes for a pattern. Choose a name "
+            "without any of *?[]{}\\",
             arrange=_run,
         ),
         Cause(
             "lake-host",
             "a host in the name of a folder",
             "ingest runs --lake file://host/lake",
-            (
-                "the lake's name 'file://host/lake' holds a host. Write file:///FOLDER, or the "
-                "folder alone"
-            ),
+            "the lake's name 'file://host/lake' holds a host. Write file:///FOLDER, or the "
+            "folder alone",
             arrange=_run,
         ),
         Cause(
@@ -127,10 +121,8 @@ LAKES = Chapter(
             "lake-of-later-version",
             "a lake of a later version",
             "ingest --clean --lake lake",
-            (
-                "could not read the lake (a commit in it): its layout is 2, and this version reads "
-                "layouts up to 1. Use the version of splitbrain that wrote it, or a later one"
-            ),
+            "could not read the lake (a commit in it): its layout is 2, and this version reads "
+            "layouts up to 1. Use the version of splitbrain that wrote it, or a later one",
             code=3,
             arrange=_later_lake,
         ),

@@ -6,7 +6,7 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 from harness.cli import app
 from nodes.server import quorum_settings
 from runtimes.registry import runtime_names
-from tests.bad_input.cause import Cause, Chapter
+from tests.bad_input.cause import Cause, Chapter, impossible
 
 COMMAND_NAMES = sorted(name for name in app if not name.startswith("-"))
 KNOWN_SETTINGS = sorted(quorum_settings._OURS | set(quorum_settings._KAFKA))
@@ -31,10 +31,8 @@ COMMANDS = Chapter(
             "option-without-command",
             "an option without a command",
             "--verbose",
-            (
-                "the option --verbose stands where a command is expected. `splitbrain "
-                "--help` shows what there is"
-            ),
+            "the option --verbose stands where a command is expected. `splitbrain --help` "
+            "shows what there is",
         ),
         Cause(
             "unknown-option",
@@ -47,10 +45,7 @@ COMMANDS = Chapter(
             "outlandish-option",
             "an option like no other",
             "clean --zzz",
-            (
-                "`splitbrain clean` has no option --zzz. `splitbrain clean --help` shows "
-                "what there is"
-            ),
+            "`splitbrain clean` has no option --zzz. `splitbrain clean --help` shows what there is",
         ),
         Cause(
             "missing-value",
@@ -62,7 +57,7 @@ COMMANDS = Chapter(
             "extra-word",
             "one word too many",
             "clean now",
-            ("'now' is one word too many. `splitbrain clean --help` shows what there is"),
+            "'now' is one word too many. `splitbrain clean --help` shows what there is",
         ),
         Cause(
             "missing-path",
@@ -86,7 +81,7 @@ COMMANDS = Chapter(
             "value-for-switch",
             "a switch with a value",
             "test --keep-data=maybe",
-            ("--keep-data cannot be 'maybe'. `splitbrain test --help` shows what there is"),
+            "--keep-data cannot be 'maybe'. `splitbrain test --help` shows what there is",
         ),
         Cause(
             "no-suite-file",
@@ -98,10 +93,8 @@ COMMANDS = Chapter(
             "missing-nightly-file",
             "a nightly file that is not there",
             "nightly missing.toml",
-            (
-                "the nightly file missing.toml cannot be read: No such file or directory. Name a "
-                "file that exists"
-            ),
+            "the nightly file missing.toml cannot be read: No such file or directory. Name a "
+            "file that exists",
         ),
     ),
 )
@@ -109,65 +102,37 @@ COMMANDS = Chapter(
 NUMBERS = Chapter(
     "Numbers",
     (
-        Cause(
-            "nodes-word",
-            "a word for a number",
-            "test --nodes three",
-            "--nodes cannot be 'three'. Choose a whole number",
+        *impossible(
+            "test --nodes",
+            "Choose a whole number",
+            ("nodes-word", "a word for a number", "'three'"),
+            ("nodes-fraction", "half a node", "'2.5'"),
         ),
-        Cause(
-            "nodes-fraction",
-            "half a node",
-            "test --nodes 2.5",
-            "--nodes cannot be '2.5'. Choose a whole number",
-        ),
-        Cause(
-            "nodes-zero",
-            "no node",
-            "test --nodes 0",
-            "--nodes cannot be 0. Choose a number between 1 and 9",
-        ),
-        Cause(
-            "nodes-ten",
-            "more nodes than names",
-            "test --nodes 10",
-            "--nodes cannot be 10. Choose a number between 1 and 9",
+        *impossible(
+            "test --nodes",
+            "Choose a number between 1 and 9",
+            ("nodes-zero", "no node", "0"),
+            ("nodes-ten", "more nodes than names", "10"),
         ),
         Cause(
             "time-limit-unit",
             "a time with a unit",
             "test --time-limit 10m",
-            ("--time-limit cannot be '10m'. Choose a number without a unit, such as 60 or 0.5"),
+            "--time-limit cannot be '10m'. Choose a number without a unit, such as 60 or 0.5",
         ),
-        Cause(
-            "time-limit-zero",
-            "no time at all",
-            "test --time-limit 0",
-            "--time-limit cannot be 0. Choose a number above 0 and at most 604,800",
-        ),
-        Cause(
-            "time-limit-negative",
-            "a time before it began",
-            "test --time-limit -5",
-            "--time-limit cannot be -5. Choose a number above 0 and at most 604,800",
-        ),
-        Cause(
-            "time-limit-nan",
-            "a time that is no number",
-            "test --time-limit nan",
-            "--time-limit cannot be nan. Choose a number above 0 and at most 604,800",
-        ),
-        Cause(
-            "time-limit-infinite",
-            "a time without end",
-            "test --time-limit inf",
-            "--time-limit cannot be inf. Choose a number above 0 and at most 604,800",
+        *impossible(
+            "test --time-limit",
+            "Choose a number above 0 and at most 604,800",
+            ("time-limit-zero", "no time at all", "0"),
+            ("time-limit-negative", "a time before it began", "-5"),
+            ("time-limit-nan", "a time that is no number", "nan"),
+            ("time-limit-infinite", "a time without end", "inf"),
         ),
         Cause(
             "time-limit-huge",
             "thirty years",
             "test --time-limit 1e9",
-            ("--time-limit cannot be 1e+09. Choose a number above 0 and at most 604,800"),
+            "--time-limit cannot be 1e+09. Choose a number above 0 and at most 604,800",
         ),
         Cause(
             "seed-word",
@@ -175,68 +140,31 @@ NUMBERS = Chapter(
             "test --seed lucky",
             "--seed cannot be 'lucky'. Choose a whole number",
         ),
-        Cause(
-            "seed-negative",
-            "a seed below 0",
-            "test --seed -1",
-            ("--seed cannot be -1. Choose a number between 0 and 9,223,372,036,854,775,807"),
+        *impossible(
+            "test --seed",
+            "Choose a number between 0 and 9,223,372,036,854,775,807",
+            ("seed-negative", "a seed below 0", "-1"),
+            ("seed-huge", "a seed beyond 64 bits", "99999999999999999999"),
         ),
-        Cause(
-            "seed-huge",
-            "a seed beyond 64 bits",
-            "test --seed 99999999999999999999",
-            (
-                "--seed cannot be 99999999999999999999. Choose a number between 0 and "
-                "9,223,372,036,854,775,807"
-            ),
+        *impossible(
+            "test --concurrency",
+            "Choose a number between 1 and 10,000",
+            ("concurrency-zero", "nobody to work", "0"),
+            ("concurrency-huge", "too many to work", "1000000"),
         ),
-        Cause(
-            "concurrency-zero",
-            "nobody to work",
-            "test --concurrency 0",
-            "--concurrency cannot be 0. Choose a number between 1 and 10,000",
+        *impossible(
+            "test --rate",
+            "Choose a number above 0 and at most 10,000,000",
+            ("rate-zero", "no operation a second", "0"),
+            ("rate-negative", "operations taken back", "-5"),
+            ("rate-nan", "a rate that is no number", "nan"),
+            ("rate-infinite", "a rate without end", "inf"),
         ),
-        Cause(
-            "concurrency-huge",
-            "too many to work",
-            "test --concurrency 1000000",
-            "--concurrency cannot be 1000000. Choose a number between 1 and 10,000",
-        ),
-        Cause(
-            "rate-zero",
-            "no operation a second",
-            "test --rate 0",
-            "--rate cannot be 0. Choose a number above 0 and at most 10,000,000",
-        ),
-        Cause(
-            "rate-negative",
-            "operations taken back",
-            "test --rate -5",
-            "--rate cannot be -5. Choose a number above 0 and at most 10,000,000",
-        ),
-        Cause(
-            "rate-nan",
-            "a rate that is no number",
-            "test --rate nan",
-            "--rate cannot be nan. Choose a number above 0 and at most 10,000,000",
-        ),
-        Cause(
-            "rate-infinite",
-            "a rate without end",
-            "test --rate inf",
-            "--rate cannot be inf. Choose a number above 0 and at most 10,000,000",
-        ),
-        Cause(
-            "timeout-zero",
-            "no patience",
-            "test --operation-timeout 0",
-            ("--operation-timeout cannot be 0. Choose a number above 0 and at most 3,600"),
-        ),
-        Cause(
-            "timeout-infinite",
-            "endless patience",
-            "test --operation-timeout inf",
-            ("--operation-timeout cannot be inf. Choose a number above 0 and at most 3,600"),
+        *impossible(
+            "test --operation-timeout",
+            "Choose a number above 0 and at most 3,600",
+            ("timeout-zero", "no patience", "0"),
+            ("timeout-infinite", "endless patience", "inf"),
         ),
         Cause(
             "times-zero",
@@ -291,34 +219,28 @@ NAMES = Chapter(
             "unknown-plan",
             "no such plan",
             "test --nemesis isolate-leadr",
-            ("there is no fault or plan called 'isolate-leadr'. Did you mean 'isolate-leader'?"),
+            "there is no fault or plan called 'isolate-leadr'. Did you mean 'isolate-leader'?",
         ),
         Cause(
             "unknown-target",
             "no such target",
             "test --nemesis kill:leeder",
-            (
-                "there is no target 'leeder' in a cluster of n1, n2, n3. Use leader, "
-                "follower, last-leader, laggard, random:K, halves, all or a node's name"
-            ),
+            "there is no target 'leeder' in a cluster of n1, n2, n3. Use leader, follower, "
+            "last-leader, laggard, random:K, halves, all or a node's name",
         ),
         Cause(
             "unknown-node",
             "a node that is not there",
             "test --nemesis kill:n7",
-            (
-                "there is no target 'n7' in a cluster of n1, n2, n3. Use leader, "
-                "follower, last-leader, laggard, random:K, halves, all or a node's name"
-            ),
+            "there is no target 'n7' in a cluster of n1, n2, n3. Use leader, follower, "
+            "last-leader, laggard, random:K, halves, all or a node's name",
         ),
         Cause(
             "unknown-bug",
             "no such planted bug",
             "test --bug stale-leader-read",
-            (
-                "the system 'kraft' has no planted bug 'stale-leader-read'. Did you mean "
-                "'stale-leader-reads'?"
-            ),
+            "the system 'kraft' has no planted bug 'stale-leader-read'. Did you mean "
+            "'stale-leader-reads'?",
         ),
         Cause(
             "unknown-runtime",
@@ -342,59 +264,47 @@ NAMES = Chapter(
             "unknown-setting",
             "no such setting",
             "test --setting foo=bar",
-            (
-                f"unknown setting 'foo'; known are {', '.join(KNOWN_SETTINGS)}. "
-                "Correct the bug or the setting"
-            ),
+            f"unknown setting 'foo'; known are {', '.join(KNOWN_SETTINGS)}. Correct the bug or "
+            "the setting",
             as_process=True,
         ),
         Cause(
-            *("setting-word", "a setting of the wrong type"),
-            *(
-                "test --setting fetch_timeout_ms=soon",
-                (
-                    "setting 'fetch_timeout_ms' is 'soon', not a whole number. Correct the "
-                    "bug or the setting"
-                ),
-            ),
+            "setting-word",
+            "a setting of the wrong type",
+            "test --setting fetch_timeout_ms=soon",
+            "setting 'fetch_timeout_ms' is 'soon', not a whole number. Correct the bug or the "
+            "setting",
         ),
         Cause(
-            *("setting-twice", "a setting given twice"),
-            *(
-                "test --setting fetch_timeout_ms=1 --setting fetch_timeout_ms=2",
-                "--setting sets 'fetch_timeout_ms' twice. Give it once",
-            ),
+            "setting-twice",
+            "a setting given twice",
+            "test --setting fetch_timeout_ms=1 --setting fetch_timeout_ms=2",
+            "--setting sets 'fetch_timeout_ms' twice. Give it once",
         ),
         Cause(
-            *("workload-option-no-pair", "a workload option without ="),
-            *(
-                "test --workload-option values",
-                ("--workload-option 'values' is no pair. Write --workload-option NAME=VALUE"),
-            ),
+            "workload-option-no-pair",
+            "a workload option without =",
+            "test --workload-option values",
+            "--workload-option 'values' is no pair. Write --workload-option NAME=VALUE",
         ),
         Cause(
-            *("unknown-workload-option", "no such workload option"),
-            *(
-                "test --workload-option value=small",
-                "the workload 'register' has no option 'value'. Its options are: values",
-            ),
+            "unknown-workload-option",
+            "no such workload option",
+            "test --workload-option value=small",
+            "the workload 'register' has no option 'value'. Its options are: values",
         ),
         Cause(
-            *("unknown-workload-option-value", "no such value of a workload option"),
-            *(
-                "test --workload-option values=large",
-                (
-                    "the option 'values' of the workload 'register' cannot be 'large'. Choose"
-                    " one of: small, unique"
-                ),
-            ),
+            "unknown-workload-option-value",
+            "no such value of a workload option",
+            "test --workload-option values=large",
+            "the option 'values' of the workload 'register' cannot be 'large'. Choose one of: "
+            "small, unique",
         ),
         Cause(
-            *("workload-option-of-another", "an option of another workload"),
-            *(
-                "test --workload set --workload-option values=small",
-                "the workload 'set' has no option 'values'. Its options are: none",
-            ),
+            "workload-option-of-another",
+            "an option of another workload",
+            "test --workload set --workload-option values=small",
+            "the workload 'set' has no option 'values'. Its options are: none",
         ),
     ),
 )
@@ -412,46 +322,35 @@ COMBINATIONS = Chapter(
             "workload-of-another-state-machine",
             "topics without metadata",
             "test --workload topics",
-            (
-                "the workload 'topics' does not fit the state machine 'registers'. Choose "
-                "--state-machine metadata, or the workload register or set"
-            ),
+            "the workload 'topics' does not fit the state machine 'registers'. Choose "
+            "--state-machine metadata, or the workload register or set",
         ),
         Cause(
             "registers-on-metadata",
             "registers on metadata",
             "test --state-machine metadata --workload register",
-            (
-                "the workload 'register' does not fit the state machine 'metadata'. Choose "
-                "--state-machine registers, or the workload topics"
-            ),
+            "the workload 'register' does not fit the state machine 'metadata'. Choose "
+            "--state-machine registers, or the workload topics",
         ),
         Cause(
             "workload-of-another-system",
             "a workload that the system does not serve",
             "test --system redis --workload topics",
-            (
-                "the system 'redis' does not serve the workload 'topics'. Choose the workload "
-                "register or set"
-            ),
+            "the system 'redis' does not serve the workload 'topics'. Choose the workload "
+            "register or set",
         ),
         Cause(
             "brokers-many",
             "more brokers than names",
             "test --state-machine metadata --setting brokers=9",
-            (
-                "the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 "
-                "brokers"
-            ),
+            "the setting 'brokers' is '9' beside 3 nodes that vote. Choose between 1 and 6 brokers",
         ),
         Cause(
             "replicas-many",
             "more replicas than brokers",
             "test --state-machine metadata --setting default.replication.factor=3",
-            (
-                "default.replication.factor 3 cannot be met by 2 brokers. Correct the bug or the "
-                "setting"
-            ),
+            "default.replication.factor 3 cannot be met by 2 brokers. Correct the bug or the "
+            "setting",
         ),
         Cause(
             "bug-twice",
@@ -463,10 +362,8 @@ COMBINATIONS = Chapter(
             "partition-all",
             "a partition of all nodes",
             "test --nemesis partition:all",
-            (
-                "the fault 'partition' cannot have the target 'all'. Use one of: leader, "
-                "follower, random:1, halves"
-            ),
+            "the fault 'partition' cannot have the target 'all'. Use one of: leader, follower, "
+            "random:1, halves",
         ),
         Cause(
             "partition-random-all",
@@ -484,79 +381,63 @@ COMBINATIONS = Chapter(
             "kill-halves",
             "a target of another fault",
             "test --nemesis kill:halves",
-            (
-                "the fault 'kill' cannot have the target 'halves'. Use one of: leader, "
-                "follower, random:1"
-            ),
+            "the fault 'kill' cannot have the target 'halves'. Use one of: leader, follower, "
+            "random:1",
         ),
         Cause(
             "partition-of-one",
             "a partition of one node",
             "test --nodes 1 --nemesis partition",
-            (
-                "the target 'leader' needs another node beside it, and the cluster is one"
-                " node. Choose at least --nodes 2, or another fault"
-            ),
+            "the target 'leader' needs another node beside it, and the cluster is one node. "
+            "Choose at least --nodes 2, or another fault",
         ),
         Cause(
             "follower-of-one",
             "a follower of nobody",
             "test --nodes 1 --nemesis kill:follower",
-            (
-                "the target 'follower' needs another node beside it, and the cluster is "
-                "one node. Choose at least --nodes 2, or another fault"
-            ),
+            "the target 'follower' needs another node beside it, and the cluster is one node. "
+            "Choose at least --nodes 2, or another fault",
         ),
         Cause(
             "none-and-kill",
             "no fault and a fault",
             "test --nemesis none,kill",
-            ("'none' stands beside other faults in 'none,kill'. Name the faults, or none alone"),
+            "'none' stands beside other faults in 'none,kill'. Name the faults, or none alone",
         ),
         Cause(
             "hole-in-list",
             "a hole in the list of faults",
             "test --nemesis kill,,pause",
-            (
-                "something is missing in the list of faults 'kill,,pause'. Write it as "
-                "kind[:target],..., such as partition:leader,kill"
-            ),
+            "something is missing in the list of faults 'kill,,pause'. Write it as "
+            "kind[:target],..., such as partition:leader,kill",
         ),
         Cause(
             "empty-target",
             "a colon without a target",
             "test --nemesis partition:",
-            (
-                "something is missing in the list of faults 'partition:'. Write it as "
-                "kind[:target],..., such as partition:leader,kill"
-            ),
+            "something is missing in the list of faults 'partition:'. Write it as "
+            "kind[:target],..., such as partition:leader,kill",
         ),
         Cause(
             "plan-in-list",
             "a plan among faults",
             "test --nemesis isolate-leader,kill",
-            (
-                "the plan 'isolate-leader' stands in a list, and a plan is a whole "
-                "schedule. Name the plan alone, or a list of fault kinds"
-            ),
+            "the plan 'isolate-leader' stands in a list, and a plan is a whole schedule. Name "
+            "the plan alone, or a list of fault kinds",
         ),
         Cause(
             "no-room-for-faults",
             "less time than one fault takes",
             "test --nemesis kill --time-limit 5",
-            (
-                "no fault fits into a time limit of 5 s. Choose a --time-limit of at "
-                "least 8, or --nemesis none"
-            ),
+            "no fault fits into a time limit of 5 s. Choose a --time-limit of at least 8, or "
+            "--nemesis none",
         ),
         Cause(
             "no-room-for-plan",
             "less time than a plan takes",
             "test --nemesis leader-kill --time-limit 5",
-            (
-                "no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose"
-                " a --time-limit of at least 9, or --nemesis none"
-            ),
+            "no fault of the plan 'leader-kill' fits into a time limit of 5 s. Choose a "
+            "--time-limit of at least 9, or --nemesis none",
         ),
     ),
 )

@@ -1,49 +1,17 @@
 """Runs that cannot be shrunk, and places where no test can be saved."""
 
-import json
-from collections.abc import Callable
+import functools
 
-from contracts.scenario import Scenario
-from harness.simulation.record import SimulationRecord, encode_record
-from harness.simulation.scenario_file import encode_scenario
-from history.run_folder import RunFolder
-from tests.bad_input.cause import Arrange, Cause, Chapter, Scene
+from tests.bad_input.cause import Cause, Chapter, Scene
 from tests.bad_input.run_causes import plan, run
-from tests.synthetic_runs import seal
+from tests.bad_input.simulation_causes import simulated
 
 SHRINK = "shrink runs/test/one"
-
-
-def simulated(
-    damage: Callable[[RunFolder], object] = lambda folder: None,
-    *,
-    failed_by: tuple[str, ...] = ("INV-04",),
-) -> Arrange:
-    """A simulated run lies in the working folder, damaged."""
-
-    def make(folder: RunFolder) -> None:
-        folder.scenario.write_bytes(encode_scenario(Scenario(system="kraft", seed=7)))
-        record = SimulationRecord(trace_hash="0" * 32, steps=9, virtual_us=9, failed_by=failed_by)
-        folder.simulation.write_bytes(encode_record(record))
-        seal(folder)
-        damage(folder)
-
-    return run(make)
-
-
-def scenario(**fields: object) -> Arrange:
-    """Some fields of its scenario are others."""
-
-    def damage(folder: RunFolder) -> None:
-        content = json.loads(folder.scenario.read_bytes())
-        folder.scenario.write_text(json.dumps({**content, **fields}))
-        seal(folder)
-
-    return simulated(damage)
+failed = functools.partial(simulated, place="test", failed_by=("INV-04",))
 
 
 def _beside_a_test(scene: Scene) -> None:
-    simulated()(scene)
+    failed()(scene)
     scene.write("test_it.py", "")
 
 
@@ -54,19 +22,15 @@ SHRINKING = Chapter(
             "shrink-missing",
             "a run that is not there",
             "shrink runs/gone",
-            (
-                "runs/gone is no run folder: it has no plan.json. Name a folder below runs/, "
-                "or runs/latest"
-            ),
+            "runs/gone is no run folder: it has no plan.json. Name a folder below runs/, or "
+            "runs/latest",
         ),
         Cause(
             "shrink-containers",
             "a run in containers that nobody has judged",
             SHRINK,
-            (
-                "nobody has judged {folder}/runs/test/one, so there is no verdict to look for. "
-                "`splitbrain check {folder}/runs/test/one` judges it"
-            ),
+            "nobody has judged {folder}/runs/test/one, so there is no verdict to look for. "
+            "`splitbrain check {folder}/runs/test/one` judges it",
             arrange=run(lambda folder: None),
             as_process=True,
         ),
@@ -74,146 +38,120 @@ SHRINKING = Chapter(
             "shrink-replays-of-containers",
             "replays of a run in containers",
             f"{SHRINK} --replays 9",
-            (
-                "--replays does not fit runs/test/one, which is no simulated run. Leave it out; "
-                "--runs limits the runs in containers, and `splitbrain sim --like RUN` looks for "
-                "the failure in simulation"
-            ),
+            "--replays does not fit runs/test/one, which is no simulated run. Leave it out; "
+            "--runs limits the runs in containers, and `splitbrain sim --like RUN` looks for "
+            "the failure in simulation",
             arrange=run(lambda folder: None),
         ),
         Cause(
             "shrink-tries-of-simulated",
             "several tries of a simulated run",
             f"{SHRINK} --tries 5",
-            (
-                "--tries does not fit runs/test/one, which is a simulated run and comes out the "
-                "same every time. Leave it out; --replays limits the search"
-            ),
-            arrange=simulated(),
+            "--tries does not fit runs/test/one, which is a simulated run and comes out the "
+            "same every time. Leave it out; --replays limits the search",
+            arrange=failed(),
         ),
         Cause(
             "sim-like-missing",
             "a run to be like that is not there",
             "sim --like runs/gone",
-            (
-                "runs/gone is no run folder: it has no plan.json. Name a folder below runs/, "
-                "or runs/latest"
-            ),
+            "runs/gone is no run folder: it has no plan.json. Name a folder below runs/, or "
+            "runs/latest",
         ),
         Cause(
             "sim-like-simulated",
             "a simulated run to be like",
             "sim --like runs/test/one",
-            (
-                "{folder}/runs/test/one is a simulated run, which is exact already. `splitbrain "
-                "shrink {folder}/runs/test/one` makes it small"
-            ),
+            "{folder}/runs/test/one is a simulated run, which is exact already. `splitbrain "
+            "shrink {folder}/runs/test/one` makes it small",
             arrange=plan(runtime="simulated"),
         ),
         Cause(
             "sim-like-bug",
             "a bug beside a run to be like",
             "sim --like runs/test/one --bug stale-leader-reads",
-            (
-                "--bug does not fit --like, which has all of it from the run and keeps the first "
-                "seed that fails alike. Leave one of them out"
-            ),
+            "--bug does not fit --like, which has all of it from the run and keeps the first "
+            "seed that fails alike. Leave one of them out",
             arrange=run(lambda folder: None),
         ),
         Cause(
             "shrink-broken-scenario",
             "a scenario that ends too early",
             SHRINK,
-            (
-                "{folder}/runs/test/one/scenario.json is no scenario that can be run: it ends in "
-                "the middle of a value. Correct that, or take the scenario of another run"
-            ),
-            arrange=simulated(lambda folder: folder.scenario.write_text('{"seed"')),
+            "{folder}/runs/test/one/scenario.json is no scenario that can be run: it ends in "
+            "the middle of a value. Correct that, or take the scenario of another run",
+            arrange=failed(lambda folder: folder.scenario.write_text('{"seed"')),
         ),
         Cause(
             "shrink-newer-scenario",
             "a scenario of a newer version",
             SHRINK,
-            (
-                "{folder}/runs/test/one/scenario.json cannot be read: it has schema 99, this "
-                "version reads 3. Replay a run made by this version"
-            ),
-            arrange=scenario(schema=99),
+            "{folder}/runs/test/one/scenario.json cannot be read: it has schema 99, this "
+            "version reads 3. Replay a run made by this version",
+            arrange=failed(schema=99),
         ),
         Cause(
             "shrink-empty-world",
             "a scenario without a client",
             SHRINK,
-            (
-                "{folder}/runs/test/one/scenario.json is no scenario that can be run: load.clients "
-                "cannot be 0: it must be between 1 and 1,000. Correct that, or take the scenario "
-                "of another run"
-            ),
-            arrange=scenario(load={"clients": 0}),
+            "{folder}/runs/test/one/scenario.json is no scenario that can be run: load.clients "
+            "cannot be 0: it must be between 1 and 1,000. Correct that, or take the scenario "
+            "of another run",
+            arrange=failed(load={"clients": 0}),
         ),
         Cause(
             "shrink-no-record",
             "a simulated run without what it came to",
             SHRINK,
-            (
-                "{folder}/runs/test/one/simulation.json cannot be read: No such file or directory."
-                " Replay a run made by this version"
-            ),
-            arrange=simulated(lambda folder: folder.simulation.unlink()),
+            "{folder}/runs/test/one/simulation.json cannot be read: No such file or directory. "
+            "Replay a run made by this version",
+            arrange=failed(lambda folder: folder.simulation.unlink()),
         ),
         Cause(
             "shrink-unknown-bug",
             "a scenario with a bug that no longer exists",
             SHRINK,
-            (
-                "{folder}/runs/test/one/scenario.json: the system 'kraft' has no planted bug "
-                "'votes-not-persisted'. Did you mean 'vote-not-persisted'?"
-            ),
-            arrange=scenario(bugs=["votes-not-persisted"]),
+            "{folder}/runs/test/one/scenario.json: the system 'kraft' has no planted bug "
+            "'votes-not-persisted'. Did you mean 'vote-not-persisted'?",
+            arrange=failed(bugs=["votes-not-persisted"]),
         ),
         Cause(
             "shrink-unknown-system",
             "a scenario of a system that no longer exists",
             SHRINK,
-            (
-                "{folder}/runs/test/one/scenario.json: there is no system called 'krafts'. Choose "
-                "one of: kraft, redis"
-            ),
-            arrange=scenario(system="krafts"),
+            "{folder}/runs/test/one/scenario.json: there is no system called 'krafts'. Choose "
+            "one of: kraft, redis",
+            arrange=failed(system="krafts"),
         ),
         Cause(
             "shrink-nothing-wrong",
             "a run in which nothing failed",
             SHRINK,
-            (
-                "nothing is wrong with runs/test/one, so there is no failure to shrink. "
-                "Name a run that failed"
-            ),
-            arrange=simulated(failed_by=()),
+            "nothing is wrong with runs/test/one, so there is no failure to shrink. Name a run "
+            "that failed",
+            arrange=failed(failed_by=()),
         ),
         Cause(
             "shrink-no-replays",
             "no replay allowed",
             f"{SHRINK} --replays 0",
             "--replays cannot be 0. Choose a number of at least 1",
-            arrange=simulated(),
+            arrange=failed(),
         ),
         Cause(
             "shrink-no-time",
             "no time allowed",
             f"{SHRINK} --time-limit 0",
             "--time-limit cannot be 0. Choose a number of seconds above 0",
-            arrange=simulated(),
+            arrange=failed(),
         ),
         Cause(
             "shrink-test-name",
             "a test that pytest would not see",
             f"{SHRINK} --save-test saved.py",
-            (
-                "--save-test cannot be 'saved.py': pytest looks for test_*.py. Choose a name such "
-                "as tests/regressions/test_two_leaders.py"
-            ),
-            arrange=simulated(),
+            "--save-test cannot be 'saved.py': pytest looks for test_*.py. Choose a name such "
+            "as tests/regressions/test_two_leaders.py",
+            arrange=failed(),
         ),
         Cause(
             "shrink-test-exists",
@@ -226,11 +164,9 @@ SHRINKING = Chapter(
             "shrink-test-nowhere",
             "a test in a folder that is not there",
             f"{SHRINK} --save-test gone/test_it.py",
-            (
-                "--save-test cannot be 'gone/test_it.py': its folder does not exist. Make the "
-                "folder, or choose another one"
-            ),
-            arrange=simulated(),
+            "--save-test cannot be 'gone/test_it.py': its folder does not exist. Make the "
+            "folder, or choose another one",
+            arrange=failed(),
         ),
     ),
 )
