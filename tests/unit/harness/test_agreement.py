@@ -9,36 +9,19 @@ import pytest
 from checker.verdict import Verdict
 from contracts.names import RunId
 from contracts.system import ReadsSpeakFor
-from harness import agreement, judge
+from harness import agreement
 from harness.bare_history import judge_history
 from harness.evidence_loader import load_run
 from harness.limits import Limits
-from harness.manifest import write_manifest
 from harness.options import prepare
 from harness.plan_record import plan_of
-from harness.results import Results
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
-from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import edit, edit_plan, judged, lines, rewrite, verdict_of
 from tests.unit.harness.run_fake import FakeRun
-from tests.unit.harness.test_mutated_runs import edit, edit_plan, lines, rewrite
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 LIMITS = Limits(30, 1024, 1)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    judge_in_process(monkeypatch)
-    return RunFolder(write_run(tmp_path / "run", operations_per_second=30))
-
-
-def judged(folder: RunFolder) -> Results:
-    write_manifest(folder)
-    return judge.judge(folder.root, analyze=False)
-
-
-def verdict_of(found: Results, checker: str) -> Verdict:
-    return next(result.verdict for result in found.checkers if result.checker == checker)
 
 
 def apart(folder: RunFolder, *, left_out: str = "", then: str = "") -> None:

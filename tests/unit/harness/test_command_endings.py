@@ -12,18 +12,8 @@ from contracts.errors import HarnessError
 from harness import cli, commands
 from harness.options import TestOptions
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
-from tests.unit.harness.in_process import judge_in_process
 
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    judge_in_process(monkeypatch)
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return write_run(tmp_path / "run", operations_per_second=30)
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def test_ctrl_c_before_the_run_says_that_nothing_was_started(

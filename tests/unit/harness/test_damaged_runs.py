@@ -17,20 +17,11 @@ from harness.manifest import MANIFEST_NAME, open_manifest, write_manifest
 from harness.manifest import damage as damage_of
 from harness.replaying.recorded import replay_options
 from history.run_folder import RunFolder
-from tests.synthetic_runs import NODES, seal, write_run
-from tests.unit.harness.in_process import judge_in_process
-from tests.unit.harness.test_mutated_runs import (
-    a_read_saw_another_value,
-    edit,
-    judged_as_it_is,
-    verdict_of,
-)
+from tests.synthetic_runs import NODES, seal
+from tests.unit.harness.judged_runs import edit, judged_as_it_is, verdict_of
+from tests.unit.harness.test_mutated_runs import a_read_saw_another_value
 
-
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    judge_in_process(monkeypatch)
-    return RunFolder(write_run(tmp_path / "run", operations_per_second=30))
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def break_a_line(path: Path) -> None:
@@ -53,24 +44,26 @@ def change_a_digest(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [break_a_line, cut_a_line_out, change_a_digest])
-def test_a_damaged_dump_convicts_nobody(copy: RunFolder, damage: Callable[[Path], object]) -> None:
-    write_manifest(copy)
+def test_a_damaged_dump_convicts_nobody(
+    folder: RunFolder, damage: Callable[[Path], object]
+) -> None:
+    write_manifest(folder)
     for node in NODES[:2]:
-        damage(copy.committed_log(node))
-    found = judged_as_it_is(copy)
+        damage(folder.committed_log(node))
+    found = judged_as_it_is(folder)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
 
 
-def test_a_dump_with_a_broken_line_convicts_nobody_of_a_dead_run_either(copy: RunFolder) -> None:
+def test_a_dump_with_a_broken_line_convicts_nobody_of_a_dead_run_either(folder: RunFolder) -> None:
     for node in NODES:
-        break_a_line(copy.committed_log(node))
-    found = judged_as_it_is(copy)
+        break_a_line(folder.committed_log(node))
+    found = judged_as_it_is(folder)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
     assert verdict_of(found, "lost-commits") is not Verdict.INVALID
 
 
 def test_a_run_that_ends_while_it_is_read_was_read_in_part(
-    copy: RunFolder, monkeypatch: pytest.MonkeyPatch
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     living = [True]
     read_history = evidence_loader._read_history
@@ -81,17 +74,17 @@ def test_a_run_that_ends_while_it_is_read_was_read_in_part(
 
     monkeypatch.setattr(evidence_loader, "is_alive", lambda _: living[0])
     monkeypatch.setattr(evidence_loader, "_read_history", read_and_end)
-    assert evidence_loader.load_run(copy.root).living
+    assert evidence_loader.load_run(folder.root).living
 
 
-def test_a_run_whose_last_words_could_not_be_written_is_never_valid(copy: RunFolder) -> None:
+def test_a_run_whose_last_words_could_not_be_written_is_never_valid(folder: RunFolder) -> None:
     """Its command said so and ended with 3; a later judgement must not forget it."""
-    open_manifest(copy)
-    found = judged_as_it_is(copy)
+    open_manifest(folder)
+    found = judged_as_it_is(folder)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
     assert "was not sealed" in found.checkers[-1].reason
-    write_manifest(copy)
-    assert judged_as_it_is(copy).exit_code == 0
+    write_manifest(folder)
+    assert judged_as_it_is(folder).exit_code == 0
 
 
 # --- a sealed record convicts nobody by what was put there since ------------------------------
@@ -167,55 +160,55 @@ CHANGES = (
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_record_that_is_not_as_the_run_left_it_is_unknown(
-    copy: RunFolder, change: Callable[[RunFolder], object]
+    folder: RunFolder, change: Callable[[RunFolder], object]
 ) -> None:
-    change(copy)
-    found = judged_as_it_is(copy)
+    change(folder)
+    found = judged_as_it_is(folder)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
     assert not [result for result in found.checkers if result.violations]
     # Neither has a gate anything to count.
-    (run,) = select([str(copy.root)]).runs
+    (run,) = select([str(folder.root)]).runs
     assert run.outcome in ("unjudged", "unknown")
     assert not [result for result in run.checkers if result.verdict is Verdict.INVALID]
 
 
 def test_a_gate_does_not_count_what_was_judged_before_the_record_was_changed(
-    copy: RunFolder,
+    folder: RunFolder,
 ) -> None:
-    assert judged_as_it_is(copy).exit_code == 0
-    (run,) = select([str(copy.root)]).runs
+    assert judged_as_it_is(folder).exit_code == 0
+    (run,) = select([str(folder.root)]).runs
     assert (run.outcome, run.has_history) == ("valid", True)
-    a_read_saw_another_value(copy)
-    (run,) = select([str(copy.root)]).runs
+    a_read_saw_another_value(folder)
+    (run,) = select([str(folder.root)]).runs
     assert (run.outcome, run.has_history) == ("unjudged", False)
     assert "It is not as the run left it: history.jsonl has grown" in run.sentence
 
 
-def test_a_manifest_is_read_no_further_than_the_run_folder(copy: RunFolder) -> None:
-    a_name_that_leads_out(copy)
-    told = damage_of(copy)
+def test_a_manifest_is_read_no_further_than_the_run_folder(folder: RunFolder) -> None:
+    a_name_that_leads_out(folder)
+    told = damage_of(folder)
     assert told == ["manifest.json names ../../../../etc/passwd, which is no evidence of a run"]
 
 
-def test_the_missing_manifest_of_a_run_that_came_to_its_end_is_said(copy: RunFolder) -> None:
-    (copy.root / MANIFEST_NAME).unlink()
-    assert "manifest.json is missing" in judged_as_it_is(copy).checkers[-1].reason
-    copy.phases.write_bytes(b"".join(copy.phases.read_bytes().splitlines(keepends=True)[:-2]))
-    assert damage_of(copy) == []
+def test_the_missing_manifest_of_a_run_that_came_to_its_end_is_said(folder: RunFolder) -> None:
+    (folder.root / MANIFEST_NAME).unlink()
+    assert "manifest.json is missing" in judged_as_it_is(folder).checkers[-1].reason
+    folder.phases.write_bytes(b"".join(folder.phases.read_bytes().splitlines(keepends=True)[:-2]))
+    assert damage_of(folder) == []
 
 
-def test_a_run_of_before_metrics_and_leaders_were_sealed_is_whole(copy: RunFolder) -> None:
-    for path in (copy.metrics, copy.leaders):
+def test_a_run_of_before_metrics_and_leaders_were_sealed_is_whole(folder: RunFolder) -> None:
+    for path in (folder.metrics, folder.leaders):
         path.write_text("\n")
-    assert judged_as_it_is(copy).exit_code == 0
+    assert judged_as_it_is(folder).exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["plan.json", "schedule.jsonl"])
-def test_the_plan_of_another_run_is_not_replayed(copy: RunFolder, name: str) -> None:
-    path = copy.root / name
+def test_the_plan_of_another_run_is_not_replayed(folder: RunFolder, name: str) -> None:
+    path = folder.root / name
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(UsageError, match=f"{name} was changed since the run"):
-        replay_options(copy.root, pinned=False)
+        replay_options(folder.root, pinned=False)
 
 
 def not_utf_8(line: bytes) -> bytes:
@@ -240,9 +233,9 @@ def nested_deeply(line: bytes) -> bytes:
     ],
 )
 def test_bytes_that_no_record_holds_are_said_and_never_crash(
-    copy: RunFolder, name: str, damage: Callable[[bytes], bytes]
+    folder: RunFolder, name: str, damage: Callable[[bytes], bytes]
 ) -> None:
-    path = copy.root / name
+    path = folder.root / name
     lines = path.read_bytes().split(b"\n")
     whole = b"\n".join(lines) if name == "plan.json" else lines[1]
     damaged = damage(whole)
@@ -251,8 +244,8 @@ def test_bytes_that_no_record_holds_are_said_and_never_crash(
     lines[1] = damaged
     path.write_bytes(damaged if name == "plan.json" else b"\n".join(lines))
     # Sealed as it is now, so that the readers find it and not the seal.
-    seal(copy)
-    found = judged_as_it_is(copy)
+    seal(folder)
+    found = judged_as_it_is(folder)
     assert (found.headline, found.exit_code) == ("UNKNOWN", 2)
     said = " ".join([check.reason for check in found.checkers])
     assert "crashed" not in said

@@ -13,16 +13,13 @@ from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from harness import judge
 from harness.phases import read_phases
-from harness.results import Results, leading_sentence
-from tests.unit.harness.in_process import judge_in_process
+from harness.results import leading_sentence
+from tests.unit.harness.judged_runs import judged_run
 from tests.unit.harness.run_fake import FakeRun, fault
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    judge_in_process(monkeypatch)
 
 
 def patient_run(folder: Path, **options: Any) -> FakeRun:
@@ -68,12 +65,6 @@ def refusing_what_has_ended(run: FakeRun, call: str) -> None:
     setattr(run.runtime, call, acted)
 
 
-def judged(run: FakeRun) -> Results:
-    outcome = run.outcome
-    problems = () if outcome.failure is None else (str(outcome.failure),)
-    return judge.judge(outcome.folder.root, analyze=False, harness_problems=problems)
-
-
 def steps(run: FakeRun, index: int) -> list[str]:
     faults = run.lines(run.outcome.folder.faults, FaultEvent)
     return [event.phase for event in faults if event.index == index]
@@ -87,7 +78,7 @@ def went_to_its_end(run: FakeRun, node: NodeName, faults: int) -> None:
     phases = read_phases(run.outcome.folder.root)
     assert {"healed", "final-reads-ended", "torn-down"} <= {phase.phase for phase in phases}
     assert [phase.node for phase in phases if phase.phase == "node-exited"] == [node]
-    found = judged(run)
+    found = judged_run(run)
     assert (found.headline, found.exit_code) == ("INVALID", 1), found.checkers
     read_by = {
         operation.node
@@ -150,7 +141,7 @@ def test_a_node_that_ends_by_itself_right_before_its_kill_is_told_and_was_not_ki
     phases = read_phases(run.outcome.folder.root)
     exits = [(phase.node, phase.exit_code) for phase in phases if phase.phase == "node-exited"]
     assert exits == [(N3, 2)]
-    assert judged(run).exit_code == 1
+    assert judged_run(run).exit_code == 1
 
 
 def test_another_node_s_partition_is_healed_though_one_end_of_its_links_is_gone(
@@ -174,7 +165,7 @@ def test_a_node_that_the_runtime_never_started_again_is_the_harness_s_failure(
     run.runtime.heals = False
     run.run()
     assert "n3 running" in str(run.outcome.failure)
-    assert judged(run).exit_code == 3 or judged(run).harness_failed
+    assert judged_run(run).exit_code == 3 or judged_run(run).harness_failed
 
 
 @pytest.mark.parametrize("fails", ["heal_all", "resume"])
@@ -211,6 +202,6 @@ def test_the_last_words_are_the_headline(tmp_path: Path) -> None:
     run.runtime.collect = collects  # type: ignore[method-assign]
     dies_at(run, "cut", N3)
     run.run()
-    sentence = leading_sentence(judged(run))
+    sentence = leading_sentence(judged_run(run))
     assert sentence.startswith("Node n3 ended by itself with exit code 2 ")
     assert sentence.endswith(": panic: index out of range [3] (nodes/n3/node.log:2).")

@@ -15,7 +15,8 @@ import pytest
 
 from checker.models.model import Call, Model
 from harness import bare_judging, cli
-from tests.unit.harness.in_process import judge_in_process
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 #: Two values of JSON, and whether they are one.
 JSON_VALUES = [
@@ -234,7 +235,6 @@ def assert_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Ask a row in two ways, and in one of the others, so that each is asked many times."""
-    judge_in_process(monkeypatch)
     a, b, are_one = row
     others = [*WAYS][2:]
     for way in ("register", "key", others[number % len(others)]):
@@ -276,7 +276,6 @@ def test_a_number_written_in_both_ways_is_said_where_it_decides(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    judge_in_process(monkeypatch)
     monkeypatch.setattr(bare_judging, "COLUMNS_FROM_BYTES", threshold)
     path = tmp_path / "h.jsonl"
     path.write_text(as_json([*done("write", "1", "1"), *done("read", "NIL", read)]))
@@ -303,7 +302,6 @@ def test_a_number_written_in_both_ways_is_said_where_it_decides(
 def test_keys_within_values_are_told_apart_too(
     tmp_path: Path, written: str, read: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge_in_process(monkeypatch)
     path = tmp_path / "h.edn"
     asked = read.rsplit(" ", 1)[0] + " nil]"
     path.write_text(as_edn([*done("write", written, written), *done("read", asked, read)]))
@@ -314,7 +312,6 @@ def test_keys_within_values_are_told_apart_too(
 def test_what_a_users_model_begins_with_is_no_truth(
     tmp_path: Path, read: str, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge_in_process(monkeypatch)
     path = tmp_path / "h.jsonl"
     path.write_text(as_json(done("get", "NIL", read)))
     assert codes_of(path, f"{__file__}:OwnRegister", monkeypatch) == [code, code]
@@ -335,7 +332,6 @@ def test_what_a_users_model_begins_with_is_no_truth(
 def test_a_truth_is_no_number_and_a_number_no_text(
     tmp_path: Path, model: str, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge_in_process(monkeypatch)
     path = tmp_path / "h.jsonl"
     path.write_text(as_json(events))
     assert codes_of(path, model, monkeypatch) == [64, 64]
@@ -386,7 +382,6 @@ def test_a_truth_is_no_number_and_a_number_no_text(
 def test_models_and_checkers_go_on_with_the_values_of_edn(
     tmp_path: Path, model: str, events: list[Event], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge_in_process(monkeypatch)
     path = tmp_path / "h.edn"
     path.write_text(as_edn(events))
     assert codes_of(path, model, monkeypatch) == [code, code]
@@ -399,7 +394,6 @@ def test_what_is_no_edn_is_refused_with_its_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    judge_in_process(monkeypatch)
     path = tmp_path / "h.edn"
     path.write_text(as_edn([("invoke", "write", "1", None), ("ok", "write", value, None)]))
     assert codes_of(path, "register", monkeypatch) == [64, 64]
@@ -409,7 +403,6 @@ def test_what_is_no_edn_is_refused_with_its_line(
 def test_an_operation_behind_a_discard_never_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge_in_process(monkeypatch)
     lines = as_edn([*done("write", "1", "1"), *done("write", "2", "2"), *done("read", "NIL", "1")])
     first, second, third, fourth, *rest = lines.splitlines()
     path = tmp_path / "h.edn"

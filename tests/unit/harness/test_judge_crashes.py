@@ -13,27 +13,18 @@ from rich.console import Console
 from checker.verdict import CheckResult, Verdict
 from harness import checking, judge, results
 from harness.limits import Limits
-from harness.results import Results
 from harness.stop import Stop
 from harness.summary import show
 from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
 from tests.synthetic_runs import seal, write_run
 from tests.unit.harness.in_process import judge_in_process
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return write_run(tmp_path / "run", operations_per_second=30)
+from tests.unit.harness.judged_runs import verdicts
 
 
 @pytest.fixture
 def stale(tmp_path: Path) -> Path:
     return write_run(tmp_path / "stale", operations_per_second=60, flaw="stale-read")
-
-
-def verdicts(found: Results) -> dict[str, str]:
-    return {result.checker.partition(":")[0]: result.verdict.value for result in found.checkers}
 
 
 def written(run: Path) -> bytes:

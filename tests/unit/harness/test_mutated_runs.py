@@ -4,7 +4,6 @@ The run itself comes out valid with exit code 0; none of its mutants may. Each n
 notice: a checker that calls it invalid, or what makes it unknown, vacuous or failed.
 """
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,12 +12,20 @@ from typing import Any
 import pytest
 
 from checker.verdict import Verdict
-from harness import judge
 from harness.manifest import write_manifest
-from harness.results import Results
 from history.run_folder import RunFolder
-from tests.synthetic_runs import NODES, seal, write_run
-from tests.unit.harness.in_process import judge_in_process
+from tests.synthetic_runs import NODES, write_run
+from tests.unit.harness.judged_runs import (
+    edit,
+    edit_plan,
+    judged,
+    judged_as_it_is,
+    lines,
+    rewrite,
+    verdict_of,
+)
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 Mutation = Callable[[RunFolder], object]
 LINEARIZABILITY = "linearizability:cas-register"
@@ -34,42 +41,6 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def copy(good: Path, tmp_path: Path) -> RunFolder:
     return RunFolder(Path(shutil.copytree(good, tmp_path / "run")))
-
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    judge_in_process(monkeypatch)
-
-
-def judged(folder: RunFolder) -> Results:
-    """The judgement of a folder as a run left it."""
-    seal(folder)
-    return judged_as_it_is(folder)
-
-
-def judged_as_it_is(folder: RunFolder) -> Results:
-    """The judgement of a folder that somebody may have changed since the run."""
-    return judge.judge(folder.root, analyze=False)
-
-
-def verdict_of(found: Results, checker: str) -> Verdict:
-    return next(result.verdict for result in found.checkers if result.checker == checker)
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def rewrite(path: Path, records: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
-def edit(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-    rewrite(path, change(lines(path)))
-
-
-def edit_plan(folder: RunFolder, **changes: Any) -> None:
-    folder.plan.write_text(json.dumps(json.loads(folder.plan.read_text()) | changes))
 
 
 def on_each_node(path_of: Callable[[Any], Path], act: Callable[[Path], object]) -> None:

@@ -7,20 +7,18 @@ from rich.console import Console
 
 from checker.verdict import Verdict
 from contracts.names import NodeName, RunId
-from harness import judge, results
+from harness import results
 from harness.evidence_loader import load_run
 from harness.junit import to_junit
-from harness.manifest import write_manifest
 from harness.options import prepare
 from harness.plan_record import plan_of
 from harness.report.page import report_page
-from harness.results import Results
 from harness.summary import render, to_markdown
 from history.run_folder import RunFolder
-from tests.synthetic_runs import write_run
-from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import edit, edit_plan, judged
 from tests.unit.harness.run_fake import FakeRun
-from tests.unit.harness.test_mutated_runs import edit, edit_plan
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 @pytest.mark.parametrize(
@@ -57,18 +55,6 @@ def test_a_system_without_committed_logs_is_judged_by_what_its_clients_saw(tmp_p
 
 
 # --- in the verdict ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    judge_in_process(monkeypatch)
-    return RunFolder(write_run(tmp_path / "run", operations_per_second=30))
-
-
-def judged(folder: RunFolder) -> Results:
-    # What was changed here is no damage.
-    write_manifest(folder)
-    return judge.judge(folder.root, analyze=False)
 
 
 def without_state_events(folder: RunFolder, **plan: object) -> None:

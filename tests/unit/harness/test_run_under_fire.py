@@ -17,9 +17,9 @@ from harness.evidence_loader import load_run
 from harness.limits import Limits
 from harness.manifest import MANIFEST_NAME
 from harness.phases import read_phases
-from harness.results import Results
 from history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import judged_run, verdicts
 from tests.unit.harness.run_fake import FakeRun, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -34,16 +34,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUn
 
 def refuse(*_: object, **__: object) -> NoReturn:
     raise HarnessError("collect", "n1", "the engine is gone", "Start it.")
-
-
-def judged(run: FakeRun) -> Results:
-    outcome = run.outcome
-    problems = () if outcome.failure is None else (str(outcome.failure),)
-    return judge.judge(outcome.folder.root, analyze=False, harness_problems=problems)
-
-
-def verdicts(found: Results) -> dict[str, str]:
-    return {result.checker.partition(":")[0]: result.verdict.value for result in found.checkers}
 
 
 def exited(run: FakeRun) -> list[str | None]:
@@ -64,7 +54,7 @@ def test_one_node_that_cannot_be_collected_costs_its_own_log(tmp_path: Path) -> 
     outcome = run.run()
     assert set(load_run(outcome.folder.root).committed_logs) == {"n2", "n3"}
     assert run.runtime.torn_down == 1
-    found = judged(run)
+    found = judged_run(run)
     assert (found.headline, found.exit_code) == ("HARNESS FAILED", 3)
     assert verdicts(found)["linearizability"] == "valid"
     assert "the engine is gone" in found.problems[0]
@@ -86,7 +76,7 @@ def test_a_dump_that_crashes_costs_its_own_log(tmp_path: Path, error: Exception)
     run.system.committed_log = dump_others  # type: ignore[method-assign]
     outcome = run.run()
     assert outcome.failure is None
-    found = judged(run)
+    found = judged_run(run)
     assert found.exit_code == 2
     told = next(result for result in found.checkers if result.checker == "record")
     assert told.reason == "There is no committed log of n1."
@@ -152,7 +142,7 @@ def test_a_step_that_hangs_is_left_alone_and_told(
     assert "did not end within 0.2 s and was left alone" in str(outcome.failure)
     names = [phase.phase for phase in read_phases(outcome.folder.root)]
     assert "collected" in names
-    assert judged(run).exit_code == 3
+    assert judged_run(run).exit_code == 3
 
 
 def test_a_defect_while_collecting_still_removes_the_nodes(tmp_path: Path) -> None:
@@ -178,7 +168,7 @@ def test_a_thread_that_dies_is_a_failure_of_the_harness(tmp_path: Path) -> None:
     run.runtime.sample = explode  # type: ignore[method-assign]
     outcome = run.run()
     assert "ZeroDivisionError: odd" in str(outcome.failure)
-    assert judged(run).exit_code == 3
+    assert judged_run(run).exit_code == 3
 
 
 def test_a_violation_wins_over_a_failed_teardown(tmp_path: Path) -> None:
@@ -191,7 +181,7 @@ def test_a_violation_wins_over_a_failed_teardown(tmp_path: Path) -> None:
     )
     run.runtime.fails_at = "teardown"
     run.run()
-    found = judged(run)
+    found = judged_run(run)
     assert found.harness_failed
     assert (found.headline, found.exit_code) == ("INVALID", 1)
 
@@ -215,7 +205,7 @@ def test_a_phase_that_cannot_be_recorded_keeps_no_node_alive(
     outcome = run.run()
     assert run.runtime.torn_down == 1
     assert "the engine is gone" in str(outcome.failure)
-    assert judged(run).exit_code == 3
+    assert judged_run(run).exit_code == 3
 
 
 def test_a_node_that_ends_unseen_is_noticed_when_it_is_to_be_stopped(tmp_path: Path) -> None:
@@ -230,7 +220,7 @@ def test_a_node_that_ends_unseen_is_noticed_when_it_is_to_be_stopped(tmp_path: P
     run.runtime.heal_all = die  # type: ignore[method-assign]
     run.run()
     assert exited(run) == ["n2"]
-    found = judged(run)
+    found = judged_run(run)
     assert found.exit_code == 1
     assert "exit code 139" in next(r.reason for r in found.checkers if r.checker == "node-health")
 
@@ -245,9 +235,9 @@ def test_the_evidence_of_a_run_is_sealed(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
     folder = run.run().folder
     assert (folder.root / MANIFEST_NAME).is_file()
-    assert judged(run).exit_code == 0
+    assert judged_run(run).exit_code == 0
     folder.history.write_bytes(folder.history.read_bytes()[:-1])
-    assert "damaged after the run" in judged(run).checkers[-1].reason
+    assert "damaged after the run" in judged_run(run).checkers[-1].reason
 
 
 CHILD = """
@@ -291,7 +281,7 @@ def test_a_node_that_does_not_stay_up_after_a_kill_is_the_systems_failure(tmp_pa
     run.runtime.heals = False
     outcome = run.run()
     assert "could not heal the fault" in str(outcome.failure)
-    found = judged(run)
+    found = judged_run(run)
     assert (found.headline, found.exit_code) == ("INVALID", 1)
     health = next(result for result in found.checkers if result.checker == "node-health")
     assert "did not stay up after the kill was healed" in health.reason

@@ -10,42 +10,19 @@ from typing import Any
 
 import pytest
 
-from harness import cli, judge
-from harness.results import Results
+from harness import cli
 from history.run_folder import RunFolder
-from tests.synthetic_runs import seal, write_run
-from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import edit_plan, judged, lines
+
+pytestmark = pytest.mark.usefixtures("in_process")
 
 Line = dict[str, Any]
 S = 1_000_000_000
 
 
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    judge_in_process(monkeypatch)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> RunFolder:
-    return RunFolder(write_run(tmp_path / "run", operations_per_second=30))
-
-
-def lines(path: Path) -> list[Line]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def edit(path: Path, change: Callable[[Line], Line | None]) -> None:
     changed = [new for line in lines(path) if (new := change(line)) is not None]
     path.write_text("".join(json.dumps(line) + "\n" for line in changed))
-
-
-def edit_plan(folder: RunFolder, **changes: Any) -> None:
-    folder.plan.write_text(json.dumps(json.loads(folder.plan.read_text()) | changes))
-
-
-def judged(folder: RunFolder) -> Results:
-    seal(folder)
-    return judge.judge(folder.root, analyze=False)
 
 
 def never_bit(*indexes: int) -> Callable[[Line], Line]:

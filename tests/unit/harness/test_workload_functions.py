@@ -24,12 +24,8 @@ from history.records import PairedOperation
 from history.run_folder import RunFolder
 from tests.declared_runs import QUEUE, TRANSACTIONS, Line, as_queue, as_transaction, folder_of
 from tests.unit.harness.ended_operations import Recorded
-from tests.unit.harness.in_process import judge_in_process
 
-
-@pytest.fixture(autouse=True)
-def _in_process(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    judge_in_process(monkeypatch)
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def judged(folder: RunFolder) -> Results:
