@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from nodes.quorum.identifiers import NO_EPOCH, CorrelationId, DirectoryId, Epoch, NodeId, Offset
@@ -16,12 +17,16 @@ from nodes.quorum.messages import (
 from nodes.quorum.persistent import Voter
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.transport.link_machine import LinkMachine
+from nodes.wire.api_versions import ApiVersionsAnswer
+from nodes.wire.apis import ApiKey
 from nodes.wire.headers import decode_request_prefix
 from nodes.wire.messages import encode_answer, encode_api_versions
 
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)
 VOTE = VoteRequest("c", TWO, DIRECTORY, Epoch(1), ONE, DIRECTORY, NO_EPOCH, Offset(0), True)
+#: Which older releases know too.
+OLD_VOTE = msgspec.structs.replace(VOTE, pre_vote=False)
 BEGIN = BeginQuorumEpochRequest("c", TWO, DIRECTORY, ONE, Epoch(1))
 GRANTED = VoteAnswer(ErrorCode.NONE, None, Epoch(1), granted=True)
 BEGUN = BeginQuorumEpochAnswer(ErrorCode.NONE, ONE, Epoch(1))
@@ -44,13 +49,14 @@ class Port:
         self.asked: list[Any] = []
         self.told: list[tuple[int, Any]] = []
         self.frames: list[bytes] = []
+        self.soon: list[Callable[[], None]] = []
         self.timer = Timer(lambda: None)
         self.link = LinkMachine(TWO, codec, self, self, keeps_connections=has_defect)
 
     # The port.
 
     def call_soon(self, action: Callable[[], None]) -> None:
-        raise AssertionError(action)
+        self.soon.append(action)
 
     def call_later(self, delay_us: int, action: Callable[[], None]) -> Timer:
         assert delay_us == 90_000
@@ -83,12 +89,16 @@ class Port:
     def send(self, correlation: int, request: Any = VOTE) -> None:
         self.link.send(CorrelationId(correlation), request, 90)
 
-    def connected(self) -> None:
-        """The connection is made, and the peer has told its versions."""
+    def connected(self, vote_max: int = 2) -> None:
+        """The connection is made, and the peer has told its versions, of votes up to this one."""
         self.link.attempted()
         self.link.accepted()
         self.link.connected()
-        self.link.received(encode_api_versions(decode_request_prefix(self.frames.pop()[4:]))[4:])
+        header = decode_request_prefix(self.frames.pop()[4:])
+        assert header.api_key == ApiKey.API_VERSIONS
+        keys = (ApiKey.VOTE, ApiKey.BEGIN_QUORUM_EPOCH)
+        serves = ApiVersionsAnswer(ErrorCode.NONE, tuple((key, 0, vote_max) for key in keys), ())
+        self.link.received(encode_api_versions(header, serves)[4:])
 
     def ring(self) -> None:
         assert self.timer.action is not None
@@ -119,6 +129,50 @@ def test_a_request_asks_for_a_connection_and_goes_out_once_the_versions_are_know
     assert (port.timer.action, port.link.is_idle) == (None, True)
     port.send(2)
     assert (len(port.frames), port.asked) == (2, [0])
+
+
+def test_two_requests_at_a_time_are_a_defect_of_the_caller() -> None:
+    port = Port()
+    port.send(1)
+    with pytest.raises(RuntimeError, match="two requests at a time to node 2"):
+        port.send(2)
+
+
+def test_a_connection_asks_once_and_sends_in_the_peers_version() -> None:
+    port = Port()
+    port.send(1, OLD_VOTE)
+    port.connected(vote_max=1)
+    port.answer(port.frames[0])
+    port.send(2, OLD_VOTE)
+    versions = [decode_request_prefix(frame[4:]).api_version for frame in port.frames]
+    assert versions == [1, 1]
+
+
+def test_a_peer_without_a_common_version_gets_nothing_and_is_named_and_is_asked_anew() -> None:
+    port = Port()
+    port.send(1)
+    port.connected(vote_max=1)
+    assert (port.frames, port.told, port.link.is_idle) == ([], [], False), "told after the sending"
+    port.soon.pop()()
+    ((number, reason),) = port.told
+    assert (number, port.link.is_idle) == (1, True)
+    assert reason == "the peer serves VOTE in versions 0 to 1, this node speaks versions 2 to 2"
+    port.send(2)
+    port.connected()
+    port.answer(port.frames[0])
+    assert port.told[1:] == [(2, GRANTED)], "it was upgraded between two connections"
+
+
+def test_a_request_given_up_before_its_refusal_spoils_no_other() -> None:
+    port = Port()
+    port.send(1)
+    port.connected(vote_max=1)
+    port.link.abandon(CorrelationId(1))
+    port.send(2, OLD_VOTE)
+    port.soon.pop()()
+    port.connected(vote_max=1)
+    port.answer(port.frames[0])
+    assert port.told == [(2, GRANTED)]
 
 
 def test_a_connection_that_was_asked_for_and_never_made_makes_the_next_wait() -> None:

@@ -223,15 +223,6 @@ def test_with_the_planted_defect_a_late_answer_comes_on_a_connection_that_was_ke
     run(body)
 
 
-def test_two_requests_at_a_time_are_a_defect_of_the_caller() -> None:
-    async def body(pair: Pair) -> None:
-        pair.link.send(CorrelationId(1), VOTE, 2_000)
-        with pytest.raises(RuntimeError):
-            pair.link.send(CorrelationId(2), VOTE, 2_000)
-
-    run(body)
-
-
 def test_a_peer_that_is_down_fails_fast_and_is_found_again() -> None:
     async def body(pair: Pair) -> None:
         await pair.listener.close()

@@ -1,24 +1,16 @@
-"""A link asks its peer what it serves before anything else, and keeps to the answer."""
-
-import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable
+"""What a link learns of its peer's versions; what it does with that: ``test_link_machine``."""
 
 import msgspec
 import pytest
 
-from nodes.quorum.identifiers import CorrelationId, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import Answer, ErrorCode, Request, VoteAnswer, VoteRequest
-from nodes.quorum.persistent import Voter
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.peer_link import PeerLink
+from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
 from nodes.transport.peer_versions import PeerVersions
 from nodes.wire.api_versions import ApiVersionsAnswer
 from nodes.wire.apis import ApiKey, RequestHeader
 from nodes.wire.errors import NoCommonVersionError, UnsupportedAnswerError, WireError
-from nodes.wire.framing import FrameReader
 from nodes.wire.headers import decode_request_prefix
-from nodes.wire.messages import decode_request, encode_answer, encode_api_versions, encode_refusal
+from nodes.wire.messages import encode_api_versions
 
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)
@@ -96,136 +88,3 @@ def test_what_does_not_answer_the_question_is_refused() -> None:
         versions.take(b"\0\0\0\0\0\0\xff")
     with pytest.raises(RuntimeError):
         versions.version_for(VOTE)
-
-
-class Peer:
-    """Serves what it is told to; remembers API and version of every request."""
-
-    def __init__(self, served: list[ApiVersionsAnswer]) -> None:
-        #: What each connection is told, in their order; the last one for all others.
-        self.served = served
-        self.requests: list[tuple[int, int]] = []
-        self.connections_count = 0
-        self.closed = asyncio.Event()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        serves = self.served[min(self.connections_count, len(self.served) - 1)]
-        self.connections_count += 1
-        frames = FrameReader()
-        with contextlib.suppress(ConnectionError):
-            while data := await reader.read(65_536):
-                for payload in frames.feed(data):
-                    header = decode_request(payload).header
-                    self.requests.append((header.api_key, header.api_version))
-                    writer.write(
-                        encode_api_versions(header, serves)
-                        if header.api_key == ApiKey.API_VERSIONS
-                        else encode_answer(GRANTED, header)
-                        if header.api_key == ApiKey.VOTE
-                        else encode_refusal(header, ErrorCode.INVALID_REQUEST)
-                    )
-        writer.close()
-        self.closed.set()
-
-
-class Owner:
-    def __init__(self) -> None:
-        self.results: asyncio.Queue[Answer | str] = asyncio.Queue()
-
-    def answered(self, peer: NodeId, correlation: CorrelationId, answer: Answer) -> None:
-        self.results.put_nowait(answer)
-
-    def failed(
-        self, peer: NodeId, correlation: CorrelationId, reason: str, *, refused: bool
-    ) -> None:
-        self.results.put_nowait(reason)
-
-
-Ask = Callable[[Request], Awaitable[Answer | str]]
-
-
-def run(peer: Peer, body: Callable[[PeerLink, Ask], Awaitable[None]]) -> None:
-    async def main() -> None:
-        server = await asyncio.start_server(peer.serve, HOST, 0)
-        voter = Voter(TWO, DIRECTORY, HOST, server.sockets[0].getsockname()[1])
-        owner = Owner()
-        link = PeerLink(voter, KafkaCodec(ONE, (voter,)), owner)
-        numbers = iter(range(1, 100))
-
-        async def ask(request: Request) -> Answer | str:
-            link.send(CorrelationId(next(numbers)), request, 5_000)
-            return await asyncio.wait_for(owner.results.get(), PATIENCE_S)
-
-        try:
-            await body(link, ask)
-        finally:
-            link.close()
-            server.close()
-            await asyncio.wait_for(peer.closed.wait(), PATIENCE_S)
-
-    asyncio.run(main())
-
-
-def test_a_connection_asks_once_and_sends_in_the_peers_version() -> None:
-    peer = Peer([serving((ApiKey.VOTE, 0, 1))])
-
-    async def body(link: PeerLink, ask: Ask) -> None:
-        assert await ask(VOTE) == GRANTED
-        assert await ask(VOTE) == GRANTED
-
-    run(peer, body)
-    assert peer.requests == [(ApiKey.API_VERSIONS, 4), (ApiKey.VOTE, 1), (ApiKey.VOTE, 1)]
-
-
-def test_a_peer_without_a_common_version_gets_nothing_and_is_named() -> None:
-    peer = Peer([serving((ApiKey.VOTE, 3, 9))])
-
-    async def body(link: PeerLink, ask: Ask) -> None:
-        assert await ask(VOTE) == (
-            "the peer serves VOTE in versions 3 to 9, this node speaks versions 0 to 2"
-        )
-        assert link.is_idle
-
-    run(peer, body)
-    assert peer.requests == [(ApiKey.API_VERSIONS, 4)]
-
-
-def test_a_refusal_on_a_connection_that_stands_is_told_after_the_sending() -> None:
-    peer = Peer([serving((ApiKey.VOTE, 0, 1))])
-
-    async def body(link: PeerLink, ask: Ask) -> None:
-        assert await ask(VOTE) == GRANTED
-        waiting = asyncio.ensure_future(ask(PRE_VOTE))
-        await asyncio.sleep(0)
-        assert not link.is_idle
-        assert "VOTE in versions 0 to 1" in str(await waiting)
-
-    run(peer, body)
-    assert peer.requests == [(ApiKey.API_VERSIONS, 4), (ApiKey.VOTE, 1)]
-
-
-def test_a_request_given_up_before_its_refusal_spoils_no_other() -> None:
-    peer = Peer([serving((ApiKey.VOTE, 0, 1))])
-
-    async def body(link: PeerLink, ask: Ask) -> None:
-        assert await ask(VOTE) == GRANTED
-        link.send(CorrelationId(500), PRE_VOTE, 5_000)
-        link.abandon(CorrelationId(500))
-        assert await ask(VOTE) == GRANTED
-
-    run(peer, body)
-
-
-def test_a_peer_that_was_upgraded_is_asked_anew_on_the_next_connection() -> None:
-    peer = Peer([serving((ApiKey.VOTE, 0, 1)), serving((ApiKey.VOTE, 0, 2))])
-
-    async def body(link: PeerLink, ask: Ask) -> None:
-        assert "VOTE in versions 0 to 1" in str(await ask(PRE_VOTE))
-        assert await ask(PRE_VOTE) == GRANTED
-
-    run(peer, body)
-    assert peer.requests == [
-        (ApiKey.API_VERSIONS, 4),
-        (ApiKey.API_VERSIONS, 4),
-        (ApiKey.VOTE, 2),
-    ]
