@@ -17,9 +17,10 @@ from contracts.names import NodeName, RunId
 from contracts.state_event import StateEvent
 from harness.manifest import MANIFEST_NAME, write_manifest
 from history.course import came_to_its_end
-from history.plan import Plan, encode_plan, sub_seeds
+from history.plan import encode_plan, sub_seeds
 from history.records import Event
 from history.run_folder import RunFolder
+from tests.plans import plan_with
 
 Flaw = Literal["stale-read", "lost-commit", "dead", "traceback"]
 
@@ -80,30 +81,18 @@ class SyntheticRun:
         return self.folder.root
 
     def _write_plan(self) -> None:
-        plan = Plan(
+        plan = plan_with(
             run_id=RunId(self.folder.root.name),
-            test="kraft-register",
-            system="kraft",
             bugs=("stale-leader-reads",) if self.flaw == "stale-read" else (),
             declares_state_events=True,
-            runtime="docker",
             nodes=NODES,
-            workload="register",
-            checkers=(
-                "linearizability:cas-register",
-                "split-brain",
-                "lost-commits",
-            ),
+            checkers=("linearizability:cas-register", "split-brain", "lost-commits"),
             nemesis="partition,pause,kill",
             planned_faults=3,
             seed=self.seed,
             sub_seeds=sub_seeds(self.seed),
             time_limit_s=self.load_ms / 1000,
             concurrency=self.processes,
-            rate=120.0,
-            operation_timeout_s=1.0,
-            started_at="2026-11-21T02:00:00Z",
-            tool_version="0.1.0",
         )
         self.folder.plan.write_bytes(encode_plan(plan))
 

@@ -8,7 +8,7 @@ import msgspec
 
 from contracts.fault import ActualFault, FaultEvent
 from contracts.names import RunId
-from history.plan import Plan, encode_plan, sub_seeds
+from history.plan import encode_plan
 from history.run_folder import RunFolder
 from nemesis.fault_options import BEYOND_PROMISE
 from nemesis.kinds import fault_kind
@@ -16,6 +16,7 @@ from nemesis.targets import THERE
 from tests.golden.nemesis_engine import carried_out
 from tests.golden.nemesis_stories import stories_of
 from tests.golden.story import NODES, Happening, Story, awaited, planned
+from tests.plans import plan_with
 
 #: Stories of the nemesis whose runs are replayed.
 _REPLAYED: Final = frozenset(
@@ -73,27 +74,15 @@ def write_run(folder: Path, schedule: list[Any], events: list[FaultEvent], count
     """A run folder with these records, of a plan with so many faults."""
     run = RunFolder(folder)
     folder.mkdir(parents=True)
-    plan = Plan(
+    plan = plan_with(
         run_id=RunId(folder.name),
-        test="kraft-register",
-        system="kraft",
         bugs=("stale-leader-reads",),
         settings={"quorum.fetch.timeout.ms": "900"},
-        runtime="docker",
         nodes=NODES,
-        workload="register",
         workload_options={"values": "unique"},
-        checkers=("split-brain",),
         nemesis="told in the story",
         planned_faults=count,
-        seed=7,
-        sub_seeds=sub_seeds(7),
-        time_limit_s=30.0,
-        concurrency=6,
-        rate=120.0,
         operation_timeout_s=1.5,
-        started_at="2026-11-21T02:00:00Z",
-        tool_version="0.1.0",
     )
     run.plan.write_bytes(encode_plan(plan))
     run.schedule.write_bytes(_lines(schedule))

@@ -12,6 +12,7 @@ from harness.junit import to_junit
 from harness.plain_text import markdown, printable, value_text
 from harness.results import FaultResult, OutcomeCounts, Results
 from harness.summary import render, to_markdown
+from tests.unit.harness.small_results import results_with
 
 REPRODUCE = (
     "splitbrain test --system kraft --workload register --nemesis partition,pause,kill --seed 7"
@@ -26,31 +27,23 @@ VALID = CheckResult("split-brain", Verdict.VALID, "No epoch had two leaders.")
 
 
 def results(**changes: object) -> Results:
-    base = Results(
-        schema=1,
-        run="20261121T020000Z-7",
-        test="kraft-register",
-        system="kraft",
-        workload="register",
-        seed=7,
-        runtime="docker",
-        verdict=Verdict.INVALID,
-        vacuous=(),
-        exit_code=1,
-        checkers=(STALE, VALID),
-        operations={"read": OutcomeCounts(4000, 12, 0), "write": OutcomeCounts(900, 1, 22)},
-        faults=(
+    invalid: dict[str, object] = {
+        "verdict": Verdict.INVALID,
+        "exit_code": 1,
+        "checkers": (STALE, VALID),
+        "operations": {"read": OutcomeCounts(4000, 12, 0), "write": OutcomeCounts(900, 1, 22)},
+        "faults": (
             FaultResult(0, "partition", "leader", ("n1",), "n1", 5000, 5200, 10000, 10400, True,
                         "4 links cut after 212 ms", True, True),
             FaultResult(1, "kill", "all", at_ms=15000, evidence="no leader for 5 s"),
         ),
-        elections=5,
-        epochs=(1, 2, 6),
-        longest_unavailability_ms=4321,
-        run_folder="runs/kraft-register/20261121T020000Z-7",
-        reproduce=REPRODUCE,
-    )  # fmt: skip
-    return msgspec.structs.replace(base, **changes)
+        "elections": 5,
+        "epochs": (1, 2, 6),
+        "longest_unavailability_ms": 4321,
+        "run_folder": "runs/kraft-register/20261121T020000Z-7",
+        "reproduce": REPRODUCE,
+    }  # fmt: skip
+    return results_with(**(invalid | changes))
 
 
 def shown(given: Results, width: int = 80) -> str:

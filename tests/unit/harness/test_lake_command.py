@@ -5,7 +5,6 @@ import json
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from checker.verdict import Verdict
@@ -14,6 +13,7 @@ from harness.results import Results
 from history.run_folder import RunFolder
 from spark_analysis.lake.store import LocalStore
 from tests.lake_runs import all_tables, make_run, rows_of, the_run, write_results
+from tests.unit.harness.small_results import results_with
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_several_runs_are_analysed_and_then_put_into_the_lake(
         verdict = next(codes)
         write_results(root, "invalid" if verdict == 1 else "unknown", exit_code=verdict)
         judged = json.loads(RunFolder(root).results.read_bytes())
-        return msgspec.structs.replace(_RESULTS, run=root.name, exit_code=judged["exit_code"])
+        return results_with(run=root.name, verdict=Verdict.UNKNOWN, exit_code=judged["exit_code"])
 
     monkeypatch.setattr("harness.judge.judge", judge)
     runs = [str(folder / "runs" / "test" / name) for name in ("run-1", "run-2")]
@@ -126,25 +126,3 @@ def test_several_runs_are_analysed_and_then_put_into_the_lake(
     assert "2 runs in lake: 2 new" in capsys.readouterr().out
     outcomes = {row["name"]: row["outcome"] for row in rows_of(LocalStore(folder / "lake"), "runs")}
     assert outcomes == {"run-1": "unknown", "run-2": "invalid"}
-
-
-_RESULTS = Results(
-    schema=1,
-    run="",
-    test="kraft-register",
-    system="kraft",
-    workload="register",
-    seed=7,
-    runtime="docker",
-    verdict=Verdict.UNKNOWN,
-    vacuous=(),
-    exit_code=2,
-    checkers=(),
-    operations={},
-    faults=(),
-    elections=None,
-    epochs=(),
-    longest_unavailability_ms=None,
-    run_folder="",
-    reproduce="",
-)

@@ -19,11 +19,11 @@ from harness.report.graph_picture import draw_graph
 from harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
 from harness.report.page import report_page
 from harness.report.violations import core_operations, show_violations
-from harness.results import Results
 from harness.timeline import outcome_counts
 from history.plan import reproduce_command
 from history.records import PairedOperation
 from tests.synthetic_runs import HOSTILE, write_run
+from tests.unit.harness.small_results import results_with
 
 MS = 1_000_000
 
@@ -75,17 +75,9 @@ def page_of(
 ) -> str:
     record = load_run(run)
     assert record.plan is not None
-    results = Results(
-        schema=1,
+    results = results_with(
         run=record.plan.run_id,
-        test=record.plan.test,
-        system=record.plan.system,
-        workload=record.plan.workload,
-        seed=record.plan.seed,
-        runtime=record.plan.runtime,
         verdict=checkers[0].verdict if checkers else Verdict.VALID,
-        vacuous=(),
-        exit_code=0,
         checkers=checkers,
         operations=outcome_counts(record.operations),
         faults=fault_results(record.scheduled, record.faults),

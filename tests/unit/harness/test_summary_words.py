@@ -20,35 +20,20 @@ from harness.timeline import outcome_counts
 from harness.traffic import Traffic
 from history.records import PairedOperation
 from history.writer import LineWriter
+from tests.unit.harness.small_results import results_with
 
 LONG = "Every order of what came before leaves another value, " * 6
 
 
 def results(**changes: object) -> Results:
-    base = Results(
-        schema=1,
-        run="20261121T020000Z-7",
-        test="kraft-register",
-        system="kraft",
-        workload="register",
-        seed=7,
-        runtime="docker",
-        verdict=Verdict.VALID,
-        vacuous=(),
-        exit_code=0,
-        checkers=(CheckResult("split-brain", Verdict.VALID, LONG),),
-        operations={
+    counted: dict[str, object] = {
+        "checkers": (CheckResult("split-brain", Verdict.VALID, LONG),),
+        "operations": {
             "cas": OutcomeCounts(100, 30, 2, refused=60, fail_by_error={"not-leader": 30}),
             "read": OutcomeCounts(900, 100, 0, fail_by_error={"not-leader": 80, "timed-out": 20}),
         },
-        faults=(),
-        elections=1,
-        epochs=(1,),
-        longest_unavailability_ms=43,
-        run_folder="runs/x",
-        reproduce="splitbrain test",
-    )
-    return msgspec.structs.replace(base, **changes)
+    }
+    return results_with(**(counted | changes))
 
 
 def shown(given: Results, *, terminal: bool = False) -> str:

@@ -5,38 +5,26 @@ import shlex
 import msgspec
 import pytest
 
-from contracts.names import NodeName, RunId
+from contracts.names import RunId
 from history.plan import (
-    Plan,
     PlanDefaults,
     decode_plan,
     encode_plan,
     reproduce_command,
     sub_seed,
-    sub_seeds,
 )
+from tests.plans import plan_with
 
-PLAN = Plan(
+PLAN = plan_with(
     run_id=RunId("20260101T000000Z-7"),
-    test="kraft-register",
-    system="kraft",
     bugs=("stale-leader-reads",),
     settings={"fetch.timeout.ms": "500"},
-    runtime="docker",
-    nodes=(NodeName("n1"), NodeName("n2"), NodeName("n3")),
-    workload="register",
     workload_options={"values": "small"},
-    checkers=("split-brain",),
     nemesis="partition:leader,kill",
     planned_faults=6,
-    seed=7,
-    sub_seeds=sub_seeds(7),
     time_limit_s=60.0,
     concurrency=10,
     rate=200.0,
-    operation_timeout_s=1.0,
-    started_at="2026-01-01T00:00:00.000+00:00",
-    tool_version="0.1.0",
 )
 DEFAULTS = PlanDefaults(
     concurrency=10, rate=200.0, operation_timeout_s=1.0, workload_options={"values": "small"}

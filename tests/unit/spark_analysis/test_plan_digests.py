@@ -5,29 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.names import NodeName, RunId
-from history.plan import Plan
+from contracts.names import RunId
 from spark_analysis.run_record import plan_digest
+from tests.plans import plan_with
 
-PLAN = Plan(
-    run_id=RunId("20261121T220000Z-7"),
-    test="kraft-register",
-    system="kraft",
-    system_versions={"kraft": "1.0"},
-    runtime="simulated",
-    nodes=(NodeName("n1"),),
-    workload="register",
-    checkers=(),
-    nemesis="kill",
-    seed=7,
-    sub_seeds={"nemesis": 3},
-    time_limit_s=10.0,
-    concurrency=5,
-    rate=50.0,
-    operation_timeout_s=1.0,
-    started_at="2026-11-21T22:00:00Z",
-    tool_version="0.1",
-)
+PLAN = plan_with(runtime="simulated", system_versions={"kraft": "1.0"})
 
 
 def test_a_replay_has_the_plan_of_what_it_replays() -> None:

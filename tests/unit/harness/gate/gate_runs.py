@@ -7,8 +7,9 @@ from checker.verdict import CheckResult, Verdict, merge
 from contracts.names import NodeName, RunId
 from harness.gate.gated_run import GatedRun
 from harness.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
-from history.plan import Plan, encode_plan, sub_seeds
+from history.plan import encode_plan, sub_seeds
 from history.run_folder import RunFolder
+from tests.plans import plan_with
 
 VALID = CheckResult("linearizability:cas-register", Verdict.VALID, "All is well.")
 LOST_NONE = CheckResult("lost-commits", Verdict.VALID, "All held.", {"lost": 0})
@@ -69,24 +70,15 @@ def write_run(
     folder = RunFolder(root)
     root.mkdir(parents=True)
     replay_of = fields.pop("replay_of", None)
-    plan = Plan(
+    plan = plan_with(
         run_id=RunId(root.name),
         test=f"{system}-register",
         system=system,
         system_versions={system: "1.0"},
-        runtime="docker",
         nodes=(NodeName("n1"),),
-        workload="register",
         checkers=(),
-        nemesis="kill",
         seed=seed,
         sub_seeds=sub_seeds(seed),
-        time_limit_s=10,
-        concurrency=2,
-        rate=10,
-        operation_timeout_s=1,
-        started_at="2026-11-21T00:00:00Z",
-        tool_version="0",
         replay_of=replay_of,
     )
     folder.plan.write_bytes(encode_plan(plan))
