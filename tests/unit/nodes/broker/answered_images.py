@@ -4,6 +4,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from nodes.broker.asking import Asking
 from nodes.broker.serving import answer
 from nodes.metadata import records
@@ -12,7 +14,7 @@ from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from nodes.metadata.records import MetadataRecord
 from nodes.wire.apis import ApiKey, RequestHeader
 from nodes.wire.control_plane import decode_reply, encode_reply
-from tests.unit.nodes.controller.clusters import broker, image_with
+from tests.unit.nodes.controller.clusters import broker, image_with, partition
 
 CLIENTS, OTHER = "CLIENTS", "OTHER"
 INTERNAL = "__consumer_offsets"
@@ -55,13 +57,10 @@ def topic(
     return [
         records.TopicRecord(name, TOPICS[name]),
         *(
-            records.PartitionRecord(
-                partition_id=number,
-                topic_id=TOPICS[name],
-                replicas=tuple(replicas),
-                isr=tuple(replicas),
-                removing_replicas=(),
-                adding_replicas=(),
+            partition(
+                TOPICS[name],
+                number,
+                tuple(replicas),
                 leader=leader,
                 leader_epoch=7,
                 partition_epoch=3,
@@ -76,17 +75,9 @@ def registered(
     broker_id: int, listener: str, *, rack: str | None = None, fenced: bool = False
 ) -> records.RegisterBrokerRecord:
     """A broker that is reached on one listener."""
-    known = broker(broker_id, rack=rack, fenced=fenced)
     endpoint = records.Endpoint(listener, f"b{broker_id}", 9000 + broker_id, 0)
-    return records.RegisterBrokerRecord(
-        broker_id=broker_id,
-        incarnation_id=known.incarnation_id,
-        broker_epoch=known.broker_epoch,
-        end_points=(endpoint,),
-        features=known.features,
-        rack=rack,
-        fenced=fenced,
-        log_dirs=known.log_dirs,
+    return msgspec.structs.replace(
+        broker(broker_id, rack=rack, fenced=fenced), end_points=(endpoint,)
     )
 
 

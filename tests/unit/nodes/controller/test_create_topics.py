@@ -26,6 +26,7 @@ from tests.unit.nodes.controller.clusters import (
     broker,
     directory_of,
     image_with,
+    partition,
     topic,
     view_of,
 )
@@ -101,16 +102,12 @@ def test_a_topic_its_configs_and_its_partitions_come_in_this_order() -> None:
 
 def test_active_replicas_are_in_sync_and_the_first_of_them_leads() -> None:
     decision, _ = decided(manual((4, 5, 2, 3, 1)))
-    assert decision.records[1] == records.PartitionRecord(
-        partition_id=0,
-        topic_id=decision.records[0].topic_id,  # pyright: ignore[reportAttributeAccessIssue]
-        replicas=(4, 5, 2, 3, 1),
+    assert decision.records[1] == partition(
+        decision.records[0].topic_id,  # pyright: ignore[reportAttributeAccessIssue]
+        0,
+        (4, 5, 2, 3, 1),
         isr=(2, 3, 1),
-        removing_replicas=(),
-        adding_replicas=(),
         leader=2,
-        leader_epoch=0,
-        partition_epoch=0,
         directories=(
             directory_of(4),
             directory_of(5),

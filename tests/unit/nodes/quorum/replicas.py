@@ -3,9 +3,13 @@
 import random
 from collections.abc import Callable
 
+import msgspec
+
 from nodes.quorum.effects import Effect
 from nodes.quorum.events import Event, RequestReceived
 from nodes.quorum.identifiers import (
+    NO_DIRECTORY,
+    NO_EPOCH,
     ConnectionId,
     CorrelationId,
     DirectoryId,
@@ -15,7 +19,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import BeginQuorumEpochRequest
+from nodes.quorum.messages import BeginQuorumEpochRequest, VoteRequest
 from nodes.quorum.persistent import LogShape, QuorumState, Voter
 from nodes.quorum.replica import Replica
 from nodes.quorum.settings import QuorumSettings
@@ -66,6 +70,22 @@ def step(replica: Replica, event: Event, at_ms: float = 0) -> tuple[Effect, ...]
     effects = replica.step(Microseconds(int(at_ms * MS)), event)
     replica.validate()
     return effects
+
+
+def vote_request(**changes: object) -> VoteRequest:
+    """Node 1 asks node 2 for its vote in epoch 3, with an empty log, but for what is changed."""
+    usual = VoteRequest(
+        cluster_id=None,
+        voter_id=NodeId(2),
+        voter_directory_id=NO_DIRECTORY,
+        epoch=Epoch(3),
+        candidate_id=NodeId(1),
+        candidate_directory_id=NO_DIRECTORY,
+        last_epoch=NO_EPOCH,
+        end_offset=Offset(0),
+        pre_vote=False,
+    )
+    return msgspec.structs.replace(usual, **changes)
 
 
 def begin(leader: int, epoch: int, me: int = 1, *, correlation: int = 1) -> RequestReceived:

@@ -16,7 +16,6 @@ from nodes.quorum.events import (
     TimerElapsed,
 )
 from nodes.quorum.identifiers import (
-    NO_EPOCH,
     UNKNOWN_OFFSET,
     ConnectionId,
     CorrelationId,
@@ -30,10 +29,17 @@ from nodes.quorum.messages import (
     FetchAnswer,
     Request,
     VoteAnswer,
-    VoteRequest,
 )
 from nodes.quorum.replica import Replica
-from tests.unit.nodes.quorum.replicas import LIFE, MS, begin, directory, replica_of, step
+from tests.unit.nodes.quorum.replicas import (
+    LIFE,
+    MS,
+    begin,
+    directory,
+    replica_of,
+    step,
+    vote_request,
+)
 
 
 def requests(replica: Replica, event: Event, at_ms: int = 0) -> list[SendRequest]:
@@ -143,15 +149,10 @@ def test_an_early_timer_does_not_end_the_turn_of_who_goes_first() -> None:
     replica = replica_of(2, epoch=3)
     requests(replica, Started())
     (_, asked) = requests(replica, TimerElapsed(), 400)
-    request = VoteRequest(
+    request = vote_request(
         cluster_id="cluster",
-        voter_id=NodeId(2),
         voter_directory_id=directory(2),
-        epoch=Epoch(3),
-        candidate_id=NodeId(1),
         candidate_directory_id=directory(1),
-        last_epoch=NO_EPOCH,
-        end_offset=Offset(0),
         pre_vote=True,
     )
     requests(replica, RequestReceived(ConnectionId(1), CorrelationId(1), request), 410)

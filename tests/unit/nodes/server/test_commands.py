@@ -9,26 +9,17 @@ from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
 from nodes.quorum.persistent import Voter
 from nodes.server import exit_codes
 from nodes.server.commands import CONFIGURATION_VARIABLE, main
-from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from nodes.server.configuration import encode_configuration
 from nodes.storage.disk import DiskFileSystem
 from nodes.storage.identity import load_identity
+from tests.unit.nodes.server.configurations import DIRECTORY, configuration_of
 from tests.unit.nodes.storage.foreign_locks import locked_as_java_does
 
-DIRECTORY = DirectoryId("0123456789abcdef" * 2)
 OTHER = DirectoryId("fedcba9876543210" * 2)
 
 
 def written(tmp_path: Path, **changes: object) -> str:
-    configuration = NodeConfiguration(
-        name="n1",
-        node_id=1,
-        directory_id=DIRECTORY,
-        cluster_id="AAAAAAAAAAAAAAAAAAAAAA",
-        voters=(Voter(NodeId(1), DIRECTORY, "127.0.0.1", 1),),
-        quorum_listener=Listener("127.0.0.1", 0),
-        client_listener=Listener("127.0.0.1", 0),
-        data_folder=str(tmp_path / "data"),
-    )
+    configuration = configuration_of(tmp_path)
     path = tmp_path / "node.json"
     path.write_bytes(encode_configuration(msgspec.structs.replace(configuration, **changes)))
     return str(path)

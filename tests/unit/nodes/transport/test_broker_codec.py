@@ -5,8 +5,7 @@ import pytest
 from nodes.broker.forwarding import Forwarding
 from nodes.broker.offered_versions import offered_versions
 from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import DescribeQuorumRequest, VoteRequest
+from nodes.quorum.messages import DescribeQuorumRequest
 from nodes.transport.broker_codec import BrokerCodec
 from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
 from nodes.wire.apis import ApiKey
@@ -16,6 +15,7 @@ from nodes.wire.errors import WireError
 from nodes.wire.families.cluster import MetadataRequest
 from nodes.wire.families.topics import DeleteTopicsRequest
 from nodes.wire.messages import decode_answer, encode_request
+from tests.unit.nodes.quorum.replicas import vote_request
 
 CODEC = BrokerCodec(lambda: offered_versions(MetadataImage(), None))
 METADATA = MetadataRequest(topics=None, allow_auto_topic_creation=False)
@@ -60,16 +60,6 @@ def test_a_question_about_the_quorum_is_handed_on_too() -> None:
 
 
 def test_the_quorums_own_requests_are_refused() -> None:
-    vote = VoteRequest(
-        cluster_id="c",
-        voter_id=NodeId(1),
-        epoch=Epoch(1),
-        candidate_id=NodeId(2),
-        candidate_directory_id=DirectoryId("2" * 32),
-        voter_directory_id=DirectoryId("1" * 32),
-        last_epoch=Epoch(0),
-        end_offset=Offset(0),
-        pre_vote=False,
-    )
+    vote = vote_request()
     with pytest.raises(WireError):
         CODEC.decode_request(encode_request(vote, 9, "node", version=2)[4:])

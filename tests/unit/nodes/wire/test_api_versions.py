@@ -16,7 +16,6 @@ from nodes.quorum.messages import (
     FetchRequest,
     FetchSnapshotRequest,
     Request,
-    VoteRequest,
 )
 from nodes.quorum.persistent import SnapshotId
 from nodes.transport.kafka_codec import Inbound, KafkaCodec
@@ -44,22 +43,13 @@ from nodes.wire.messages import (
     encode_request,
 )
 from nodes.wire.schemas import SCHEMAS
+from tests.unit.nodes.quorum.replicas import vote_request
 
 ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {
     api_key_of(request): request
     for request in (
         ApiVersionsRequest(),
-        VoteRequest(
-            None,
-            NodeId(2),
-            NO_DIRECTORY,
-            Epoch(3),
-            NodeId(1),
-            NO_DIRECTORY,
-            NO_EPOCH,
-            Offset(0),
-            False,
-        ),
+        vote_request(),
         BeginQuorumEpochRequest(None, NodeId(2), NO_DIRECTORY, NodeId(1), Epoch(3)),
         EndQuorumEpochRequest(None, NodeId(1), Epoch(3), ()),
         FetchRequest(

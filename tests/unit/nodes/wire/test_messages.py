@@ -55,6 +55,7 @@ from nodes.wire.messages import (
 )
 from nodes.wire.requests import request_to_fields, sole_partition
 from nodes.wire.schemas import SCHEMAS
+from tests.unit.nodes.quorum.replicas import vote_request
 from tests.unit.nodes.wire.mutations import mutate
 from tests.unit.nodes.wire.quorum_messages import (
     ANSWER_KEYS,
@@ -257,17 +258,7 @@ def test_answer_that_points_to_half_a_snapshot_is_told_by_name() -> None:
 
 
 def test_pre_vote_is_never_sent_as_a_vote() -> None:
-    request = VoteRequest(
-        None,
-        NodeId(2),
-        NO_DIRECTORY,
-        Epoch(3),
-        NodeId(1),
-        NO_DIRECTORY,
-        NO_EPOCH,
-        Offset(0),
-        pre_vote=True,
-    )
+    request = vote_request(pre_vote=True)
     with pytest.raises(ValueError, match="no pre-vote"):
         encode_request(request, 1, None, version=1)
 

@@ -23,6 +23,7 @@ from nodes.quorum.effects import AppendRecords
 from nodes.quorum.identifiers import Epoch, NodeId, Offset
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from simulation.kraft.all_invariants import INVARIANTS
+from tests.unit.nodes.controller.clusters import partition as partition_of
 from tests.unit.simulation.kraft.small_controllers import Controllers
 
 TOPIC, OTHER = "a" * 32, "b" * 32
@@ -49,18 +50,7 @@ def fencing(broker_id: int, broker_epoch: int, fenced: int) -> BrokerRegistratio
 
 
 def partition(*isr: int, leader: int = 7) -> PartitionRecord:
-    return PartitionRecord(
-        partition_id=0,
-        topic_id=TOPIC,
-        replicas=(7, 8),
-        isr=isr,
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=leader,
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=("7" * 32, "7" * 32),
-    )
+    return partition_of(TOPIC, 0, (7, 8), isr=isr, leader=leader)
 
 
 def two_brokers(controllers: Controllers) -> tuple[int, int]:

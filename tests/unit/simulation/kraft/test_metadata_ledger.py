@@ -5,7 +5,6 @@ from nodes.metadata.records import (
     BeginTransactionRecord,
     EndTransactionRecord,
     MetadataRecord,
-    PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
@@ -15,33 +14,19 @@ from nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from nodes.wire.batches import Record, RecordBatch
 from simulation.kraft.ledger import encoded
 from simulation.kraft.metadata_ledger import MetadataLedger
+from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32
-
-
-def partition(topic_id: str, number: int) -> PartitionRecord:
-    return PartitionRecord(
-        partition_id=number,
-        topic_id=topic_id,
-        replicas=(4,),
-        isr=(4,),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=4,
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=("0" * 31 + "1",),
-    )
 
 
 #: By offset; 0 is raft's own.
 STORY: dict[int, MetadataRecord] = {
     1: TopicRecord("first", A),
-    2: partition(A, 0),
-    3: partition(A, 1),
+    2: partition(A, 0, (4,)),
+    3: partition(A, 1, (4,)),
     4: BeginTransactionRecord(None),
     5: TopicRecord("second", B),
-    6: partition(B, 0),
+    6: partition(B, 0, (4,)),
     7: EndTransactionRecord(),
     8: RemoveTopicRecord(A),
 }

@@ -9,22 +9,20 @@ from contracts.fault import Link
 from contracts.names import NodeName
 from contracts.scenario import NetworkOptions
 from nodes.quorum.identifiers import (
-    NO_DIRECTORY,
-    NO_EPOCH,
     ConnectionId,
     CorrelationId,
     DirectoryId,
     Epoch,
     NodeId,
-    Offset,
 )
-from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
+from nodes.quorum.messages import ErrorCode, VoteAnswer
 from nodes.quorum.persistent import Voter
 from nodes.transport.kafka_codec import KafkaCodec
 from nodes.wire.api_versions import ApiVersionsRequest
 from simulation.kraft.messages import PeerRequest
 from simulation.kraft.peers import SimulatedPeers
 from simulation.kraft.timers import LifeTimers, NodeClock
+from tests.unit.nodes.quorum.replicas import vote_request
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 ME, PEER = NodeId(1), NodeId(2)
@@ -33,20 +31,6 @@ DELAY_US = 100
 ARRIVES_US = 3 * DELAY_US
 VOTERS = tuple(Voter(each, DirectoryId(f"{each:032x}"), f"n{each}", 9193) for each in (ME, PEER))
 ANSWER = VoteAnswer(error=ErrorCode(0), leader_id=None, epoch=Epoch(3), granted=True)
-
-
-def request(epoch: int = 3) -> VoteRequest:
-    return VoteRequest(
-        cluster_id=None,
-        voter_id=PEER,
-        voter_directory_id=NO_DIRECTORY,
-        epoch=Epoch(epoch),
-        candidate_id=ME,
-        candidate_directory_id=NO_DIRECTORY,
-        last_epoch=NO_EPOCH,
-        end_offset=Offset(0),
-        pre_vote=False,
-    )
 
 
 class Pair:
@@ -104,7 +88,7 @@ class Pair:
             self.send(correlation + 1)
 
     def send(self, correlation: int, timeout_ms: int = 90) -> None:
-        self.links.send(PEER, CorrelationId(correlation), request(), timeout_ms)
+        self.links.send(PEER, CorrelationId(correlation), vote_request(), timeout_ms)
 
     # The peer's side.
 
@@ -114,7 +98,7 @@ class Pair:
             self.asked.append(connection)
             self.peer.take(ConnectionId(connection), message, self)  # type: ignore[arg-type]
             return
-        assert self.peer.read(ConnectionId(connection), message) == request()
+        assert self.peer.read(ConnectionId(connection), message) == vote_request()
         self.received.append((connection, message))
 
     def disconnected(self, connection: int) -> None:

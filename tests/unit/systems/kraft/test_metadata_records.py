@@ -13,7 +13,6 @@ from nodes.metadata.records import (
     FeatureLevelRecord,
     MetadataRecord,
     NoOpRecord,
-    PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
@@ -30,27 +29,13 @@ from nodes.storage.snapshots import write_snapshot
 from nodes.wire.control import LeaderChange
 from systems.kraft.committed_log import committed_log
 from systems.kraft.metadata_records import contents, names_before
+from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32
 
 
-def partition(topic_id: str, number: int) -> PartitionRecord:
-    return PartitionRecord(
-        partition_id=number,
-        topic_id=topic_id,
-        replicas=(4,),
-        isr=(4,),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=4,
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=("0" * 31 + "1",),
-    )
-
-
 def created(name: str, topic_id: str, count: int) -> list[MetadataRecord]:
-    partitions = [partition(topic_id, number) for number in range(count)]
+    partitions = [partition(topic_id, number, (4,)) for number in range(count)]
     return [TopicRecord(name, topic_id), ConfigRecord(2, name, "k", "v"), *partitions]
 
 
@@ -87,9 +72,9 @@ def test_a_creation_is_named_with_the_number_of_its_partitions() -> None:
 
 
 def test_partitions_that_came_later_are_no_part_of_the_creation() -> None:
-    records = [*created("t", A, 1), NoOpRecord(), partition(A, 1)]
+    records = [*created("t", A, 1), NoOpRecord(), partition(A, 1, (4,))]
     assert told([*records])[0] == ("create", "t", 1)
-    assert told([TopicRecord("t", A), partition(B, 0)])[0] == ("create", "t", 0)
+    assert told([TopicRecord("t", A), partition(B, 0, (4,))])[0] == ("create", "t", 0)
 
 
 def test_a_deletion_is_named_by_the_topic_that_had_the_id() -> None:
