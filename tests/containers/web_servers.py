@@ -1,31 +1,20 @@
 """A small cluster of web servers: any program that listens will do to test a runtime."""
 
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from docker import DockerClient
 
-from contracts.fault import Link
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, NodeSpec
-from runtimes import waiting
 from runtimes.docker.images import POD
-from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
+from runtimes.docker.names import RUN_LABEL
 
 NAMES = (NodeName("n1"), NodeName("n2"), NodeName("n3"))
 
 #: Counts its starts in its data folder, then serves it.
 SERVER = "echo started >> /data/starts; exec python3 -u -m http.server 8000 --directory /data"
-
-
-def link(source: str, destination: str) -> Link:
-    return Link(source=NodeName(source), destination=NodeName(destination))
-
-
-def await_true(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
-    assert waiting.await_true(condition, patience_s, 0.05)
 
 
 def specification(
@@ -69,11 +58,3 @@ def states(engine: DockerClient, run_id: RunId) -> list[str]:
     api: Any = engine.api
     found = api.containers(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
     return sorted(str(thing["State"]) for thing in found)
-
-
-def in_node(engine: DockerClient, run_id: RunId, node: NodeName, command: list[str]) -> str:
-    """What a program prints that is started beside a node's own."""
-    labels = [f"{RUN_LABEL}={run_id}", f"{NODE_LABEL}={node}", f"{ROLE_LABEL}=node"]
-    containers: Any = engine.containers
-    (container,) = containers.list(all=True, filters={"label": labels})
-    return bytes(container.exec_run(command).output).decode()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from contracts.operations import Operation
-from tests.integration.three_nodes import Cluster, awaited
+from tests.integration.three_nodes import Cluster
 
 pytestmark = pytest.mark.slow
 
@@ -24,18 +24,7 @@ def lost(cluster: Cluster, cut: int) -> int:
     for node in nodes:
         cluster.runtime.start(node)
     cluster.await_ready()
-    return sum(value_of(cluster, key) != 1 for key in acknowledged)
-
-
-def value_of(cluster: Cluster, key: str) -> object:
-    """A register's value; asks again where leadership moves on."""
-
-    def answered() -> object:
-        (completion,) = cluster.invoke(Operation("read", key, None))
-        assert completion.type == "ok", completion
-        return completion.value
-
-    return awaited(answered)
+    return sum(cluster.value_of(key) != 1 for key in acknowledged)
 
 
 def test_acknowledged_writes_survive_power_cuts_of_all_nodes(cluster: Cluster) -> None:

@@ -78,6 +78,16 @@ class Cluster:
         (completion,) = self.invoke(operation, route=Route("pinned", node), timeout_s=timeout_s)
         return completion
 
+    def value_of(self, key: str) -> object:
+        """A register's value; asks again where leadership moves on."""
+
+        def answered() -> object:
+            (completion,) = self.invoke(Operation("read", key, None))
+            assert completion.type == "ok", completion
+            return completion.value
+
+        return awaited(answered)
+
 
 def awaited(step: Callable[[], Result]) -> Result:
     """Try again until it raises nothing, for as long as the patience lasts."""

@@ -1,10 +1,11 @@
 """One fixture for all runtimes: a cluster that a module's tests share, whole again after each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from contracts.runtime import DeploymentSpec
 from tests.runtimes.node_programs import (
     NAMES,
     RUNTIMES,
@@ -19,14 +20,22 @@ NAMESPACES = pytest.param("namespaces", marks=pytest.mark.slow)
 PROCESSES = pytest.param("processes", marks=pytest.mark.slow)
 
 
+@pytest.fixture(scope="module")
+def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
+    """What a module's nodes have beyond a program; a module that wants anything overrides it."""
+    return lambda spec: spec
+
+
 @pytest.fixture(scope="module", params=[DOCKER, NAMESPACES, PROCESSES])
 def deployed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    dress: Callable[[DeploymentSpec], DeploymentSpec],
 ) -> Iterator[ObservableRuntime]:
-    """Three nodes in the runtime that the parameter names; ``cuttable`` leaves some out."""
+    """Three nodes in the runtime that the parameter names; a test may leave some out."""
     runtime = RUNTIMES[request.param]()
     with living(tmp_path_factory.mktemp("run")) as folder:
-        runtime.deploy(specification(runtime, folder))
+        runtime.deploy(dress(specification(runtime, folder)))
         try:
             await_serving(runtime)
             yield runtime

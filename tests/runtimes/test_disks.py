@@ -1,47 +1,31 @@
 """What every runtime can do to the files of a node that is down, and the node meets it."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
 from contracts.arms import FileChange
 from contracts.errors import CapabilityError, HarnessError
-from contracts.runtime import DISK_CAPABILITIES
-from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
+from contracts.runtime import DISK_CAPABILITIES, DeploymentSpec
 from tests.runtimes.node_programs import (
     N1,
     N2,
     NAMES,
     PORT,
-    RUNTIMES,
     ObservableRuntime,
     ask,
-    await_serving,
     await_true,
     link,
-    living,
-    specification,
 )
 
 LOOK_S = 10.0
 
 
-@pytest.fixture(scope="module", params=[DOCKER, NAMESPACES, PROCESSES])
-def deployed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ObservableRuntime]:
+@pytest.fixture(scope="module")
+def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
     """As everywhere here, with disks of their own where a runtime has such."""
-    runtime = RUNTIMES[request.param]()
-    with living(tmp_path_factory.mktemp("run")) as folder:
-        spec = specification(runtime, Path(folder))
-        runtime.deploy(msgspec.structs.replace(spec, disks="own", disk_mib=32))
-        try:
-            await_serving(runtime)
-            yield runtime
-        finally:
-            runtime.teardown()
+    return lambda spec: msgspec.structs.replace(spec, disks="own", disk_mib=32)
 
 
 def started_again(cluster: ObservableRuntime) -> str:

@@ -4,7 +4,7 @@ import http.client
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -14,21 +14,16 @@ from contracts.arms import MemoryState
 from contracts.errors import CapabilityError
 from contracts.runtime import DeploymentSpec
 from runtimes.local.sweep import sweep_machine
-from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
     N1,
     N2,
     N3,
     NAMES,
     PROGRAM,
-    RUNTIMES,
     ObservableRuntime,
     ask,
-    await_serving,
     await_true,
-    living,
     serves,
-    specification,
 )
 
 #: Of one processor; so little that any slack of the kernel's is far off.
@@ -52,6 +47,7 @@ GREEDY = PROGRAM.replace(
 
 
 def programmed(spec: DeploymentSpec) -> DeploymentSpec:
+    """As everywhere here, with limits where they must be prepared."""
     nodes = [
         msgspec.structs.replace(
             node,
@@ -62,19 +58,9 @@ def programmed(spec: DeploymentSpec) -> DeploymentSpec:
     return msgspec.structs.replace(spec, nodes=tuple(nodes), limits="own")
 
 
-@pytest.fixture(scope="module", params=[DOCKER, NAMESPACES, PROCESSES])
-def deployed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ObservableRuntime]:
-    """As everywhere here, with limits where they must be prepared."""
-    runtime = RUNTIMES[request.param]()
-    with living(tmp_path_factory.mktemp("run")) as folder:
-        runtime.deploy(programmed(specification(runtime, Path(folder))))
-        try:
-            await_serving(runtime)
-            yield runtime
-        finally:
-            runtime.teardown()
+@pytest.fixture(scope="module")
+def dress() -> Callable[[DeploymentSpec], DeploymentSpec]:
+    return programmed
 
 
 def test_a_terminated_node_ends_by_itself_and_tells_how(cluster: ObservableRuntime) -> None:

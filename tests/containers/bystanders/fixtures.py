@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
-from runtimes.docker.engine import connect
 from tests.containers.bystanders.helper_containers import (
     FOREIGN_LABEL,
     WebServer,
@@ -14,13 +13,6 @@ from tests.containers.bystanders.helper_containers import (
     helper_image,
     sweep_foreign,
 )
-
-
-@pytest.fixture(scope="session")
-def engine() -> Iterator[DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 @pytest.fixture

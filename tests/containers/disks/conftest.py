@@ -1,34 +1,13 @@
-"""One cluster with disks for all tests of a module, whole again after each of them."""
+"""A cluster with disks for the tests of a module."""
 
-import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docker import DockerClient
 
 from contracts.runtime import DeploymentSpec
-from history.run_folder import RunFolder
-from runtimes.docker.engine import connect
 from runtimes.docker.runtime import DockerRuntime
 from tests.containers.disks.own_disks import with_disks
-from tests.containers.web_servers import NAMES, await_true, link
-
-
-@pytest.fixture(scope="session")
-def engine() -> Iterator[DockerClient]:
-    client = connect()
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A run folder whose lock is held, as a living run holds it."""
-    folder = tmp_path_factory.mktemp("run")
-    with RunFolder(folder).lock.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +24,3 @@ def deployed(spec: DeploymentSpec) -> Iterator[DockerRuntime]:
         yield runtime
     finally:
         runtime.teardown()
-
-
-@pytest.fixture
-def cluster(deployed: DockerRuntime) -> Iterator[DockerRuntime]:
-    """The module's cluster, whole again after each test."""
-    yield deployed
-    deployed.heal_all()
-    for name in NAMES:
-        deployed.start(name)
-        await_true(lambda name=name: deployed.reachable(link(name, name), "client", 1.0))

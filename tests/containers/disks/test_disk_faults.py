@@ -21,9 +21,9 @@ from tests.containers.disks.own_disks import (
     only_what_is_synced_is_kept,
     with_disks,
 )
-from tests.containers.web_servers import NAMES, await_true, specification
+from tests.containers.web_servers import NAMES, specification
 from tests.runtimes import node_programs
-from tests.runtimes.node_programs import living
+from tests.runtimes.node_programs import await_true, living
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

@@ -12,7 +12,7 @@ from history.run_folder import RunFolder
 from runtimes.docker import sweep
 from runtimes.docker.runtime import DockerRuntime
 from tests.containers.disks.own_disks import beside, container_of, with_disks
-from tests.containers.web_servers import await_true
+from tests.runtimes.node_programs import await_true
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

@@ -16,7 +16,8 @@ from history.run_folder import RunFolder
 from runtimes.docker import sweep
 from runtimes.watchdog import LOG_NAME
 from tests.containers.disks.own_disks import container_of, loop_devices, mounts
-from tests.containers.web_servers import await_true, resources
+from tests.containers.web_servers import resources
+from tests.runtimes.node_programs import await_true
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

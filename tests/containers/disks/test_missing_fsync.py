@@ -73,7 +73,7 @@ def lost(cluster: PodCluster, name: str, strike: Callable[[], object]) -> int:
     for node in cluster.runtime.nodes():
         cluster.runtime.start(node)
     cluster.await_ready()
-    return sum(value_of(cluster, key) != 1 for key in acknowledged)
+    return sum(cluster.value_of(key) != 1 for key in acknowledged)
 
 
 def epoch_is_durable(cluster: PodCluster) -> None:
@@ -82,17 +82,6 @@ def epoch_is_durable(cluster: PodCluster) -> None:
     for node in cluster.runtime.nodes():
         lines = cluster.runtime.disks.read(node, CHECKPOINT, 0, 4096).decode().split("\n")
         assert str(epoch) in {line.split(" ")[0] for line in lines[2:]}, lines
-
-
-def value_of(cluster: PodCluster, key: str) -> object:
-    """A register's value; asks again where leadership moves on."""
-
-    def answered() -> object:
-        (completion,) = cluster.invoke(Operation("read", key, None))
-        assert completion.type == "ok", completion
-        return completion.value
-
-    return awaited(answered)
 
 
 def kill_all(cluster: PodCluster) -> None:

@@ -1,4 +1,4 @@
-"""The engine, and run folders whose locks are held as living runs hold them."""
+"""Run folders whose locks are held as living runs hold them."""
 
 import fcntl
 from collections.abc import Callable, Iterator
@@ -6,17 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from docker import DockerClient
 
 from history.run_folder import RunFolder
-from runtimes.docker.engine import connect
-
-
-@pytest.fixture(scope="session")
-def engine() -> Iterator[DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 @pytest.fixture

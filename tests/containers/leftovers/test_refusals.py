@@ -28,7 +28,8 @@ from runtimes.docker.watchdog import stop_nodes
 from runtimes.owners import await_end, orphans
 from runtimes.registry import sweep_all
 from tests.containers.leftovers.engine_relay import EngineRelay
-from tests.containers.web_servers import NAMES, await_true, resources, specification, states
+from tests.containers.web_servers import NAMES, resources, specification, states
+from tests.runtimes.node_programs import await_true
 
 pytestmark = [
     pytest.mark.containers,

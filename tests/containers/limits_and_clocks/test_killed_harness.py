@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from docker import DockerClient
 from contracts.names import RunId
 from history.run_folder import RunFolder
 from runtimes.docker import sweep
-from runtimes.docker.engine import connect
 from runtimes.docker.names import ROLE_LABEL, RUN_LABEL
 from runtimes.watchdog import LOG_NAME
-from tests.containers.web_servers import await_true, resources
+from tests.containers.web_servers import resources
+from tests.runtimes.node_programs import await_true
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 
@@ -44,13 +43,6 @@ runtime.processes.throttle(node, 0.5)
 print(spec.run_id, flush=True)
 signal.pause()
 """
-
-
-@pytest.fixture
-def engine() -> Iterator[DockerClient]:
-    client = connect()
-    yield client
-    client.close()
 
 
 def programs(engine: DockerClient, run_id: RunId) -> str:

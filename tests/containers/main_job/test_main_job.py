@@ -11,45 +11,14 @@ from pathlib import Path
 import pytest
 
 from contracts.names import NodeName
-from harness import results
 from harness.phases import read_phases
 from harness.store import is_alive
 from history.run_folder import RunFolder
+from tests.containers.real_runs import command, leftovers, run, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).parents[3]
-
-
-def command(folder: Path, *options: str) -> list[str]:
-    return [
-        *(sys.executable, "-m", "harness.cli", "test", "--system", "kraft", "--seed", "7"),
-        *("--no-analyze", "--runs-folder", str(folder), *options),
-    ]
-
-
-def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
-    done = subprocess.run(
-        command(folder, *options), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    path = RunFolder((folder / "latest").resolve()).results
-    assert path.is_file(), done.stdout + done.stderr
-    return done.returncode, results.read(path), done.stdout + done.stderr
-
-
-def verdicts(found: results.Results) -> dict[str, str]:
-    return {result.checker: result.verdict.value for result in found.checkers}
-
-
-def leftovers(run_id: str) -> str:
-    filters = ["--filter", f"label=splitbrain.run={run_id}"]
-    listings = [
-        subprocess.run(
-            ["docker", *what, *filters, "-q"], capture_output=True, text=True, check=True
-        )
-        for what in (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
-    ]
-    return "".join(listing.stdout for listing in listings)
 
 
 def test_a_correct_quorum_survives_each_kind_of_fault(tmp_path: Path) -> None:

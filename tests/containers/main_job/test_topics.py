@@ -1,42 +1,22 @@
 """Controllers and brokers as a system under test: topics stay right, a planted bug is caught."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from harness import results
 from history.run_folder import RunFolder
+from tests.containers.real_runs import run, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[3]
-
-
-def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
-    words = ("--system", "kraft", "--state-machine", "metadata", "--seed", "7", "--no-analyze")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "harness.cli", "test", *words),
-            *("--rate", "100", "--time-limit", "15", "--runs-folder", str(folder), *options),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    path = RunFolder((folder / "latest").resolve()).results
-    assert path.is_file(), done.stdout + done.stderr
-    return done.returncode, results.read(path), done.stdout + done.stderr
-
-
-def verdicts(found: results.Results) -> dict[str, str]:
-    return {result.checker: result.verdict.value for result in found.checkers}
+METADATA = (
+    *("--system", "kraft", "--state-machine", "metadata"),
+    *("--rate", "100", "--time-limit", "15"),
+)
 
 
 def test_topics_stay_right_while_the_active_controller_is_killed(tmp_path: Path) -> None:
-    code, found, output = run(tmp_path, "--nemesis", "leader-kill")
+    code, found, output = run(tmp_path, *METADATA, "--nemesis", "leader-kill")
     assert code == 0, output
     assert set(verdicts(found).values()) == {"valid"}
     assert set(found.operations) == {"create", "delete", "describe", "view"}
@@ -47,7 +27,9 @@ def test_topics_stay_right_while_the_active_controller_is_killed(tmp_path: Path)
 
 
 def test_topics_acknowledged_before_they_are_committed_are_caught(tmp_path: Path) -> None:
-    code, found, output = run(tmp_path, "--bug", "ack-before-commit", "--nemesis", "isolate-leader")
+    code, found, output = run(
+        tmp_path, *METADATA, "--bug", "ack-before-commit", "--nemesis", "isolate-leader"
+    )
     assert code == 1, output
     assert verdicts(found)["lost-commits"] == "invalid"
     assert verdicts(found)["node-health"] == "valid"

@@ -5,46 +5,17 @@ is cut off from its replicas goes on acknowledging until it is told that it was 
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import results
 from history.run_folder import RunFolder
+from tests.containers.real_runs import leftovers, run
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[3]
-
-
-def run(folder: Path, *options: str) -> tuple[int, results.Results, str]:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "harness.cli", "test", "--system", "redis", "--seed", "7"),
-            *("--workload", "set", "--no-analyze", "--runs-folder", str(folder), *options),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    path = RunFolder((folder / "latest").resolve()).results
-    assert path.is_file(), done.stdout + done.stderr
-    return done.returncode, results.read(path), done.stdout + done.stderr
-
-
-def leftovers(run_id: str) -> str:
-    filters = ["--filter", f"label=splitbrain.run={run_id}"]
-    listings = [
-        subprocess.run(
-            ["docker", *what, *filters, "-q"], capture_output=True, text=True, check=True
-        )
-        for what in (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
-    ]
-    return "".join(listing.stdout for listing in listings)
+REDIS = ("--system", "redis", "--workload", "set")
 
 
 def acknowledged_adds(folder: RunFolder) -> dict[tuple[str, int], str]:
@@ -62,7 +33,9 @@ def acknowledged_adds(folder: RunFolder) -> dict[tuple[str, int], str]:
 def test_an_isolated_primary_loses_what_it_acknowledged_and_the_fault_is_named(
     tmp_path: Path,
 ) -> None:
-    code, found, output = run(tmp_path, "--nemesis", "isolate-leader-8s", "--time-limit", "15")
+    code, found, output = run(
+        tmp_path, *REDIS, "--nemesis", "isolate-leader-8s", "--time-limit", "15"
+    )
     assert code == 1, output
     (fault,) = found.faults
     assert fault.verified
@@ -91,7 +64,7 @@ def test_an_isolated_primary_loses_what_it_acknowledged_and_the_fault_is_named(
 
 
 def test_without_a_fault_nothing_is_lost(tmp_path: Path) -> None:
-    code, found, output = run(tmp_path, "--nemesis", "none", "--time-limit", "8")
+    code, found, output = run(tmp_path, *REDIS, "--nemesis", "none", "--time-limit", "8")
     assert code == 0, output
     assert {result.verdict.value for result in found.checkers} == {"valid"}
     assert found.vacuous == ()

@@ -21,14 +21,8 @@ from runtimes.docker import sweep
 from runtimes.docker.images import POD, Images
 from runtimes.docker.names import RUN_LABEL, mark_of_run
 from runtimes.docker.runtime import DockerRuntime
-from tests.containers.web_servers import (
-    NAMES,
-    await_true,
-    link,
-    resources,
-    specification,
-    states,
-)
+from tests.containers.web_servers import NAMES, resources, specification, states
+from tests.runtimes.node_programs import await_true, link
 
 pytestmark = pytest.mark.containers
 

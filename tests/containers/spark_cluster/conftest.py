@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
-from tests.containers.bystanders.fixtures import engine
 from tests.containers.spark_cluster.standalone import Cluster, standalone
-
-__all__ = ["engine"]
 
 
 @pytest.fixture(scope="session")
