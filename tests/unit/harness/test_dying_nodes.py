@@ -158,16 +158,6 @@ def test_another_node_s_partition_is_healed_though_one_end_of_its_links_is_gone(
     went_to_its_end(run, N3, 1)
 
 
-def test_a_node_that_the_runtime_never_started_again_is_the_harness_s_failure(
-    tmp_path: Path,
-) -> None:
-    run = FakeRun(tmp_path, schedule=(fault("kill", "n3"),))
-    run.runtime.heals = False
-    run.run()
-    assert "n3 running" in str(run.outcome.failure)
-    assert judged_run(run).exit_code == 3 or judged_run(run).harness_failed
-
-
 @pytest.mark.parametrize("fails", ["heal_all", "resume"])
 def test_what_cannot_be_healed_keeps_no_killed_node_down(tmp_path: Path, fails: str) -> None:
     schedule = (

@@ -70,6 +70,7 @@ def test_an_injection_that_does_nothing_is_seen_and_said(kind: str) -> None:
         run = Driven([fault(kind, "leader", options={BEYOND_PROMISE: True})], ("kill",))
     else:
         run = driven(kind, ACTS[kind][0])
+    assert run.failure is None
     assert "not-bitten" in run.phases()
     assert "not seen" in run.evidence("not-bitten")
     (result,) = fault_results((), run.events)

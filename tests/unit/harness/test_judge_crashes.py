@@ -282,21 +282,6 @@ def test_two_judgements_at_once_do_not_disturb_each_other(
     assert not list(run.glob(".*.part"))
 
 
-def test_a_living_run_is_looked_at_and_not_written_to(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import fcntl
-
-    judge_in_process(monkeypatch)
-    with RunFolder(run).lock.open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        before = sorted(path.name for path in run.iterdir())
-        found = judge.judge(run, analyze=True)
-    assert sorted(path.name for path in run.iterdir()) == before
-    assert found.exit_code == 2
-    assert "still going on" in found.checkers[-1].reason
-
-
 def test_a_folder_that_cannot_be_written_is_judged(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.fault import Fault, FaultEvent
+from contracts.fault import FaultEvent
 from contracts.names import NodeName
 from contracts.operations import Operation
 from contracts.state_event import StateEvent
@@ -238,37 +238,6 @@ def test_a_node_that_exits_by_itself_is_told(tmp_path: Path) -> None:
     assert (exited.node, exited.exit_code) == ("n3", 1)
 
 
-def test_a_fault_without_a_target_is_not_applicable(tmp_path: Path) -> None:
-    run = FakeRun(tmp_path, schedule=(fault("kill", "last-leader"),), time_limit_s=0.8)
-    run.run()
-    assert phases_by_fault(run) == {0: ["not-applicable"]}
-    assert "kill" not in run.runtime.calls[: run.runtime.calls.index("heal_all")]
-
-
-def test_a_fault_that_does_nothing_did_not_bite(tmp_path: Path) -> None:
-    schedule = (
-        fault("partition", at_ms=100, duration_ms=100),
-        fault("pause", at_ms=600, duration_ms=100, index=1),
-    )
-    run = FakeRun(tmp_path, schedule=schedule, time_limit_s=1.1)
-    run.runtime.injects = False
-    run.run()
-    assert [phases[1] for phases in phases_by_fault(run).values()] == ["not-bitten"] * 2
-    assert run.outcome.failure is None
-
-
-@pytest.mark.parametrize("kind", ["partition", "pause", "kill"])
-def test_a_heal_that_does_nothing_is_told_and_fails_the_harness(tmp_path: Path, kind: str) -> None:
-    schedule = (fault(kind, at_ms=100, duration_ms=200), fault(kind, at_ms=1000, index=1))
-    run = FakeRun(tmp_path, schedule=schedule, time_limit_s=1.5)
-    run.runtime.heals = False
-    run.run()
-    # The next fault would make two at a time: it is not injected.
-    assert phases_by_fault(run) == {0: ["invoked", "verified", "healing", "not-healed"]}
-    assert "could not heal the fault 0" in str(run.outcome.failure)
-    assert run.runtime.torn_down == 1
-
-
 def test_traffic_that_does_not_resume_is_told(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, schedule=(fault("kill", "all", duration_ms=100),), time_limit_s=0.6)
     can_lead = run.quorum._can_lead
@@ -277,10 +246,3 @@ def test_traffic_that_does_not_resume_is_told(tmp_path: Path) -> None:
     assert phases_by_fault(run) == {0: ["invoked", "verified", "healing", "removed", "not-healed"]}
     assert run.outcome.failure is None
     assert "not-converged" in {phase.phase for phase in read_phases(run.outcome.folder.root)}
-
-
-def test_the_schedule_is_over_when_the_load_is(tmp_path: Path) -> None:
-    late = Fault(0, "kill", "leader", 900_000, 100_000, 0)
-    run = FakeRun(tmp_path, schedule=(late,), time_limit_s=0.3)
-    run.run()
-    assert phases_by_fault(run) == {0: ["not-applicable"]}

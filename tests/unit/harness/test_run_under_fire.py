@@ -225,12 +225,6 @@ def test_a_node_that_ends_unseen_is_noticed_when_it_is_to_be_stopped(tmp_path: P
     assert "exit code 139" in next(r.reason for r in found.checkers if r.checker == "node-health")
 
 
-def test_a_node_that_a_fault_killed_is_not_blamed(tmp_path: Path) -> None:
-    run = FakeRun(tmp_path, schedule=(fault("kill"),))
-    run.run()
-    assert exited(run) == []
-
-
 def test_the_evidence_of_a_run_is_sealed(tmp_path: Path) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.5)
     folder = run.run().folder

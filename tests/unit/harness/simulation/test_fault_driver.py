@@ -261,20 +261,6 @@ def test_a_target_that_does_not_exist_is_waited_for_and_then_given_up() -> None:
     assert evidence(short, "not-applicable", 1) == "the load was over"
 
 
-def test_a_node_that_two_faults_hold_down_comes_back_after_the_last() -> None:
-    system = FakeSystem()
-    faults = (
-        fault("power", "all", 100_000, duration_us=400_000),
-        fault("power", "all", 100_000, duration_us=100_000, index=1),
-        fault("kill", "n1", 250_000, duration_us=100_000, index=2),
-    )
-    outcome = simulate(scenario(faults=faults), system)
-    # The second found nothing to end, and its heal started nothing.
-    assert phases(outcome, 1) == ["not-applicable"]
-    assert evidence(outcome, "not-applicable", 2) == "n1 down already"
-    assert system.cluster_made.acts.count("n1 start") == 2
-
-
 def test_overlapping_kills_of_different_nodes_add_up_on_the_shared_one() -> None:
     system = FakeSystem()
     faults = (
@@ -297,13 +283,6 @@ def test_a_voter_forgets_only_what_the_promise_can_bear(kind: str) -> None:
     assert evidence(outcome, "not-applicable").startswith("beyond the promise: n2")
     beyond = simulate(msgspec.structs.replace(chosen, beyond_promise=True), FakeSystem(hold))
     assert phases(beyond)[:2] == ["invoked", "verified"]
-
-
-def test_a_majority_never_forgets() -> None:
-    faults = (fault("wipe", "n1"), fault("wipe", "n2", index=1))
-    outcome = simulate(scenario(faults=faults), FakeSystem())
-    assert phases(outcome, 0) == WHOLE
-    assert "n1, n2 would have forgotten, a majority" in evidence(outcome, "not-applicable", 1)
 
 
 @pytest.mark.parametrize("rots", [False, True])
@@ -348,12 +327,6 @@ def test_a_rotten_node_is_replaced_or_left_out_when_everything_heals() -> None:
     simulate(scenario(faults=(fault("rot-log", "n2"),)), left_out)
     assert "n2 wipe" not in left_out.cluster_made.acts
     assert left_out.cluster_made.healed_nodes == ("n1", "n3")
-
-
-def test_a_second_fault_of_one_disk_waits_for_no_heal_of_the_first() -> None:
-    faults = (fault("fsync-fails", "n1"), fault("full-disk", "n1", index=1))
-    outcome = simulate(scenario(faults=faults), FakeSystem())
-    assert evidence(outcome, "not-applicable", 1) == "another fault of the disk of n1 is in force"
 
 
 def test_of_two_slow_disks_the_last_is_in_force_and_then_the_other_again() -> None:
