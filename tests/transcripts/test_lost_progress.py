@@ -17,8 +17,8 @@ STEPS_MAX: Final = 600
 
 class Case(NamedTuple):
     bug: str
-    #: What has happened before.
-    commands: tuple[str, ...]
+    #: What has happened before, with semicolons between.
+    commands: str
     #: Pairs that do not hear each other.
     closed: tuple[tuple[int, int], ...] = ()
 
@@ -27,57 +27,29 @@ CASES: Final = (
     # The leader's process is gone, and both others know it.
     Case(
         "follows-granted-pre-vote",
-        ("voters 3", "start 1 2 3", "timer 1", "settle", "crash 1", "refuse 2>1", "refuse 3>1"),
+        "voters 3; start 1 2 3; timer 1; settle; crash 1; refuse 2>1; refuse 3>1",
     ),
     # The restarted leader alone has the record that it wrote last; one other is up.
     Case(
         "resigned-never-stands",
-        (
-            "voters 3",
-            "state 1 3 1 1",
-            "state 2 3 1 -",
-            "log 1 1x1 3x2",
-            "log 2 1x1 3x1",
-            "start 1 2",
-        ),
+        "voters 3; state 1 3 1 1; state 2 3 1 -; log 1 1x1 3x2; log 2 1x1 3x1; start 1 2",
     ),
     # Both voters that are left stand in one epoch, the third is silent.
     Case(
         "candidate-never-gives-up",
-        (
-            "voters 3",
-            "start 1 2 3",
-            "timer 1",
-            "lose 1>2",
-            "timer 2",
-            "lose 2>1",
-            "deliver 1>3",
-            "deliver 3>1",
-            "deliver 2>3",
-            "deliver 3>2",
-            "lose 1>3",
-            "lose 2>3",
-            "persist 1 2",
-        ),
+        "voters 3; start 1 2 3; timer 1; lose 1>2; timer 2; lose 2>1; deliver 1>3; deliver 3>1; "
+        "deliver 2>3; deliver 3>2; lose 1>3; lose 2>3; persist 1 2",
         closed=((1, 3), (2, 3)),
     ),
     # Node 2 cannot win, since node 1 has the longer log, and is always the first to stand again.
     Case(
         "pre-vote-ignores-log",
-        (
-            "voters 3",
-            "state 1 1 - -",
-            "state 2 1 - -",
-            "log 1 1x2",
-            "log 2 1x1",
-            "start 1 2",
-            "timer 2",
-        ),
+        "voters 3; state 1 1 - -; state 2 1 - -; log 1 1x2; log 2 1x1; start 1 2; timer 2",
     ),
     # Two of five are down; the leader and node 3 reach node 2 alone: nothing commits without both.
     Case(
         "isolated-leader-stays",
-        ("voters 5", "start 1 2 3 4 5", "timer 1", "settle", "crash 4", "crash 5", "propose 1 x"),
+        "voters 5; start 1 2 3 4 5; timer 1; settle; crash 4; crash 5; propose 1 x",
         closed=((1, 3),),
     ),
 )
@@ -145,7 +117,7 @@ class Clockwork:
 
 def commits_again(case: Case, *bugs: str) -> bool:
     stage = Stage()
-    for command in (*(f"bug {bug}" for bug in bugs), *case.commands):
+    for command in (*(f"bug {bug}" for bug in bugs), *case.commands.split("; ")):
         stage.perform(command)
     return Clockwork(stage, case.closed).commits_again()
 

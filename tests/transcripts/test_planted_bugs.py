@@ -13,196 +13,139 @@ from nodes.quorum.bugs import PlantedBugs
 from tests.transcripts.stage import Stage
 
 #: Node 1 leads epoch 1, all have its first record.
-ELECTED: Final = ("voters 3", "start 1 2 3", "timer 1", "settle")
+ELECTED: Final = "voters 3; start 1 2 3; timer 1; settle"
 #: Node 1 leads epoch 2 and has flushed nothing of it, node 2 is about to fetch; 3 is down.
 ELECTED_WITH_A_PAST: Final = (
-    "voters 3",
-    "state 1 1 - -",
-    "state 2 1 - -",
-    "log 1 1x2",
-    "log 2 1x2",
-    "start 1 2",
-    "timer 1",
-    "deliver 1>2",
-    "deliver 2>1",
-    "persist 1",
-    "deliver 1>2",
-    "persist 2",
-    "deliver 2>1",
-    "persist 1",
+    "voters 3; state 1 1 - -; state 2 1 - -; log 1 1x2; log 2 1x2; start 1 2; timer 1; "
+    "deliver 1>2; deliver 2>1; persist 1; deliver 1>2; persist 2; deliver 2>1; persist 1"
 )
 #: Node 1 stands in epoch 1 with its vote durable; its pre-vote request to node 3 is on its way.
-CANDIDATE: Final = (
-    "voters 3",
-    "start 1 2 3",
-    "timer 1",
-    "deliver 1>2",
-    "deliver 2>1",
-    "persist 1",
-)
-FOLLOWER: Final = ("voters 3", "state 1 3 2 -", "log 1 3x1", "start 1")
+CANDIDATE: Final = "voters 3; start 1 2 3; timer 1; deliver 1>2; deliver 2>1; persist 1"
+FOLLOWER: Final = "voters 3; state 1 3 2 -; log 1 3x1; start 1"
 
 
 class Script(NamedTuple):
     bug: str
-    commands: tuple[str, ...]
+    #: One after the other, with semicolons between.
+    commands: str
     #: A part of what the last command says, with the bug only and without it only.
-    with_bug: str | None
-    without: str | None
+    with_bug: str | None = None
+    without: str | None = None
 
 
 SCRIPTS: Final = (
     Script(
-        "vote-answered-before-durable",
-        ("voters 3", "start 1", "ask 1 VoteRequest epoch=1"),
-        "SendAnswer",
-        None,
+        "vote-answered-before-durable", "voters 3; start 1; ask 1 VoteRequest epoch=1", "SendAnswer"
     ),
     Script(
         "epoch-not-persisted",
-        ("voters 3", "log 1 1x3", "state 1 1 - -", "start 1", "ask 1 VoteRequest epoch=5"),
-        None,
-        "PersistQuorumState version=1 state=(QuorumState epoch=5)",
+        "voters 3; log 1 1x3; state 1 1 - -; start 1; ask 1 VoteRequest epoch=5",
+        without="PersistQuorumState version=1 state=(QuorumState epoch=5)",
     ),
     Script(
         "double-vote-same-epoch",
-        (
-            "voters 3",
-            "log 1 1x1",
-            "state 1 3 - 2",
-            "start 1",
-            "ask 1 VoteRequest epoch=3 candidate_id=3 last_epoch=1 end_offset=5",
-        ),
+        "voters 3; log 1 1x1; state 1 3 - 2; start 1; "
+        "ask 1 VoteRequest epoch=3 candidate_id=3 last_epoch=1 end_offset=5",
         "voted_id=3",
-        None,
     ),
     Script(
         "vote-ignores-log",
-        ("voters 3", "log 1 1x3", "state 1 1 - -", "start 1", "ask 1 VoteRequest epoch=2"),
+        "voters 3; log 1 1x3; state 1 1 - -; start 1; ask 1 VoteRequest epoch=2",
         "voted_id=2",
-        None,
     ),
     Script(
         "pre-vote-ignores-log",
-        (
-            "voters 3",
-            "log 1 1x3",
-            "state 1 1 - -",
-            "start 1",
-            "ask 1 VoteRequest epoch=1 pre_vote=True",
-        ),
+        "voters 3; log 1 1x3; state 1 1 - -; start 1; ask 1 VoteRequest epoch=1 pre_vote=True",
         "granted=true",
-        None,
     ),
     Script(
         "stale-vote-counted",
-        (*CANDIDATE, "deliver 1>3", "deliver 3>1", "show 1"),
+        f"{CANDIDATE}; deliver 1>3; deliver 3>1; show 1",
         "n1: leader in epoch 1",
         "n1: candidate in epoch 1",
     ),
     Script(
         "leader-survives-epoch-bump",
-        (*ELECTED, "ask 1 VoteRequest epoch=2 candidate_id=3", "show 1"),
+        f"{ELECTED}; ask 1 VoteRequest epoch=2 candidate_id=3; show 1",
         "n1: leader in epoch 2",
         "n1: unattached in epoch 2",
     ),
     Script(
         "leader-resumes-after-restart",
-        (*ELECTED, "crash 1", "start 1", "show 1"),
+        f"{ELECTED}; crash 1; start 1; show 1",
         "n1: leader in epoch 1",
         "n1: resigned in epoch 1",
     ),
     Script(
         "isolated-leader-stays",
-        (*ELECTED, "cut 1", "wait 1000", "timer 1", "show 1"),
+        f"{ELECTED}; cut 1; wait 1000; timer 1; show 1",
         "n1: leader",
         "n1: resigned",
     ),
     Script(
         "unflushed-counts",
-        (*ELECTED, "propose 1 new", "deliver 1>2", "flush 2", "deliver 2>1"),
+        f"{ELECTED}; propose 1 new; deliver 1>2; flush 2; deliver 2>1",
         "AdvanceHighWatermark offset=2",
-        None,
     ),
     Script(
         "high-watermark-before-own-epoch",
-        (*ELECTED_WITH_A_PAST, "deliver 1>2", "persist 2", "deliver 2>1"),
+        f"{ELECTED_WITH_A_PAST}; deliver 1>2; persist 2; deliver 2>1",
         "AdvanceHighWatermark offset=2",
-        None,
     ),
     Script(
         "no-divergence-check",
-        (*ELECTED, "ask 1 FetchRequest fetch_offset=1 last_fetched_epoch=0"),
-        None,
-        "diverging=",
+        f"{ELECTED}; ask 1 FetchRequest fetch_offset=1 last_fetched_epoch=0",
+        without="diverging=",
     ),
     Script(
         "stale-answer-accepted",
-        (*FOLLOWER, "reply 1 2 7 FetchAnswer leader_id=2 epoch=3 high_watermark=1"),
+        f"{FOLLOWER}; reply 1 2 7 FetchAnswer leader_id=2 epoch=3 high_watermark=1",
         "AdvanceHighWatermark offset=1",
-        None,
     ),
     Script(
         "correlation-restarts",
-        (*FOLLOWER, "reply 1 2 0 FetchAnswer incarnation=0 leader_id=2 epoch=3 high_watermark=1"),
+        f"{FOLLOWER}; reply 1 2 0 FetchAnswer incarnation=0 leader_id=2 epoch=3 high_watermark=1",
         "AdvanceHighWatermark offset=1",
-        None,
     ),
     Script(
         "read-confirmed-by-old-fetch",
-        (*ELECTED, "propose 1 new", "deliver 1>2", "flush 2", "read 1", "deliver 2>1"),
+        f"{ELECTED}; propose 1 new; deliver 1>2; flush 2; read 1; deliver 2>1",
         "AnswerRead",
-        None,
     ),
     Script(
         "read-before-own-commit",
-        (
-            *ELECTED_WITH_A_PAST,
-            "read 1",
-            "deliver 1>2",
-            "persist 2",
-            "deliver 2>1",
-            "deliver 1>2",
-            "flush 2",
-            "deliver 2>1",
-        ),
+        f"{ELECTED_WITH_A_PAST}; read 1; deliver 1>2; persist 2; deliver 2>1; deliver 1>2; "
+        "flush 2; deliver 2>1",
         "AnswerRead read_id=5 offset=0",
-        None,
     ),
     Script(
         "follows-granted-pre-vote",
-        (
-            "voters 3",
-            "state 2 3 1 -",
-            "start 2",
-            "timer 2",
-            "reply 2 3 2 VoteAnswer leader_id=1 epoch=3 granted=True",
-            "show 2",
-        ),
+        "voters 3; state 2 3 1 -; start 2; timer 2; "
+        "reply 2 3 2 VoteAnswer leader_id=1 epoch=3 granted=True; show 2",
         "n2: follower in epoch 3, leader 1",
         "n2: candidate in epoch 4",
     ),
     Script(
         "resigned-never-stands",
-        ("voters 3", "state 1 3 1 1", "start 1", "wait 1000", "timer 1", "show 1"),
+        "voters 3; state 1 3 1 1; start 1; wait 1000; timer 1; show 1",
         "n1: resigned",
         "n1: prospective",
     ),
     Script(
         "candidate-never-gives-up",
-        (*CANDIDATE, "wait 2000", "timer 1", "timer 1", "show 1"),
+        f"{CANDIDATE}; wait 2000; timer 1; timer 1; show 1",
         "n1: candidate",
         "n1: prospective",
     ),
 )
 
 
-def told_at_the_end(commands: tuple[str, ...], *bugs: str) -> str:
+def told_at_the_end(commands: str, *bugs: str) -> str:
     stage = Stage()
     if bugs:
         stage.perform(f"bug {' '.join(bugs)}")
     lines: list[str] = []
-    for command in commands:
+    for command in commands.split("; "):
         lines = stage.perform(command)
         assert not any(line.startswith("VIOLATION") for line in lines)
     return "\n".join(lines)
@@ -220,9 +163,10 @@ def test_the_last_command_tells_the_bug_from_the_correct_core(script: Script) ->
         assert script.without not in told
 
 
-def commands_of(transcript: str) -> tuple[str, ...]:
+def commands_of(transcript: str, count: int | None = None) -> str:
     text = (Path(__file__).parent / transcript).read_text(encoding="utf-8")
-    return tuple(line[2:] for line in text.splitlines() if line.startswith("> "))
+    commands = [line[2:] for line in text.splitlines() if line.startswith("> ")]
+    return "; ".join(commands[:count])
 
 
 def test_an_observer_does_not_return_to_its_leader() -> None:
@@ -233,7 +177,7 @@ def test_an_observer_does_not_return_to_its_leader() -> None:
 
 
 def test_a_diverging_answer_moves_the_high_watermark() -> None:
-    commands = commands_of("diverging_answer_moves_no_high_watermark.txt")[:5]
+    commands = commands_of("diverging_answer_moves_no_high_watermark.txt", 5)
     assert "AdvanceHighWatermark" not in told_at_the_end(commands)
     told = told_at_the_end(commands, "follower-high-watermark-ahead")
     assert "AdvanceHighWatermark offset=2" in told
@@ -249,7 +193,7 @@ def test_a_stale_answer_that_is_accepted_gives_up_the_request_that_is_out(bug: s
 
 
 def test_votes_still_look_at_the_log_where_only_pre_votes_do_not() -> None:
-    commands = ("voters 3", "log 1 1x3", "state 1 1 - -", "start 1", "ask 1 VoteRequest epoch=2")
+    commands = "voters 3; log 1 1x3; state 1 1 - -; start 1; ask 1 VoteRequest epoch=2"
     assert "voted_id" not in told_at_the_end(commands, "pre-vote-ignores-log")
 
 
