@@ -10,6 +10,7 @@ from docker import DockerClient
 from history.run_folder import RunFolder
 from runtimes.docker.engine import connect
 from runtimes.docker.runtime import DockerRuntime
+from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.web_servers import NAMES
 from tests.runtimes.node_programs import await_true, link
 
@@ -19,6 +20,13 @@ def engine() -> Iterator[DockerClient]:
     client = connect()
     yield client
     client.close()
+
+
+@pytest.fixture
+def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRelay]:
+    # The test's own folder has a name too long for a socket.
+    with EngineRelay(tmp_path_factory.mktemp("r") / "s") as relay:
+        yield relay
 
 
 @pytest.fixture(scope="module")

@@ -44,13 +44,6 @@ SMALL_POOL = ipaddress.IPv4Network("10.212.77.0/25")
 
 
 @pytest.fixture
-def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRelay]:
-    # The test's own folder has a name too long for a socket.
-    with EngineRelay(tmp_path_factory.mktemp("r") / "s") as relay:
-        yield relay
-
-
-@pytest.fixture
 def through_relay(relay: EngineRelay) -> Iterator[DockerClient]:
     client = docker.DockerClient(base_url=relay.host, timeout=60)
     yield client

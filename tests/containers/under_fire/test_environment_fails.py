@@ -16,6 +16,7 @@ from harness import results
 from harness.evidence_loader import load_run
 from history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
+from tests.containers.real_runs import leftovers
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
@@ -72,19 +73,6 @@ def verdicts(found: results.Results) -> dict[str, str]:
     return {result.checker.partition(":")[0]: result.verdict.value for result in found.checkers}
 
 
-def leftovers(run_id: str) -> str:
-    listings = [
-        subprocess.run(
-            ["docker", *what, "--filter", f"label=splitbrain.run={run_id}", "-q"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for what in (("ps", "-a"), ("network", "ls"), ("volume", "ls"))
-    ]
-    return "".join(listing.stdout for listing in listings)
-
-
 def check(root: Path) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "harness.cli", "check", str(root), "--no-analyze"],
@@ -94,13 +82,6 @@ def check(root: Path) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
-
-
-@pytest.fixture
-def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineRelay]:
-    # The test's own folder has a name too long for a socket.
-    with EngineRelay(tmp_path_factory.mktemp("r") / "s") as relay:
-        yield relay
 
 
 def test_an_engine_that_goes_away_costs_what_it_alone_can_give(

@@ -31,7 +31,7 @@ def test_stories_come_to_topics_and_to_refusals() -> None:
     assert codes >= {0, 3, 17, 36, 37, 38, 39, 40, 42, 100}
 
 
-@pytest.mark.parametrize(("mutant", "problem"), MUTANTS)
+@pytest.mark.parametrize(("mutant", "problem"), MUTANTS.values(), ids=MUTANTS)
 def test_a_wrong_decision_is_noticed(mutant: Decide, problem: str) -> None:
     for seed in range(200):
         try:

@@ -294,48 +294,25 @@ def with_another_id(api_key: ApiKey, view: View, request: Any) -> Decision:
     return Decision(answer, decision.records)
 
 
-def _rewritten(
-    api_key: ApiKey,
-    view: View,
-    request: Any,
-    change: Callable[[records.PartitionRecord], records.PartitionRecord],
-) -> Decision:
-    decision = decide(api_key, view, request)
-    return Decision(
-        decision.answer,
-        tuple(
-            change(record) if isinstance(record, records.PartitionRecord) else record
-            for record in decision.records
-        ),
-    )
+def rewriting(change: Callable[[records.PartitionRecord], dict[str, Any]]) -> Decide:
+    """Decides as it should, but for these fields of each partition's record."""
+
+    def decided(api_key: ApiKey, view: View, request: Any) -> Decision:
+        decision = decide(api_key, view, request)
+        changed = [
+            msgspec.structs.replace(each, **change(each))
+            if isinstance(each, records.PartitionRecord)
+            else each
+            for each in decision.records
+        ]
+        return Decision(decision.answer, changed)
+
+    return decided
 
 
-def led_by_the_last(api_key: ApiKey, view: View, request: Any) -> Decision:
-    return _rewritten(
-        api_key,
-        view,
-        request,
-        lambda record: msgspec.structs.replace(record, leader=record.replicas[-1]),
-    )
-
-
-def on_one_broker(api_key: ApiKey, view: View, request: Any) -> Decision:
-    def change(record: records.PartitionRecord) -> records.PartitionRecord:
-        first = record.replicas[:1] * len(record.replicas)
-        return msgspec.structs.replace(record, replicas=first, isr=first)
-
-    return _rewritten(api_key, view, request, change)
-
-
-def in_no_directory(api_key: ApiKey, view: View, request: Any) -> Decision:
-    return _rewritten(
-        api_key,
-        view,
-        request,
-        lambda record: msgspec.structs.replace(
-            record, directories=("7" * 32,) * len(record.replicas)
-        ),
-    )
+def on_one_broker(record: records.PartitionRecord) -> dict[str, Any]:
+    first = record.replicas[:1] * len(record.replicas)
+    return {"replicas": first, "isr": first}
 
 
 def blind_to_racks(api_key: ApiKey, view: View, request: Any) -> Decision:
@@ -359,14 +336,20 @@ def forgetting_configs(api_key: ApiKey, view: View, request: Any) -> Decision:
 
 
 #: Each is wrong in one way, and what that looks like.
-MUTANTS: tuple[tuple[Decide, str], ...] = (
-    (without_last_record, "answered"),
-    (validating_writes, "validating wrote records"),
-    (with_another_id, "answered"),
-    (led_by_the_last, "replicas that cannot be in sync"),
-    (on_one_broker, "two replicas on one broker"),
-    (in_no_directory, "in no directory"),
-    (blind_to_racks, "not spread over the racks"),
-    (keeping_what_is_deleted, "answered"),
-    (forgetting_configs, "answered"),
-)
+MUTANTS: dict[str, tuple[Decide, str]] = {
+    "without_last_record": (without_last_record, "answered"),
+    "validating_writes": (validating_writes, "validating wrote records"),
+    "with_another_id": (with_another_id, "answered"),
+    "led_by_the_last": (
+        rewriting(lambda record: {"leader": record.replicas[-1]}),
+        "replicas that cannot be in sync",
+    ),
+    "on_one_broker": (rewriting(on_one_broker), "two replicas on one broker"),
+    "in_no_directory": (
+        rewriting(lambda record: {"directories": ("7" * 32,) * len(record.replicas)}),
+        "in no directory",
+    ),
+    "blind_to_racks": (blind_to_racks, "not spread over the racks"),
+    "keeping_what_is_deleted": (keeping_what_is_deleted, "answered"),
+    "forgetting_configs": (forgetting_configs, "answered"),
+}

@@ -26,16 +26,10 @@ from history.pairing import events_of
 from history.records import PairedOperation
 from history.value_shapes import wrong_shape
 from tests.unit.checker.small_histories import history_of_unique_values, random_history
-from tests.unit.harness.in_process import run_parts_here
 
 LIMITS = Limits(60, 2048, 2)
 #: Figures of what it took, which is another thing.
 COST = {"seconds", "memory-mib-max", "configurations"}
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.workers.run_parts", run_parts_here)
 
 
 def write(path: Path, operations: list[PairedOperation]) -> Path:

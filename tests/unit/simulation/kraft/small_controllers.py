@@ -11,6 +11,7 @@ from nodes.metadata.serde import encode_record
 from nodes.quorum.effects import AdvanceHighWatermark
 from nodes.quorum.identifiers import CorrelationId, Offset
 from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from nodes.wire.families.brokers import BrokerHeartbeatRequest
 from simulation.kraft.cluster import KraftCluster
 from simulation.kraft.ghost import Machine
 from simulation.kraft.messages import PeerCall
@@ -25,6 +26,17 @@ SETTINGS = {
     "broker_session_timeout_ms": "900",
     "heartbeat_interval_ms": "200",
 }
+
+
+def beat(epoch: int, broker_id: int = 7, offset: int = 0) -> BrokerHeartbeatRequest:
+    """A broker that wants to serve."""
+    return BrokerHeartbeatRequest(
+        broker_id=broker_id,
+        broker_epoch=epoch,
+        current_metadata_offset=offset,
+        want_fence=False,
+        want_shut_down=False,
+    )
 
 
 class Controllers:

@@ -5,10 +5,9 @@ import pytest
 from contracts.errors import UsageError
 from contracts.scenario import Scenario
 from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import BrokerHeartbeatRequest
 from simulation.kraft.system import KraftSimulation
 from simulation.world.world import SimulatedWorld
-from tests.unit.simulation.kraft.small_controllers import Controllers
+from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 
 
 @pytest.mark.parametrize("through_codec", [False, True])
@@ -68,13 +67,7 @@ def test_snapshots_of_metadata_are_written_and_lived_on() -> None:
 def test_who_is_not_active_refuses_a_broker_s_call(*, through_codec: bool) -> None:
     controllers = Controllers(through_codec=through_codec)
     leader = controllers.cluster.leader().leader
-    request = BrokerHeartbeatRequest(
-        broker_id=9,
-        broker_epoch=1,
-        current_metadata_offset=1,
-        want_fence=False,
-        want_shut_down=False,
-    )
+    request = beat(1, 9, 1)
     codes = {node: controllers.call(node, request).error_code for node in controllers.cluster.nodes}
     assert leader is not None
     assert codes.pop(leader) == ApiError.STALE_BROKER_EPOCH

@@ -7,22 +7,15 @@ import msgspec
 
 from contracts.names import NodeName
 from nodes.quorum.identifiers import NodeId
-from nodes.wire.families.brokers import BrokerHeartbeatRequest
 from nodes.wire.families.partitions import AlterPartitionRequest
 from simulation.kraft.happenings import PROPOSES_ISR
 from simulation.kraft.held_calls import HeldCalls
 from simulation.kraft.host import Host
 from simulation.kraft.oracle import Oracle
-from tests.unit.simulation.kraft.small_controllers import Controllers
+from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 
 PROPOSAL = AlterPartitionRequest(broker_id=4, broker_epoch=1, topics=())
-BEAT = BrokerHeartbeatRequest(
-    broker_id=4,
-    broker_epoch=1,
-    current_metadata_offset=1,
-    want_fence=False,
-    want_shut_down=False,
-)
+BEAT = beat(1, 4, 1)
 LONGEST_US = 4_000_000
 
 

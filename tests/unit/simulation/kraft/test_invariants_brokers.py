@@ -22,7 +22,6 @@ from nodes.wire.control_plane import ReceivedCall
 from nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
-    BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
@@ -38,7 +37,7 @@ from nodes.wire.families.partitions import (
 )
 from simulation.kraft.all_invariants import INVARIANTS
 from simulation.kraft.invariants import Asked
-from tests.unit.simulation.kraft.small_controllers import Controllers
+from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 from tests.unit.simulation.kraft.test_invariants_metadata import (
     TOPIC,
     fencing,
@@ -61,16 +60,6 @@ def told(controllers: Controllers, message: msgspec.Struct, answer: msgspec.Stru
     # The node itself has applied nothing of what the oracle alone has seen.
     asked = Asked(host.clock.now(), len(controllers.ghost.committed))
     oracle.told(host, call, answer, asked)
-
-
-def beat(epoch: int, broker_id: int = 7, offset: int = 0) -> BrokerHeartbeatRequest:
-    return BrokerHeartbeatRequest(
-        broker_id=broker_id,
-        broker_epoch=epoch,
-        current_metadata_offset=offset,
-        want_fence=False,
-        want_shut_down=False,
-    )
 
 
 def beaten(*, fenced: bool = False, leaves: bool = False) -> BrokerHeartbeatResponse:
