@@ -12,7 +12,6 @@ import pytest
 
 from contracts.errors import HarnessError
 from contracts.names import NodeName, RunId
-from contracts.operations import Completion, Operation
 from contracts.runtime import Address, NodeSpec, Placement
 from contracts.system import CLIENT_PORT, Route, SystemOptions
 from harness.clients import Clients, Load
@@ -164,50 +163,6 @@ class Unrecorded:
         from history.records import Event
 
         return Event(0, self._clock.now(), process, type_, f)
-
-
-def timetable(load: Load) -> list[tuple[float, Operation]]:
-    """When which operation was begun, seconds since the start."""
-    begun: list[tuple[float, Operation]] = []
-
-    class Noting:
-        async def invoke(self, operation: Operation, timeout_s: float) -> Completion:
-            begun.append((asyncio.get_running_loop().time(), operation))
-            return Completion("ok", None, None, None, "n1")
-
-        async def close(self) -> None:
-            pass
-
-    async def scenario() -> None:
-        clients = Clients(
-            nodes=NODES,
-            workload=workload(
-                "set", seed=1, slots=load.concurrency, readers=frozenset(), options={}
-            ),
-            load=load,
-            open_client=lambda route: Noting(),
-            books=Books(Unrecorded(), Traffic(), Processes(load.concurrency), USUAL, 1_000_000),
-            stop=Stop(),
-        )
-        start = asyncio.get_running_loop().time()
-        await clients.run(asyncio.Event(), start)
-        begun[:] = [(at - start, operation) for at, operation in begun]
-
-    asyncio.run(scenario())
-    return begun
-
-
-def test_slots_take_turns_and_never_come_before_their_time() -> None:
-    load = msgspec.structs.replace(LOAD, rate=400.0, operations_per_slot=10)
-    begun = timetable(load)
-    assert len(begun) == 40
-    for place, (at, _) in enumerate(begun):
-        assert at >= (place - load.concurrency) / load.rate
-
-
-def test_a_rate_without_limit_never_waits() -> None:
-    load = msgspec.structs.replace(LOAD, rate=math.inf, operations_per_slot=50)
-    assert len(timetable(load)) == 200
 
 
 def test_a_load_ends_at_once_while_its_slots_sleep() -> None:

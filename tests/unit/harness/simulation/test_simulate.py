@@ -60,17 +60,6 @@ def test_the_history_is_indexed_in_order_and_in_nanoseconds() -> None:
     assert all(time % 1_000 == 0 for time in times)
 
 
-def test_a_process_is_retired_after_an_unknown_outcome_and_a_timed_out_read() -> None:
-    # Slot 1 is pinned to n1, which is dead from the start of the load on.
-    kill = Fault(0, "kill", "n1", 100_000, 800_000, 1)
-    events = simulate(scenario(faults=(kill,)), FakeSystem()).events
-    lost = [event for event in events if event.type in ("info", "fail")]
-    assert lost
-    for event in lost:
-        later = [other for other in events[event.index + 1 :] if other.process == event.process]
-        assert later == []
-
-
 @pytest.mark.parametrize(
     ("bug", "invariant"),
     [

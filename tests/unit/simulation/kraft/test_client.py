@@ -118,13 +118,6 @@ def test_a_connection_lost_after_sending_is_unknown_and_no_other_node_is_asked()
     assert stage.requests() == [1, 0, 0]
 
 
-def test_a_dead_node_is_passed_by() -> None:
-    stage = Stage(silent, agrees, agrees)
-    stage.world.network.crash("n1")
-    assert stage.ask(WRITE).node == "n2"
-    assert stage.completions[0][0] < 10_000
-
-
 def test_a_frozen_node_is_left_soon_and_avoided_for_a_while_even_if_it_is_named() -> None:
     stage = Stage(None, refuses(1), agrees)
     assert stage.ask(WRITE, timeout_us=300_000).node == "n3"

@@ -43,10 +43,6 @@ def is_silent(request: ClientRequest, reply: Reply) -> None:
     """Takes the request and never answers."""
 
 
-def doubts(request: ClientRequest, reply: Reply) -> None:
-    reply(ClientAnswer(request.id, "unknown", definite=False))
-
-
 def is_frozen(request: ClientRequest, reply: Reply) -> None:
     """Connections open, for the kernel takes them, and no node greets."""
 
@@ -137,14 +133,6 @@ def test_a_following_client_goes_past_a_dead_node() -> None:
         assert (await client.invoke(WRITE, 5)).node == N3
 
     run({N1: None, N2: follows(1), N3: leads}, Route("leader", N1), body)
-
-
-def test_a_following_client_never_sends_a_change_twice_that_may_have_happened() -> None:
-    async def body(client: KraftClient, nodes: FakeNodes) -> None:
-        assert outcome(await client.invoke(WRITE, 5)) == ("info", "leadership-lost")
-        assert nodes.asked == [N1]
-
-    run({N1: doubts, N2: leads, N3: leads}, Route("leader", N1), body)
 
 
 def test_a_change_that_is_not_answered_in_time_is_unknown() -> None:
