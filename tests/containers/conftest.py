@@ -10,9 +10,10 @@ from docker import DockerClient
 from history.run_folder import RunFolder
 from runtimes.docker.engine import connect
 from runtimes.docker.runtime import DockerRuntime
+from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.web_servers import NAMES
-from tests.runtimes.node_programs import await_true, link
+from tests.runtimes.node_programs import link
 
 
 @pytest.fixture(scope="session")

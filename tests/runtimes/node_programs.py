@@ -12,9 +12,9 @@ from contracts.fault import Link
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec, NodeSpec, Runtime
 from history.run_folder import RunFolder
-from runtimes import waiting
 from runtimes.docker.runtime import DockerRuntime
 from runtimes.local.runtime import LocalRuntime
+from tests.awaiting import await_true
 
 NAMES = N1, N2, N3 = (NodeName("n1"), NodeName("n2"), NodeName("n3"))
 PORT = "client"
@@ -22,6 +22,7 @@ PORT = "client"
 #: Counts its starts in its data folder and answers over HTTP; started with address, port, folder.
 PROGRAM = """
 import http.server, os, pathlib, socket, subprocess, sys, time
+from tests.awaiting import await_true
 
 address, port, data = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
 with (data / "starts").open("a") as starts:
@@ -111,10 +112,6 @@ RUNTIMES: dict[str, Callable[[], ObservableRuntime]] = {
 
 def link(source: str, destination: str) -> Link:
     return Link(source=NodeName(source), destination=NodeName(destination))
-
-
-def await_true(condition: Callable[[], bool], patience_s: float = 20.0) -> None:
-    assert waiting.await_true(condition, patience_s, 0.05)
 
 
 def specification(

@@ -12,6 +12,7 @@ from contracts.arms import ClockWarp
 from contracts.errors import CapabilityError
 from contracts.fault import US_PER_MS
 from contracts.runtime import Mount
+from tests.awaiting import await_true
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
     N1,
@@ -22,7 +23,6 @@ from tests.runtimes.node_programs import (
     ObservableRuntime,
     ask,
     await_serving,
-    await_true,
     link,
     living,
     specification,

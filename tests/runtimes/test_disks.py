@@ -8,16 +8,8 @@ import pytest
 from contracts.arms import FileChange
 from contracts.errors import CapabilityError, HarnessError
 from contracts.runtime import DISK_CAPABILITIES, DeploymentSpec
-from tests.runtimes.node_programs import (
-    N1,
-    N2,
-    NAMES,
-    PORT,
-    ObservableRuntime,
-    ask,
-    await_true,
-    link,
-)
+from tests.awaiting import await_true
+from tests.runtimes.node_programs import N1, N2, NAMES, PORT, ObservableRuntime, ask, link
 
 LOOK_S = 10.0
 

@@ -7,6 +7,7 @@ import pytest
 
 from contracts.errors import HarnessError
 from contracts.names import NodeName
+from tests.awaiting import await_true
 from tests.runtimes.conftest import DOCKER, NAMESPACES
 from tests.runtimes.node_programs import (
     N1,
@@ -16,7 +17,6 @@ from tests.runtimes.node_programs import (
     PORT,
     ObservableRuntime,
     ask,
-    await_true,
     link,
     serves,
 )

@@ -20,6 +20,7 @@ from runtimes.local.process_table import ENDED, all_processes, environment
 from runtimes.local.runtime import LocalRuntime
 from runtimes.local.sweep import RUN_VARIABLE
 from runtimes.registry import sweep_all
+from tests.awaiting import await_true
 from tests.runtimes.conftest import NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
     N1,
@@ -30,7 +31,6 @@ from tests.runtimes.node_programs import (
     ObservableRuntime,
     ask,
     await_serving,
-    await_true,
     link,
     living,
     specification,

@@ -14,17 +14,8 @@ from contracts.arms import MemoryState
 from contracts.errors import CapabilityError
 from contracts.runtime import DeploymentSpec
 from runtimes.local.sweep import sweep_machine
-from tests.runtimes.node_programs import (
-    N1,
-    N2,
-    N3,
-    NAMES,
-    PROGRAM,
-    ObservableRuntime,
-    ask,
-    await_true,
-    serves,
-)
+from tests.awaiting import await_true
+from tests.runtimes.node_programs import N1, N2, N3, NAMES, PROGRAM, ObservableRuntime, ask, serves
 
 #: Of one processor; so little that any slack of the kernel's is far off.
 SHARE = 0.2

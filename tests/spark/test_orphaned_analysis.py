@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tenacity import Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
+from tests.awaiting import await_true
 from tests.spark.run_folders import Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -25,12 +25,6 @@ def programs_in(scratch: Path) -> dict[int, str]:
         except OSError:
             continue
     return found
-
-
-def await_true(condition: object, patience_s: float = 300.0) -> None:
-    Retrying(
-        retry=retry_if_not_result(bool), stop=stop_after_delay(patience_s), wait=wait_fixed(0.02)
-    )(condition)  # type: ignore[call-overload]
 
 
 def has_java(scratch: Path) -> bool:
@@ -61,7 +55,7 @@ def test_an_analysis_whose_harness_is_killed_takes_its_jvm_and_files_along(
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        await_true(lambda: reached(scratch))  # type: ignore[operator]
+        await_true(lambda: reached(scratch), 300)  # type: ignore[operator]
         owner.kill()
     assert analysis.wait(100) != 0
     await_true(lambda: not programs_in(scratch), 60)

@@ -9,8 +9,8 @@ from docker import DockerClient
 from contracts.names import NodeName, RunId
 from contracts.runtime import DeploymentSpec
 from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
+from tests.awaiting import await_true
 from tests.containers.web_servers import SERVER, specification
-from tests.runtimes.node_programs import await_true
 
 #: Small, so that filling it takes no time.
 DISK_MIB = 32

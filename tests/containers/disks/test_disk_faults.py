@@ -13,6 +13,7 @@ from contracts.runtime import DeploymentSpec
 from runtimes.docker.disk_probe import why_no_disks
 from runtimes.docker.runtime import DockerRuntime
 from runtimes.local.runtime import LocalRuntime
+from tests.awaiting import await_true
 from tests.containers.disks.own_disks import (
     beside,
     container_of,
@@ -23,7 +24,7 @@ from tests.containers.disks.own_disks import (
 )
 from tests.containers.web_servers import NAMES, specification
 from tests.runtimes import node_programs
-from tests.runtimes.node_programs import await_true, living
+from tests.runtimes.node_programs import living
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

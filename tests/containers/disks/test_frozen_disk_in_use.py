@@ -11,8 +11,8 @@ from contracts.names import NodeName
 from history.run_folder import RunFolder
 from runtimes.docker import sweep
 from runtimes.docker.runtime import DockerRuntime
+from tests.awaiting import await_true
 from tests.containers.disks.own_disks import beside, container_of, with_disks
-from tests.runtimes.node_programs import await_true
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

@@ -15,9 +15,9 @@ from contracts.names import NodeName, RunId
 from history.run_folder import RunFolder
 from runtimes.docker import sweep
 from runtimes.watchdog import LOG_NAME
+from tests.awaiting import await_true
 from tests.containers.disks.own_disks import container_of, loop_devices, mounts
 from tests.containers.web_servers import resources
-from tests.runtimes.node_programs import await_true
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

@@ -17,8 +17,9 @@ from history.run_folder import RunFolder
 from runtimes import owners
 from runtimes.docker.runtime import DockerRuntime
 from runtimes.docker.sweep import runs, sweep, sweep_engine
+from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, resources, specification, states
-from tests.runtimes.node_programs import await_true, link
+from tests.runtimes.node_programs import link
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
 

@@ -27,9 +27,9 @@ from runtimes.docker.sweep import sweep
 from runtimes.docker.watchdog import stop_nodes
 from runtimes.owners import await_end, orphans
 from runtimes.registry import sweep_all
+from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.web_servers import NAMES, resources, specification, states
-from tests.runtimes.node_programs import await_true
 
 pytestmark = [
     pytest.mark.containers,

@@ -14,8 +14,8 @@ from history.run_folder import RunFolder
 from runtimes.docker import sweep
 from runtimes.docker.names import ROLE_LABEL, RUN_LABEL
 from runtimes.watchdog import LOG_NAME
+from tests.awaiting import await_true
 from tests.containers.web_servers import resources
-from tests.runtimes.node_programs import await_true
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(180)]
 

@@ -7,8 +7,9 @@ import pytest
 
 from contracts.runtime import DeploymentSpec
 from runtimes.docker.runtime import DockerRuntime
+from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, specification
-from tests.runtimes.node_programs import await_true, link
+from tests.runtimes.node_programs import link
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,9 @@ from runtimes.docker import sweep
 from runtimes.docker.images import POD, Images
 from runtimes.docker.names import RUN_LABEL, mark_of_run
 from runtimes.docker.runtime import DockerRuntime
+from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, resources, specification, states
-from tests.runtimes.node_programs import await_true, link
+from tests.runtimes.node_programs import link
 
 pytestmark = pytest.mark.containers
 

@@ -17,6 +17,7 @@ from harness.evidence_loader import load_run
 from history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.real_runs import leftovers
+from tests.told_processes import ToldProcess
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
@@ -25,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 SMALL_DISK_KIB = 2_500
 
 
-class Run:
+class Run(ToldProcess):
     """``splitbrain test`` as a process, its lines as they come."""
 
     def __init__(
@@ -33,7 +34,7 @@ class Run:
     ) -> None:
         self.folder = folder
         environment = {**os.environ, "DOCKER_HOST": engine} if engine else dict(os.environ)
-        self.process = subprocess.Popen(
+        process = subprocess.Popen(
             [
                 *(sys.executable, *(program or ("-m", "harness.cli")), "test", "--system", "kraft"),
                 *("--seed", "7", "--no-analyze", "--runs-folder", str(folder), *options),
@@ -45,21 +46,7 @@ class Run:
             env=environment,
             start_new_session=True,
         )
-        self.said = ""
-
-    def until(self, *texts: str) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.said += line
-            if all(text in line for text in texts):
-                return
-        raise AssertionError(f"{texts} were not said:\n{self.said}")
-
-    def end(self) -> tuple[int, str]:
-        assert self.process.stdout is not None
-        self.said += self.process.stdout.read()
-        self.process.stdout.close()
-        return self.process.wait(), self.said
+        super().__init__(process)
 
     @property
     def root(self) -> Path:

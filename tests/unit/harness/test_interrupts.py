@@ -13,6 +13,7 @@ import pytest
 from harness import results
 from harness.interrupts import Interrupts
 from history.run_folder import RunFolder
+from tests.told_processes import ToldProcess
 
 ROOT = Path(__file__).parents[3]
 
@@ -75,13 +76,13 @@ def test_the_handlers_before_are_those_after() -> None:
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-class Command:
+class Command(ToldProcess):
     """The command in a process of its own, held at one stage."""
 
     def __init__(self, folder: Path, stage: str) -> None:
         self.folder = folder
         paths = os.pathsep.join(entry or str(ROOT) for entry in sys.path)
-        self.process = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "tests.unit.harness.interrupted_command", str(folder), stage],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -89,25 +90,11 @@ class Command:
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200"},
         )
-        self.said = ""
-
-    def until(self, text: str) -> "Command":
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.said += line
-            if text in line:
-                return self
-        raise AssertionError(f"{text!r} was not said:\n{self.said}")
+        super().__init__(process)
 
     def signal(self, number: signal.Signals = signal.SIGINT) -> "Command":
         self.process.send_signal(number)
         return self
-
-    def end(self) -> tuple[int, str]:
-        assert self.process.stdout is not None
-        self.said += self.process.stdout.read()
-        self.process.stdout.close()
-        return self.process.wait(), self.said
 
     def results(self) -> results.Results:
         return results.read(RunFolder((self.folder / "latest").resolve()).results)

@@ -8,19 +8,19 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from contracts.system import Route
 from harness.load import crew
 from harness.load.messages import final_reads_of
 from history.pairing import pair
 from history.records import Event
+from tests.awaiting import await_true
 from tests.unit.harness.load_clients import Behaviour, Ledger, LedgerClient, Unloadable
 from tests.unit.harness.load_rig import NODES, Rig, read_history, unrecorded
 
@@ -46,19 +46,7 @@ def is_alive(process_id: int) -> bool:
 
 
 def await_gone(process_ids: list[int]) -> None:
-    await_that(lambda: not any(map(is_alive, process_ids)))
-
-
-def await_that(holds: Callable[[], bool]) -> None:
-    def look() -> None:
-        assert holds()
-
-    Retrying(
-        stop=stop_after_delay(20),
-        wait=wait_fixed(0.02),
-        retry=retry_if_exception_type(AssertionError),
-        reraise=True,
-    )(look)
+    await_true(lambda: not any(map(is_alive, process_ids)))
 
 
 def test_several_processes_do_what_one_does_and_make_one_history(tmp_path: Path) -> None:
@@ -285,7 +273,7 @@ def test_whoever_is_killed_whenever_leaves_a_prefix(tmp_path: Path, seed: int) -
     else:
         with rig_process(tmp_path) as (child, start_ns, _):
             path = tmp_path / "history.jsonl"
-            await_that(lambda: path.stat().st_size > after * 100)
+            await_true(lambda: path.stat().st_size > after * 100)
             child.kill()
             child.wait()
         events = read_history(path)
@@ -323,7 +311,7 @@ def test_who_is_far_ahead_is_not_listened_to_until_the_others_follow(
         process_id = rig.worker_process_ids()[1]
         os.kill(process_id, signal.SIGSTOP)
         other = rig.phase._crew._children[0]
-        await_that(lambda: other.is_ahead)
+        await_true(lambda: other.is_ahead)
         held.append(rig.phase._crew._merge.held_bytes(0))
         os.kill(process_id, signal.SIGCONT)
 

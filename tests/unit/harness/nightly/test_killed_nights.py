@@ -1,13 +1,12 @@
 """Nights whose process is killed outright, at each stage: nothing is lost, nothing done beside."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from harness.nightly.record import NightlyRecord
+from tests.awaiting import await_true
 from tests.unit.harness.nightly.fake_nightly import Nightly
 from tests.unit.harness.suite.fake_nights import does, matrix
 
@@ -17,6 +16,8 @@ CANARY = matrix("canary", seeds=[1], setting=does("invalid"), expect="invalid")
 STEPS = ["ingest", "analyze", "gate"]
 #: Far longer than any test: a step that takes so long was killed, or the test fails.
 _FOREVER_S = 600
+#: A whole night may have to start before.
+_NIGHT_S = 300
 
 
 @pytest.fixture
@@ -30,14 +31,6 @@ def nightly(tmp_path: Path) -> Nightly:
     )
     made.write()
     return made
-
-
-def await_true(condition: Callable[[], bool]) -> None:
-    """Return when the condition holds; a whole night may have to start before."""
-    patience = stop_after_delay(300)
-    Retrying(retry=retry_if_result(lambda done: not done), stop=patience, wait=wait_fixed(0.02))(
-        condition
-    )
 
 
 def is_gone(process: int) -> bool:
@@ -57,7 +50,8 @@ def record_of(nightly: Nightly) -> NightlyRecord:
 def test_a_night_killed_during_a_run_takes_the_run_over(nightly: Nightly) -> None:
     process = nightly.process()
     # Its record is the suite's to write.
-    await_true(lambda: 3 in nightly.suites.logged() and len(nightly.suites.orphans()) == 3)
+    suites = nightly.suites
+    await_true(lambda: 3 in suites.logged() and len(suites.orphans()) == 3, _NIGHT_S)
     process.kill()
     process.wait()
     nightly.suites.gate.touch()
@@ -74,13 +68,13 @@ def test_a_step_ends_with_its_night_and_is_done_again(nightly: Nightly, killed_i
     nightly.suites.gate.touch()
     nightly.takes(killed_in, _FOREVER_S)
     process = nightly.process()
-    await_true(lambda: killed_in in nightly.steps())
+    await_true(lambda: killed_in in nightly.steps(), _NIGHT_S)
     step = nightly.process_of(killed_in)
     assert not is_gone(step)
     process.kill()
     process.wait()
     # Nobody is there to end it, and it must not work beside the next one.
-    await_true(lambda: is_gone(step))
+    await_true(lambda: is_gone(step), _NIGHT_S)
 
     nightly.takes(killed_in, 0)
     assert nightly.run() == 0, nightly.output

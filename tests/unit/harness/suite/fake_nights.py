@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from tenacity import retry, retry_if_result, stop_after_delay, wait_fixed
 
 from harness.suite.command import SuiteOptions, report, run_suite
 from harness.suite.ledger import Ledger, Line, NightBegan, RunEnded
+from tests.awaiting import await_true
 
 ROOT = Path(__file__).parents[4]
 #: Without site packages, which the fake does not need and which take most of its time.
@@ -22,6 +22,7 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from tests.unit.harness.suite.fake_nights import Suites
+from tests.awaiting import await_true
 sys.exit(Suites(Path(sys.argv[1])).run_here())
 """
 
@@ -123,14 +124,6 @@ class Suites:
         finally:
             self.output = text.getvalue()
         return code
-
-
-@retry(
-    retry=retry_if_result(lambda done: not done), stop=stop_after_delay(30), wait=wait_fixed(0.02)
-)
-def await_true(condition: Any) -> bool:
-    """Return when the condition holds."""
-    return bool(condition())
 
 
 def _lines(fields: dict[str, Any]) -> list[str]:

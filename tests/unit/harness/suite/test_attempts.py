@@ -19,7 +19,7 @@ from harness.suite.attempt import (
     see_out,
     start,
 )
-from tests.unit.harness.suite.fake_nights import await_true
+from tests.awaiting import await_true
 
 #: Ignores what asks it to end, and so does the process that it starts.
 DEAF = """

@@ -9,7 +9,8 @@ import pytest
 from contracts.errors import HarnessError
 from harness.suite.attempt import Attempt, is_held
 from harness.suite.ledger import NightEnded
-from tests.unit.harness.suite.fake_nights import Suites, await_true, does, matrix
+from tests.awaiting import await_true
+from tests.unit.harness.suite.fake_nights import Suites, does, matrix
 
 pytestmark = pytest.mark.slow  # each test starts a suite of its own to kill
 
