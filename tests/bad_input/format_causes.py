@@ -30,96 +30,97 @@ def report_folder(scene: Scene) -> None:
 FORMATS = Chapter(
     "Histories of other formats",
     (
-        Cause(
+        unreadable(
             "format-empty",
             "an empty file",
-            "check history.edn",
-            "could not read the history (history.edn): it is empty. Look whether it was copied "
-            "whole, or name another file",
-            arrange=file("history.edn", "\n"),
+            "it is empty",
+            file("history.edn", "\n"),
+            where="history.edn",
+            advice="Look whether it was copied whole, or name another file",
         ),
-        Cause(
+        unreadable(
             "format-empty-named",
             "an empty file of a named format",
-            "check history.edn --format jepsen-log",
-            "could not read the history (history.edn): it is empty. Look whether it was copied "
-            "whole, or name another file",
-            arrange=file("history.edn", ""),
+            "it is empty",
+            file("history.edn", ""),
+            where="history.edn",
+            options=" --format jepsen-log",
+            advice="Look whether it was copied whole, or name another file",
         ),
-        Cause(
+        unreadable(
             "format-no-log",
             "a log without operations",
-            "check some.log --format jepsen-log",
-            "could not read the history (some.log): no line of it is an operation. Name the "
-            "log of a test, or another --format",
-            arrange=file("some.log", "INFO jepsen.core - begins\n"),
+            "no line of it is an operation",
+            file("some.log", "INFO jepsen.core - begins\n"),
+            where="some.log",
+            options=" --format jepsen-log",
+            advice="Name the log of a test, or another --format",
         ),
         unreadable(
             "edn-half-character",
             "half a character",
-            "history.edn, line 1 at byte 0",
             "half a character in a string",
             lines(EDN_INVOKE.replace("1}", '"\\ud800"}'), name="history.edn"),
+            where="history.edn, line 1 at byte 0",
         ),
         unreadable(
             "edn-long-number",
             "a number without end",
-            "history.edn, line 1 at byte 0",
             "a number of 5,000 digits at character 43",
             lines(EDN_INVOKE.replace("1}", "9" * 5000 + "}"), name="history.edn"),
+            where="history.edn, line 1 at byte 0",
         ),
         unreadable(
             "edn-torn",
             "EDN with a torn line before the last",
-            "history.edn, line 2 at byte 46",
             "'{' at character 0 is never closed",
             file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :ty\n{EDN_INVOKE}"),
+            where="history.edn, line 2 at byte 46",
         ),
         unreadable(
             "edn-whole-and-lacking",
             "a last line of EDN without line feed that is whole and lacks its kind",
-            "history.edn, line 2 at byte 46",
             "the map has no :f",
             file("history.edn", f"{EDN_INVOKE}\n{{:process 0 :type :ok}}"),
+            where="history.edn, line 2 at byte 46",
         ),
         unreadable(
             "edn-independent",
             "a value without key among those with one",
-            "history.edn, line 2 at byte 51",
             "its value is no [key value], as the others are",
             lines(
                 "{:process 0 :type :invoke :f :read :value [7 nil]}",
                 "{:process 1 :type :invoke :f :write :value 1}",
                 name="history.edn",
             ),
+            where="history.edn, line 2 at byte 51",
         ),
         unreadable(
             "kv-no-key",
             "a kv file without keys",
-            "history.txt, line 1 at byte 0",
             "the map has no :key",
             lines('{:process 0 :type :invoke :f :put :value "a"}', name="history.txt"),
+            where="history.txt, line 1 at byte 0",
             options=" --format kv --model kv",
         ),
         unreadable(
             "kv-other-kind",
             "a kv file that does something else",
-            "history.txt, line 1 at byte 0",
             "a kv file knows get, put and append, and no 'write'",
             lines(EDN_INVOKE, name="history.txt"),
+            where="history.txt, line 1 at byte 0",
             options=" --format kv --model kv",
         ),
         unreadable(
             "cas-no-pair",
             "a compare-and-set of one value",
-            "history.jsonl, line 3 at byte 114",
             "the cas of process 0, event 2: it is asked 5, which is no pair [expected, new]",
             lines(INVOKE, OK, CAS),
+            where="history.jsonl, line 3 at byte 114",
         ),
         unreadable(
             "cas-odd-answer",
             "an answer to a compare-and-set that says neither yes nor no",
-            "history.jsonl, line 1 at byte 0",
             "the cas of process 0, event 0: it answers [1, 2, 'perhaps'], which is no "
             "[expected, new, true or false]",
             lines(
@@ -130,7 +131,6 @@ FORMATS = Chapter(
         unreadable(
             "cas-other-arguments",
             "an answer to another compare-and-set than was asked",
-            "history.jsonl, line 1 at byte 0",
             "the cas of process 0, event 0: it is asked [1, 3] and answers [2, 3, True]",
             lines(
                 CAS.replace("5", "[1, 3]"),
@@ -140,14 +140,12 @@ FORMATS = Chapter(
         unreadable(
             "write-other-value",
             "an answer to another write than was asked",
-            "history.jsonl, line 1 at byte 0",
             "the write of process 0, event 0: it is asked 1 and answers 2",
             lines(INVOKE, OK.replace("1}", "2}")),
         ),
         unreadable(
             "contains-odd-answer",
             "an answer to contains that is neither true nor false",
-            "history.jsonl, line 1 at byte 0",
             "the contains of process 0, event 0: the answer of contains is true or false, and "
             "not 'no'",
             lines(
@@ -159,7 +157,6 @@ FORMATS = Chapter(
         unreadable(
             "outcome-odd-answer",
             "an answer to another add than was asked, for a checker of outcomes",
-            "history.jsonl, line 1 at byte 0",
             "the add of process 0, event 0: it is asked 5 and answers 6",
             lines(
                 CAS.replace("cas", "add"),
@@ -167,109 +164,109 @@ FORMATS = Chapter(
             ),
             options=" --model set-full",
         ),
-        Cause(
+        unreadable(
             "parquet-cut",
             "a table that ends too early",
-            TABLE,
-            "could not read the history (history.parquet): it cannot be read as Parquet: Could "
-            "not open Parquet input source 'history.parquet': Parquet magic bytes not found in "
-            f"footer. Either the file is corrupted or this is not a parquet file. {AGAIN}",
-            arrange=table(WHOLE, keep=100),
+            "it cannot be read as Parquet: Could not open Parquet input source "
+            "'history.parquet': Parquet magic bytes not found in footer",
+            table(WHOLE, keep=100),
+            where="history.parquet",
+            advice=f"Either the file is corrupted or this is not a parquet file. {AGAIN}",
         ),
-        Cause(
+        unreadable(
             "parquet-other",
             "a table of something else",
-            TABLE,
-            "could not read the history (history.parquet): the table has no column process, f, "
-            "type, start_ns. Write a table of paired operations, as docs/history-format.md "
-            "tells",
-            arrange=table({"a": [1]}),
+            "the table has no column process, f, type, start_ns",
+            table({"a": [1]}),
+            where="history.parquet",
+            advice="Write a table of paired operations, as docs/history-format.md tells",
         ),
-        Cause(
+        unreadable(
             "parquet-two-runs",
             "a table of two runs",
-            TABLE,
-            "could not read the history (history.parquet): the table holds 2 runs. Write a "
-            "table of one run alone",
-            arrange=table({**WHOLE, "run_id": ["a", "b"]}),
+            "the table holds 2 runs",
+            table({**WHOLE, "run_id": ["a", "b"]}),
+            where="history.parquet",
+            advice="Write a table of one run alone",
         ),
-        Cause(
+        unreadable(
             "parquet-column-type",
             "a column of another type",
-            TABLE,
-            "could not read the history (history.parquet): its column start_ns is of type "
-            "string, not int64. Write the table again",
-            arrange=table({**WHOLE, "start_ns": ["1", "2"]}),
+            "its column start_ns is of type string, not int64",
+            table({**WHOLE, "start_ns": ["1", "2"]}),
+            where="history.parquet",
+            advice="Write the table again",
         ),
-        Cause(
+        unreadable(
             "parquet-fraction",
             "times in seconds, in a table",
-            TABLE,
-            "could not read the history (history.parquet): its column start_ns holds "
-            "fractions, or numbers that were rounded. Write the table again",
-            arrange=table({**WHOLE, "start_ns": [0.25, 0.5]}),
+            "its column start_ns holds fractions, or numbers that were rounded",
+            table({**WHOLE, "start_ns": [0.25, 0.5]}),
+            where="history.parquet",
+            advice="Write the table again",
         ),
-        Cause(
+        unreadable(
             "parquet-rounded",
             "nanoseconds since 1970 that were rounded, in a table",
-            TABLE,
-            "could not read the history (history.parquet): its column end_ns holds fractions, "
-            "or numbers that were rounded. Write the table again",
-            arrange=table({**WHOLE, "end_ns": [1.7e18, 1.7e18]}),
+            "its column end_ns holds fractions, or numbers that were rounded",
+            table({**WHOLE, "end_ns": [1.7e18, 1.7e18]}),
+            where="history.parquet",
+            advice="Write the table again",
         ),
-        Cause(
+        unreadable(
             "parquet-large-process",
             "a process that no counter counts up to, in a table",
-            TABLE,
-            "could not read the history (history.parquet): in its column process: its process "
-            "is too large. Write the table again",
-            arrange=table({**WHOLE, "process": ["a", "9999999999999999999"]}),
+            "in its column process: its process is too large",
+            table({**WHOLE, "process": ["a", "9999999999999999999"]}),
+            where="history.parquet",
+            advice="Write the table again",
         ),
-        Cause(
+        unreadable(
             "parquet-row",
             "a row that makes no sense",
-            TABLE,
-            f"could not read the history (history.parquet): row 2: it ends before it starts. {ROW}",
-            arrange=table({**WHOLE, "end_ns": [5, 1]}),
+            "row 2: it ends before it starts",
+            table({**WHOLE, "end_ns": [5, 1]}),
+            where="history.parquet",
+            advice=ROW,
         ),
-        Cause(
+        unreadable(
             "parquet-no-end",
             "an answered operation without an end",
-            TABLE,
-            "could not read the history (history.parquet): row 1: it is over and has no "
-            f"end_ns. {ROW}",
-            arrange=table(WHOLE),
+            "row 1: it is over and has no end_ns",
+            table(WHOLE),
+            where="history.parquet",
+            advice=ROW,
         ),
-        Cause(
+        unreadable(
             "parquet-overlap",
             "a process that does two things at a time, in a table",
-            TABLE,
-            "could not read the history (history.parquet): row 2: its process is still at work "
-            f"on another operation. {ROW}",
-            arrange=table({**WHOLE, "process": [0, 0], "end_ns": [9, 9]}),
+            "row 2: its process is still at work on another operation",
+            table({**WHOLE, "process": [0, 0], "end_ns": [9, 9]}),
+            where="history.parquet",
+            advice=ROW,
         ),
-        Cause(
+        unreadable(
             "parquet-value",
             "a value of a table that is no JSON",
-            TABLE,
-            "could not read the history (history.parquet): row 2: its result is no JSON: it "
-            f"ends in the middle of a value. {ROW}",
-            arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "["]}),
+            "row 2: its result is no JSON: it ends in the middle of a value",
+            table({**WHOLE, "end_ns": [9, 9], "result": ["1", "["]}),
+            where="history.parquet",
+            advice=ROW,
         ),
-        Cause(
+        unreadable(
             "parquet-deep",
             "a value of a table nested deeper than anybody can look at",
-            TABLE,
-            "could not read the history (history.parquet): row 2: its result is no JSON: it is "
-            f"nested too deeply. {ROW}",
-            arrange=table({**WHOLE, "end_ns": [9, 9], "result": ["1", "[" * 900 + "]" * 900]}),
+            "row 2: its result is no JSON: it is nested too deeply",
+            table({**WHOLE, "end_ns": [9, 9], "result": ["1", "[" * 900 + "]" * 900]}),
+            where="history.parquet",
+            advice=ROW,
         ),
         unreadable(
             "etcd-empty-input",
             "a record of etcd's tests without its request",
-            "operations.json, line 1 at byte 0",
             "Input says range and holds none",
             lines(ETCD, name="operations.json"),
+            where="operations.json, line 1 at byte 0",
         ),
         Cause(
             "etcd-report",
