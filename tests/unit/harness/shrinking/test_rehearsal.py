@@ -3,7 +3,6 @@
 from io import StringIO
 from pathlib import Path
 
-import msgspec
 import pytest
 from rich.console import Console
 
@@ -13,29 +12,21 @@ from harness.shrinking.rehearsal import rehearsed
 from harness.simulation.scenario_file import read_scenario
 from harness.simulation.trial import run
 from harness.stop import Stop
-from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
-from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, failed_run
 
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run of a kill and a cut that failed."""
-    with pytest.MonkeyPatch.context() as patch:
-        judge_in_process(patch)
-        return failed_run(
-            tmp_path_factory.mktemp("runs"),
-            schedule=SCHEDULE[:2],
-            time_limit_s=1.9,
-            rate=100.0,
-            concurrency=4,
-        )
-
-
-def _rewrite(folder: RunFolder, **fields: object) -> None:
-    plan = msgspec.structs.replace(decode_plan(folder.plan.read_bytes()), **fields)
-    folder.plan.write_bytes(encode_plan(plan))
+    return failed_run(
+        tmp_path_factory.mktemp("runs"),
+        schedule=SCHEDULE[:2],
+        time_limit_s=1.9,
+        rate=100.0,
+        concurrency=4,
+    )
 
 
 def test_the_failure_is_found_and_made_small_in_simulation(
@@ -84,7 +75,7 @@ def test_a_run_that_simulation_cannot_be_like_says_why(
 ) -> None:
     before = failed.plan.read_bytes()
     try:
-        _rewrite(failed, **fields)
+        edit_plan(failed, **fields)
         found = rehearsed(failed, tmp_path, Console(file=StringIO()), Stop(), 60.0)
     finally:
         failed.plan.write_bytes(before)

@@ -24,10 +24,10 @@ from harness.shrinking.options import ShrinkOptions
 from harness.shrinking.rehearsal import Rehearsed
 from harness.simulation.planned import record_of_plan
 from harness.stop import Stop
-from history.plan import decode_plan, encode_plan
+from history.plan import decode_plan
 from history.run_folder import RunFolder
 from nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
-from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.shrinking.scripted_runs import (
     OTHER,
     VALID,
@@ -53,9 +53,7 @@ NOTHING = Rehearsed(plan=None, lines=("not tried in simulation: it is a test.",)
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run of three faults that failed."""
-    with pytest.MonkeyPatch.context() as patch:
-        judge_in_process(patch)
-        return failed_run(tmp_path_factory.mktemp("runs"))
+    return failed_run(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture
@@ -161,17 +159,6 @@ def test_every_try_stands_in_the_ledger(search: Callable[..., Searched]) -> None
 def test_tries_may_all_be_kept(search: Callable[..., Searched]) -> None:
     searched = search(needs(1), keep_tries=True)
     assert len(kept_runs(searched.root)) == len(searched.asked)
-
-
-def test_runs_that_waver_are_asked_again(search: Callable[..., Searched]) -> None:
-    """Two of three fail: a plan without the fault never does, one with it always does in time."""
-
-    def script(plan: Scenario, number: int) -> Any:
-        return needs(1)(plan, number) if number % 3 else VALID
-
-    searched = search(script)
-    assert searched.code == 0
-    assert [fault.kind for fault in searched.plan()] == ["partition"]
 
 
 def test_a_run_that_does_not_fail_again_is_not_shrunk(search: Callable[..., Searched]) -> None:
@@ -349,11 +336,6 @@ def test_numbers_that_cannot_be_are_refused(
     assert not searched.root.exists()
 
 
-def _rewrite(folder: RunFolder, **fields: object) -> None:
-    plan = msgspec.structs.replace(decode_plan(folder.plan.read_bytes()), **fields)
-    folder.plan.write_bytes(encode_plan(plan))
-
-
 def _valid(folder: RunFolder) -> None:
     results = json.loads(folder.results.read_bytes())
     folder.results.write_text(json.dumps({**results, "verdict": "valid", "exit_code": 0}))
@@ -392,6 +374,6 @@ def test_what_cannot_be_shrunk_is_refused_before_anything_is_run(
 def test_options_of_real_runs_do_not_fit_a_simulated_one(
     failed: RunFolder, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _rewrite(failed, runtime="simulated")
+    edit_plan(failed, runtime="simulated")
     assert cli.run(["shrink", str(failed.root), option]) == 64
     assert f"{option.partition('=')[0]} does not fit " in capsys.readouterr().err

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from contracts.fault import Fault
 from harness import judge as judging
@@ -16,6 +17,7 @@ from harness.simulation.trial import run
 from harness.store import create_run
 from history.run_folder import RunFolder
 from systems.registry import system
+from tests.unit.harness.in_process import judge_in_process
 
 SETTINGS = {
     "fetch_timeout_ms": "150",
@@ -33,7 +35,7 @@ SCHEDULE = (
 def failed_run(
     runs_folder: Path, *, schedule: tuple[Fault, ...] = SCHEDULE, **options: Any
 ) -> RunFolder:
-    """A judged run of stale reads behind a cut; judge in process, or this takes seconds."""
+    """A run of stale reads behind a cut, judged in this process."""
     usual: dict[str, Any] = {
         "schedule": schedule,
         "nemesis": "kill,partition,pause",
@@ -57,5 +59,7 @@ def failed_run(
     folder.simulation.unlink()
     folder.scenario.unlink()
     write_manifest(folder)
-    judging.judge(folder.root, analyze=False)
+    with pytest.MonkeyPatch.context() as patch:
+        judge_in_process(patch)
+        judging.judge(folder.root, analyze=False)
     return folder

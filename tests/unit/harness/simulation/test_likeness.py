@@ -24,10 +24,9 @@ from harness.simulation.likeness import (
 from harness.simulation.scenario_file import read_scenario, read_simulation
 from harness.simulation.scenario_rules import check_values
 from harness.simulation.trial import simulated_system
-from history.plan import decode_plan, encode_plan
 from history.run_folder import RunFolder
 from nemesis.plan_text import fits
-from tests.unit.harness.in_process import judge_in_process
+from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, SETTINGS, failed_run
 
 HAPPENINGS = simulated_system("kraft").happenings
@@ -36,19 +35,12 @@ HAPPENINGS = simulated_system("kraft").happenings
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run that a cut of the leader made fail."""
-    with pytest.MonkeyPatch.context() as patch:
-        judge_in_process(patch)
-        return failed_run(tmp_path_factory.mktemp("runs"))
+    return failed_run(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
 def likeness(failed: RunFolder) -> Likeness:
     return likeness_of(load_run(failed.root), HAPPENINGS)
-
-
-def _rewrite(folder: RunFolder, **fields: object) -> None:
-    plan = msgspec.structs.replace(decode_plan(folder.plan.read_bytes()), **fields)
-    folder.plan.write_bytes(encode_plan(plan))
 
 
 def test_a_world_has_everything_that_the_run_says(likeness: Likeness) -> None:
@@ -200,7 +192,7 @@ def test_correct_code_has_no_such_seed(
     for path in failed.root.rglob("*"):
         target = copy.root / path.relative_to(failed.root)
         target.mkdir(exist_ok=True) if path.is_dir() else target.write_bytes(path.read_bytes())
-    _rewrite(copy, bugs=())
+    edit_plan(copy, bugs=())
     assert cli.run(["sim", "--like", str(copy.root), "--seeds", "0:2"]) == 0
     told = capsys.readouterr().out
     assert "no seed failed with the same verdict (linearizability:cas-register) after 2" in told
