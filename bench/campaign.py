@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from contracts.fault import FaultEvent
-from history.records import Event
-from history.run_folder import RunFolder
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.history.records import Event
+from splitbrain.history.run_folder import RunFolder
 
 _WRITES = {"write", "cas", "add"}
 
@@ -80,7 +80,7 @@ def telling(folder: RunFolder) -> bool:
 
 def run_once(arguments: list[str], seed: int, runs_folder: Path) -> RunReport:
     """One run in its own process; the newest folder below ``runs_folder`` is its record."""
-    command = [sys.executable, "-m", "harness.cli", "test", *arguments]
+    command = [sys.executable, "-m", "splitbrain.harness.cli", "test", *arguments]
     command += ["--seed", str(seed), "--runs-folder", str(runs_folder)]
     began_s = time.monotonic()
     finished = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spark_analysis.change_points import SIGNIFICANCE, change_points
+from splitbrain.spark_analysis.change_points import SIGNIFICANCE, change_points
 
 _NEAR_POINTS: Final = 2
 _STEPS: Final = (1.0, 2.0, 3.0)

@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from bench.histories import HistoryOptions, generate, with_stale_read
-from history.importers import load
-from history.pairing import pair
-from history.records import PairedOperation
+from splitbrain.history.importers import load
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import PairedOperation
 
 #: Folder of recorded histories with their verdicts.
 CORPUS: Final = Path(

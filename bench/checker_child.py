@@ -16,13 +16,13 @@ from typing import Any
 from bench.histories import HistoryOptions, generate
 from bench.history_columns import HistoryColumns, columns_of, load
 from bench.own_register import OwnRegister
-from checker.linearizability.check import check_part
-from checker.linearizability.column_history import judge_columns
-from checker.linearizability.part_source import ObjectSource
-from checker.linearizability.parts import Part, split
-from checker.linearizability.portfolio import COMPILED
-from checker.models.registry import add_own, model_named
-from checker.verdict import merge
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.column_history import judge_columns
+from splitbrain.checker.linearizability.part_source import ObjectSource
+from splitbrain.checker.linearizability.parts import Part, split
+from splitbrain.checker.linearizability.portfolio import COMPILED
+from splitbrain.checker.models.registry import add_own, model_named
+from splitbrain.checker.verdict import merge
 
 #: No check that took longer is repeated.
 _REPEATED_S_MAX = 2.0
@@ -93,7 +93,7 @@ def warm_up() -> None:
         _from_columns(history, "cas-register", CpuBudget(60, 1 << 20))
         if not COMPILED:
             continue
-        from checker.linearizability.exhaustive import search_exhaustively
+        from splitbrain.checker.linearizability.exhaustive import search_exhaustively
 
         source = ObjectSource(Part(None, tuple(operations)), model_named("cas-register"))
         search_exhaustively(source.columns, source.compiled, CpuBudget(60, 1 << 20))

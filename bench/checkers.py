@@ -30,7 +30,7 @@ from typing import Any, Final
 from bench import peer
 from bench.checker_cases import CASES, Case, corpus_verdicts, histories
 from bench.history_columns import HistoryColumns, columns_of, save, write_events
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 _MEMORY_MIB_MAX = 8192
 #: CPU seconds within which the share decided is told.

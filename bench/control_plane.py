@@ -41,8 +41,8 @@ from bench.control_plane_asking import (
     is_changed,
     is_created,
 )
-from contracts.runtime import Address
-from contracts.system import PEER_PORT
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import PEER_PORT
 from tests.referee.brokers_view import lagging_voters, quorum_view
 from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import Controllers, KafkaControllers, OwnControllers

@@ -12,17 +12,17 @@ from typing import Final
 
 import msgspec
 
-from contracts.runtime import Address
-from nodes.controller.config_validation import ResourceType
-from nodes.quorum.identifiers import NO_DIRECTORY, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.transport.control_links import ControlLinks
-from nodes.wire.errors import ApiError
-from nodes.wire.families.configs import (
+from splitbrain.contracts.runtime import Address
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.control_links import ControlLinks
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from nodes.wire.families.topics import (
+from splitbrain.nodes.wire.families.topics import (
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,

@@ -14,13 +14,13 @@ from statistics import median
 from typing import Any
 
 from bench.histories import HistoryOptions, generate, with_stale_read
-from checker.linearizability.core import core_at_any_time, core_while_open
-from checker.linearizability.problem import Problem
-from checker.linearizability.relations import Relations
-from checker.linearizability.search import Search
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
+from splitbrain.checker.linearizability.core import core_at_any_time, core_while_open
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.relations import Relations
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 
 _MODEL = MODELS["cas-register"]
 _CLIENTS = 10

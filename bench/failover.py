@@ -28,8 +28,8 @@ from bench.failover_elections import Quiet, idle, loaded
 from bench.failover_measurement import FAULTS, Measurements, measure
 from bench.failover_stories import story
 from bench.failover_writers import WriterOptions
-from contracts.errors import HarnessError, UsageError
-from contracts.system import SystemOptions
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.system import SystemOptions
 
 PROFILES: Final = Path(__file__).with_name("failover_profiles.toml")
 

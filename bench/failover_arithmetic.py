@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.system import LeaderView
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import LeaderView
 
 
 class Acknowledgement(msgspec.Struct, frozen=True):

@@ -14,12 +14,12 @@ from typing import Final
 import msgspec
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
-from contracts.names import NodeName, RunId
-from contracts.runtime import Runtime
-from contracts.system import System, SystemOptions
-from history.run_folder import RunFolder
-from runtimes.registry import runtime as make_runtime
-from systems.registry import system as make_system
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.registry import runtime as make_runtime
+from splitbrain.systems.registry import system as make_system
 
 PATIENCE_S: Final = 90.0
 _INTERVAL_S: Final = 0.05

@@ -14,10 +14,10 @@ import msgspec
 
 from bench.failover_arithmetic import Spread, spread
 from bench.failover_cluster import Cluster
-from contracts.errors import HarnessError
-from contracts.operations import Client, Operation
-from contracts.state_event import StateEvent
-from contracts.system import Route
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.operations import Client, Operation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import Route
 
 #: Clients of the loaded minutes.
 CLIENT_COUNT: Final = 10

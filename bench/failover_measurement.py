@@ -20,10 +20,10 @@ from bench.failover_arithmetic import (
 )
 from bench.failover_cluster import PATIENCE_S, Cluster
 from bench.failover_writers import WriterOptions, Writers
-from contracts.errors import HarnessError
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.runtime import Runtime
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
 
 FAULTS: Final = ("kill", "pause", "partition")
 #: Faults come at a random moment within this after the cluster works, so that no timer of the

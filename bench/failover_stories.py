@@ -9,7 +9,7 @@ import msgspec
 from bench.failover_arithmetic import TimedFault
 from bench.failover_cluster import Cluster
 from bench.failover_elections import whole_lines
-from contracts.state_event import StateEvent
+from splitbrain.contracts.state_event import StateEvent
 
 
 def story(cluster: Cluster, fault: TimedFault) -> list[str]:

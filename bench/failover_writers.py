@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from bench.failover_arithmetic import Acknowledgement
-from contracts.operations import Client, Operation
-from contracts.runtime import Runtime
-from contracts.system import LeaderView, Route, System
+from splitbrain.contracts.operations import Client, Operation
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import LeaderView, Route, System
 
 #: Time to ask for the leader's view, where writes tell no epoch.
 VIEW_TIMEOUT_S: Final = 1.0

@@ -42,9 +42,9 @@ from bench.alarm_ledger import (
     summed,
     verdict_word,
 )
-from harness.results import Results, leading_sentence
-from harness.results import read as read_results
-from nemesis.kinds import fault_kind, machine_kind_names
+from splitbrain.harness.results import Results, leading_sentence
+from splitbrain.harness.results import read as read_results
+from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 
 #: Kinds in one run; each twice where its time allows.
 _KINDS_EACH: Final = 3
@@ -158,7 +158,7 @@ class Campaign:
         runs_folder: Path = self._options.runs_folder / f"run-{number}"
         shutil.rmtree(runs_folder, ignore_errors=True)
         command = [
-            *(sys.executable, "-m", "harness.cli", "test", *arguments),
+            *(sys.executable, "-m", "splitbrain.harness.cli", "test", *arguments),
             *("--runs-folder", str(runs_folder), "--no-analyze"),
         ]
         began = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from docker import DockerClient
 
-from runtimes.docker.images import POD, Images
+from splitbrain.runtimes.docker.images import POD, Images
 
 
 class ForeignThings:

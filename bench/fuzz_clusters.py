@@ -11,18 +11,18 @@ import tenacity
 
 from bench.fuzz_connections import PATIENCE_S
 from bench.fuzz_frames import World
-from contracts.errors import HarnessError
-from contracts.names import NodeName, RunId
-from contracts.system import SystemOptions
-from nodes.broker.forwarding import FORWARDED
-from nodes.broker.serving import ANSWERED
-from nodes.server.configuration import read_configuration
-from nodes.server.controller_service import SERVED
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import TABLES
-from runtimes.local.runtime import LocalRuntime
-from systems.kraft.adapter import KraftSystem
-from systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.nodes.broker.forwarding import FORWARDED
+from splitbrain.nodes.broker.serving import ANSWERED
+from splitbrain.nodes.server.configuration import read_configuration
+from splitbrain.nodes.server.controller_service import SERVED
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.runtimes.local.runtime import LocalRuntime
+from splitbrain.systems.kraft.adapter import KraftSystem
+from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
 
 #: For a cluster to start, its brokers too.
 _READY_PATIENCE_S: Final = 60.0

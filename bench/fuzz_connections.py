@@ -12,12 +12,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from nodes.transport.client_connection import ClientConnection, LostError, NotSentError, connect
-from nodes.transport.client_protocol import ClientRequest
-from nodes.wire.api_versions import ApiVersionsRequest
-from nodes.wire.errors import FrameTooLargeError
-from nodes.wire.framing import FrameReader
-from nodes.wire.messages import encode_request
+from splitbrain.nodes.transport.client_connection import (
+    ClientConnection,
+    LostError,
+    NotSentError,
+    connect,
+)
+from splitbrain.nodes.transport.client_protocol import ClientRequest
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
+from splitbrain.nodes.wire.errors import FrameTooLargeError
+from splitbrain.nodes.wire.framing import FrameReader
+from splitbrain.nodes.wire.messages import encode_request
 
 #: Longest time that an honest client may have to wait for its answer.
 PATIENCE_S: Final = 20.0

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from nodes.quorum.epoch_limit import LAST_EPOCH
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.epoch_limit import LAST_EPOCH
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
@@ -23,15 +23,15 @@ from nodes.quorum.messages import (
     Request,
     VoteRequest,
 )
-from nodes.quorum.persistent import SnapshotId, Voter
-from nodes.transport.client_protocol import ClientRequest, encode_frame
-from nodes.wire import codec
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
-from nodes.wire.control_plane import TABLES, encode_call
-from nodes.wire.declared import Scalar, columns
-from nodes.wire.families.controllers import EnvelopeRequest
-from nodes.wire.framing import frame
-from nodes.wire.messages import api_key_of, encode_request
+from splitbrain.nodes.quorum.persistent import SnapshotId, Voter
+from splitbrain.nodes.transport.client_protocol import ClientRequest, encode_frame
+from splitbrain.nodes.wire import codec
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES, encode_call
+from splitbrain.nodes.wire.declared import Scalar, columns
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
+from splitbrain.nodes.wire.framing import frame
+from splitbrain.nodes.wire.messages import api_key_of, encode_request
 
 _INTEGERS: Final = {codec.INT8: 8, codec.INT16: 16, codec.INT32: 32, codec.INT64: 64}
 _TEXTS: Final = ("", "a", "t1", "t2", "t3", "\u00e9\u4e2d", "x" * 300, "retention.ms", "..", "a b")

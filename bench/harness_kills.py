@@ -26,8 +26,8 @@ import msgspec
 
 from bench import kill_moments
 from bench.killed_runs import MANNERS, Campaign, Kill, Round
-from nemesis.families import bad_links, clocks, disks, partitions, processes
-from runtimes.docker.engine import connect
+from splitbrain.nemesis.families import bad_links, clocks, disks, partitions, processes
+from splitbrain.runtimes.docker.engine import connect
 
 #: A harness may end before its moment comes; one that always does is broken.
 _ROUNDS_PER_KILL_MAX = 3

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 #: Mean duration of an operation and mean pause between two of one client, microseconds.
 _DURATION_US = 1_000

@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.linearizability.column_history import ColumnParts, split_columns
-from checker.models.registry import model_named
-from history.columns import columns_of as operation_columns
-from history.records import Event, PairedOperation
-from history.value_shapes import wrong_shape
+from splitbrain.checker.linearizability.column_history import ColumnParts, split_columns
+from splitbrain.checker.models.registry import model_named
+from splitbrain.history.columns import columns_of as operation_columns
+from splitbrain.history.records import Event, PairedOperation
+from splitbrain.history.value_shapes import wrong_shape
 
 #: Numbers of the kinds of operations, by model; the same as in ``bench/porcupine``.
 KINDS = {

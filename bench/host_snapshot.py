@@ -19,7 +19,7 @@ from typing import Any
 import docker.errors
 from docker import DockerClient
 
-from runtimes.docker.names import LOCK_LABEL
+from splitbrain.runtimes.docker.names import LOCK_LABEL
 
 Snapshot = Mapping[str, Mapping[str, str]]
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import FaultEvent, FaultPhase
-from harness.analysis_process import LOG_NAME
-from harness.phases import PhaseName, read_phases
-from history.run_folder import RunFolder
+from splitbrain.contracts.fault import FaultEvent, FaultPhase
+from splitbrain.harness.analysis_process import LOG_NAME
+from splitbrain.harness.phases import PhaseName, read_phases
+from splitbrain.history.run_folder import RunFolder
 
 _LOOK_INTERVAL_S = 0.02
 _PATIENCE_S = 180.0

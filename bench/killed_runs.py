@@ -19,8 +19,8 @@ from docker import DockerClient
 
 from bench import host_snapshot, kill_moments
 from bench.foreign_things import ForeignThings
-from runtimes.docker.names import LOCK_LABEL, ROLE_LABEL
-from runtimes.docker.pods import TOOLS
+from splitbrain.runtimes.docker.names import LOCK_LABEL, ROLE_LABEL
+from splitbrain.runtimes.docker.pods import TOOLS
 
 Manner = Literal["alone", "with its group", "with its watchdog"]
 MANNERS: tuple[Manner, ...] = ("alone", "with its group", "with its watchdog")
@@ -164,7 +164,14 @@ class Campaign:
         with (runs / "output.log").open("wb") as output:
             return subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "harness.cli", "test", "--seed", str(kill.seed)),
+                    *(
+                        sys.executable,
+                        "-m",
+                        "splitbrain.harness.cli",
+                        "test",
+                        "--seed",
+                        str(kill.seed),
+                    ),
                     *("--time-limit", f"{kill.time_limit_s:.1f}", "--runs-folder", str(runs)),
                     *("--runtime", kill.runtime, "--nemesis", kill.nemesis),
                 ],
@@ -242,7 +249,7 @@ class Campaign:
         runs = self._work / f"living-{number}"
         return subprocess.Popen(
             [
-                *(sys.executable, "-m", "harness.cli", "test", "--seed", str(number)),
+                *(sys.executable, "-m", "splitbrain.harness.cli", "test", "--seed", str(number)),
                 *("--time-limit", "25", "--runs-folder", str(runs), "--no-analyze"),
                 *("--runtime", kill.runtime, "--nemesis", kill.nemesis),
             ],
@@ -259,7 +266,7 @@ class Campaign:
 
     def _splitbrain(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "harness.cli", *arguments],
+            [sys.executable, "-m", "splitbrain.harness.cli", *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.arms import LinkQuality, Shape
-from contracts.fault import Link
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, NodeSpec, Runtime
-from history.run_folder import RunFolder
-from runtimes.registry import runtime as make_runtime
+from splitbrain.contracts.arms import LinkQuality, Shape
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, NodeSpec, Runtime
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.registry import runtime as make_runtime
 
 _NAMES = (NodeName("n1"), NodeName("n2"))
 _LINK = Link(*_NAMES)

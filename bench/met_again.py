@@ -26,9 +26,9 @@ import msgspec
 
 from bench.campaign import run_once
 from bench.planted_containers import SUITE, Carry, Wanted, carried, series_of
-from checker.fingerprints import fingerprint_of
-from checker.verdict import CheckResult, Verdict
-from harness.suite.reading import read_suite
+from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.suite.reading import read_suite
 
 #: The first is met again; its failures look alike from seed to seed.
 BUGS: Final = ("ack-before-commit", "stale-leader-reads")
@@ -106,7 +106,10 @@ def told(*words: str, codes: tuple[int, ...] = (0,)) -> None:
     """Carry out a command of splitbrain; fail where it ends otherwise."""
     print(f"  splitbrain {' '.join(words)}", flush=True)
     finished = subprocess.run(
-        [sys.executable, "-m", "harness.cli", *words], check=False, capture_output=True, text=True
+        [sys.executable, "-m", "splitbrain.harness.cli", *words],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     if finished.returncode not in codes:
         raise AssertionError(f"exit code {finished.returncode}: {finished.stderr.strip()}")

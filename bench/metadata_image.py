@@ -22,18 +22,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nodes.metadata.content import image_records
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import (
     FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import decode_record, encode_record
-from nodes.metadata.transactions import Provenance
+from splitbrain.nodes.metadata.serde import decode_record, encode_record
+from splitbrain.nodes.metadata.transactions import Provenance
 
 IMAGE_MB_MAX = 300.0
 DELTA_MS_MAX = 15.0

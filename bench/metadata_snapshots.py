@@ -25,14 +25,14 @@ from pathlib import Path
 import msgspec
 
 from bench.metadata_image import Stopwatch, load
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.snapshot import decode_image, encode_image, snapshot_id_of
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.layout import log_folder
-from nodes.storage.snapshots import read_snapshot, snapshot_path, write_snapshot
-from runtimes.docker.jars import fetch_jars
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.snapshot import decode_image, encode_image, snapshot_id_of
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.snapshots import read_snapshot, snapshot_path, write_snapshot
+from splitbrain.runtimes.docker.jars import fetch_jars
 
 _ROOT = Path(__file__).parents[1]
 _HEAP = "-Xmx4g"

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bench.mutant_sites import Mutant, mutated
+from bench.mutant_sites import Mutant, module_of, mutated
 
 if TYPE_CHECKING:
     import pytest
@@ -131,7 +131,7 @@ def trees_of(order: StageOrder) -> Trees:
         source = Path(file).read_text()
         is_target = order.mutant is not None and order.mutant.file == file
         tree = mutated(source, order.mutant) if is_target and order.mutant else ast.parse(source)
-        trees[_module(file)] = (Path(file).resolve(), tree)
+        trees[module_of(file)] = (Path(file).resolve(), tree)
     return trees
 
 
@@ -183,8 +183,8 @@ def _tests(paths: Sequence[str]) -> str | None:
 
 
 def _seeds(seeds: range) -> tuple[str | None, str]:
-    from harness.simulation.trial import Trial, try_seed
-    from systems.registry import DEFAULT_SYSTEM
+    from splitbrain.harness.simulation.trial import Trial, try_seed
+    from splitbrain.systems.registry import DEFAULT_SYSTEM
 
     trial = Trial(system=DEFAULT_SYSTEM)
     traces = hashlib.blake2b(digest_size=8)
@@ -196,10 +196,6 @@ def _seeds(seeds: range) -> tuple[str | None, str]:
             return f"seed {seed}: {result.failed_by[0]}", ""
         traces.update(result.trace_hash.encode())
     return None, traces.hexdigest()
-
-
-def _module(file: str) -> str:
-    return file.removesuffix(".py").replace("/", ".")
 
 
 def _last_line(error: Exception) -> str:

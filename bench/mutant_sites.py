@@ -38,7 +38,12 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def module(self) -> str:
         """Name by which Python imports the file."""
-        return ".".join(PurePosixPath(self.file).with_suffix("").parts)
+        return module_of(self.file)
+
+
+def module_of(file: str) -> str:
+    """Name by which Python imports a file of a room."""
+    return ".".join(("splitbrain", *PurePosixPath(file).with_suffix("").parts))
 
 
 def mutants_of(source: str, file: str) -> tuple[Mutant, ...]:

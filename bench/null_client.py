@@ -6,8 +6,8 @@ In a module of its own, because worker processes import it by name.
 
 import msgspec
 
-from contracts.operations import Client, Completion, Operation
-from contracts.system import Route
+from splitbrain.contracts.operations import Client, Completion, Operation
+from splitbrain.contracts.system import Route
 
 
 class NullClient:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from checker.evidence import Evidence
-from checker.registry import checker_named
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.registry import checker_named
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 
 _OPERATIONS = 1_000_000
 

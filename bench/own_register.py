@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from checker.models.model import Call, KeyedModel
+from splitbrain.checker.models.model import Call, KeyedModel
 
 
 class OwnRegister(KeyedModel):

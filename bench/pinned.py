@@ -22,14 +22,14 @@ import msgspec
 
 from bench.campaign import run_once
 from bench.planted_containers import SUITE, Wanted, carried, series_of
-from contracts.errors import UsageError
-from contracts.fault import Fault, FaultEvent
-from harness.phases import read_phases
-from harness.replaying.verdicts import ReplayVerdict, recorded_verdict
-from harness.suite.reading import read_suite
-from history.run_folder import RunFolder
-from nemesis.schedule_lines import decode_schedule
-from nemesis.targets import LAST_LEADER, LEADER, THERE
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Fault, FaultEvent
+from splitbrain.harness.phases import read_phases
+from splitbrain.harness.replaying.verdicts import ReplayVerdict, recorded_verdict
+from splitbrain.harness.suite.reading import read_suite
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.schedule_lines import decode_schedule
+from splitbrain.nemesis.targets import LAST_LEADER, LEADER, THERE
 
 _NS_PER_US: Final = 1_000
 
@@ -121,7 +121,15 @@ def replayed(run: Path, times: int, folder: Path) -> Rate:
     """Replay a run so often, each into the folder, and count the verdicts."""
     recorded = recorded_verdict(RunFolder(run))
     folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "harness.cli", "replay", str(run), "--times", str(times)]
+    command = [
+        sys.executable,
+        "-m",
+        "splitbrain.harness.cli",
+        "replay",
+        str(run),
+        "--times",
+        str(times),
+    ]
     command += ["--runs-folder", str(folder), "--no-analyze"]
     finished = subprocess.run(command, check=False, capture_output=True, text=True)
     (folder / "output.log").write_text(finished.stdout + finished.stderr)

@@ -30,16 +30,16 @@ from typing import Final
 import msgspec
 
 from bench import planted_containers
-from checker.registry import linearizability_model
-from checker.verdict import Verdict
-from contracts.runtime import SIMULATED
-from harness.simulation.judging import judged
-from harness.simulation.recovery import LIVENESS
-from harness.simulation.simulate import simulate
-from harness.simulation.trial import Trial, draw, simulated_system
-from simulation.kraft.all_invariants import INVARIANTS
-from systems.kraft.planted_bugs import REGISTRY
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.recovery import LIVENESS
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.simulation.trial import Trial, draw, simulated_system
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.systems.kraft.planted_bugs import REGISTRY
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: Everything that watches, but for what cannot be muted: a world that spins, or a defect.
 _MUTED: Final = frozenset({*(kind.id for kind in INVARIANTS), *LIVENESS})

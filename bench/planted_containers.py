@@ -22,11 +22,11 @@ from typing import Any, Final
 import msgspec
 
 from bench.campaign import RunReport, as_expected, run_once
-from contracts.errors import UsageError
-from harness.suite.cells import planned_runs
-from harness.suite.definition import Expectation, Matrix, PlannedRun, Suite
-from harness.suite.reading import read_suite
-from systems.kraft.planted_bugs import REGISTRY
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.suite.cells import planned_runs
+from splitbrain.harness.suite.definition import Expectation, Matrix, PlannedRun, Suite
+from splitbrain.harness.suite.reading import read_suite
+from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
 #: Bug to plan, as a suite that ``splitbrain suite`` can run too.
 SUITE: Final = Path(os.path.relpath(Path(__file__).parent / "suites" / "planted.toml"))

@@ -36,12 +36,12 @@ from bench.fuzz_connections import (
     OwnClient,
 )
 from bench.fuzz_frames import FrameMaker
-from contracts.names import NodeName
-from contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
-from nodes.transport.client_protocol import ClientRequest, encode_frame
-from nodes.wire.control_plane import encode_call
-from nodes.wire.families.brokers import AllocateProducerIdsRequest
-from systems.kraft.deployment import METRICS_PORT
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, SystemOptions
+from splitbrain.nodes.transport.client_protocol import ClientRequest, encode_frame
+from splitbrain.nodes.wire.control_plane import encode_call
+from splitbrain.nodes.wire.families.brokers import AllocateProducerIdsRequest
+from splitbrain.systems.kraft.deployment import METRICS_PORT
 
 #: What a gate can afford; a night takes a million.
 FRAMES_COUNT: Final = 20_000

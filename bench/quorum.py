@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.names import NodeName, RunId
-from contracts.operations import Operation
-from contracts.runtime import NodeSample
-from contracts.system import Route, SystemOptions
-from runtimes.local.runtime import LocalRuntime
-from systems.kraft.adapter import KraftSystem
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.runtime import NodeSample
+from splitbrain.contracts.system import Route, SystemOptions
+from splitbrain.runtimes.local.runtime import LocalRuntime
+from splitbrain.systems.kraft.adapter import KraftSystem
 
 CLIENT_COUNTS = (1, 10, 100)
 KINDS = ("write", "read")

@@ -25,14 +25,14 @@ from typing import Any
 import msgspec
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability.parts import Part
-from harness.packed_operations import Packed
-from history.column_reader import read_columns
-from history.edn import parse
-from history.importers import load
-from history.operations_table import write_operations
-from history.pairing import events_of
-from history.records import Event, PairedOperation
+from splitbrain.checker.linearizability.parts import Part
+from splitbrain.harness.packed_operations import Packed
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.edn import parse
+from splitbrain.history.importers import load
+from splitbrain.history.operations_table import write_operations
+from splitbrain.history.pairing import events_of
+from splitbrain.history.records import Event, PairedOperation
 
 _CLIENTS = 10
 _FORMATS = ("jsonl", "jsonl.gz", "parquet", "edn", "jepsen-log", "kv", "etcd-robustness")
@@ -85,7 +85,7 @@ def _measured(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> None:
     """In a process of its own: read one file as ``splitbrain check`` does."""
-    import_module("history.table_columns")
+    import_module("splitbrain.history.table_columns")
     before = _peak_kib()
     cpu = time.process_time()
     columns = read_columns(path)

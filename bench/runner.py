@@ -23,19 +23,19 @@ import msgspec
 
 from bench.null_client import NullClients
 from bench.runner_samples import Course, Sampler
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from harness.clients import Load
-from harness.load.routes import reader_slots
-from harness.load_phase import LoadPhase
-from harness.phases import Phase, phases_path
-from harness.progress import Progress
-from harness.run_clock import NANOSECONDS, RunClock
-from harness.stop import Stop
-from harness.traffic import Traffic
-from history.reader import HistoryReader
-from history.writer import HistoryWriter, LineWriter
-from workloads.workload import workload
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.clients import Load
+from splitbrain.harness.load.routes import reader_slots
+from splitbrain.harness.load_phase import LoadPhase
+from splitbrain.harness.phases import Phase, phases_path
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import NANOSECONDS, RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.writer import HistoryWriter, LineWriter
+from splitbrain.workloads.workload import workload
 
 _NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 _UNLIMITED_S = 1e9

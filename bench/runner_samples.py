@@ -14,8 +14,8 @@ from typing import Self
 
 import msgspec
 
-from history.process_budget import resident_mib
-from history.records import Event
+from splitbrain.history.process_budget import resident_mib
+from splitbrain.history.records import Event
 
 _INTERVAL_S = 0.25
 #: More than any line of the load that is measured.

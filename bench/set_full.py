@@ -15,9 +15,9 @@ from multiprocessing import get_context
 
 import msgspec
 
-from checker.set_full import check
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.set_full import check
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 
 
 class _Case(msgspec.Struct, frozen=True):

@@ -16,14 +16,19 @@ from multiprocessing import get_context
 
 import msgspec
 
-from harness.shrinking.exact_oracle import ExactOracle, failure_of, finding_of, replay_for
-from harness.shrinking.words import Size, size_of
-from harness.simulation.judging import judged
-from harness.simulation.trial import Trial, draw, run
-from nemesis.search import SearchBudget
-from nemesis.shrinking import shrink
-from systems.kraft.planted_bugs import REGISTRY
-from systems.registry import DEFAULT_SYSTEM, system
+from splitbrain.harness.shrinking.exact_oracle import (
+    ExactOracle,
+    failure_of,
+    finding_of,
+    replay_for,
+)
+from splitbrain.harness.shrinking.words import Size, size_of
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
+from splitbrain.systems.kraft.planted_bugs import REGISTRY
+from splitbrain.systems.registry import DEFAULT_SYSTEM, system
 
 _REPLAYS_MAX = 5_000
 _ROW = "{:32} {:>9}  {:16} {:>9} {:>11} {:>9} {:>8} {:>6}  {}"

@@ -27,17 +27,17 @@ from typing import Final
 import msgspec
 
 from bench.simulation_worlds import WORLD_SEED, UnhashedSimulation, fixed_world
-from checker.verdict import Verdict
-from contracts.scenario import Scenario
-from contracts.simulation import SimulatedSystem
-from harness.simulation.judging import judged
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.recovery import LIVENESS
-from harness.simulation.simulate import simulate
-from harness.simulation.trial import Trial, draw
-from simulation.kraft.all_invariants import INVARIANTS
-from simulation.kraft.system import KraftSimulation
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.recovery import LIVENESS
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: What a prototype with a core of 500 lines took for 30 simulated seconds, milliseconds; its
 #: slower figure. The aim is at most so many times as much.

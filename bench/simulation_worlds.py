@@ -8,13 +8,13 @@ figures can be compared between versions.
 
 from typing import Final
 
-from contracts.fault import Fault
-from contracts.scenario import LoadOptions, Scenario
-from contracts.simulation import World
-from nemesis.targets import LEADER, random_target
-from simulation.kraft.cluster import KraftCluster
-from simulation.kraft.system import KraftSimulation
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.scenario import LoadOptions, Scenario
+from splitbrain.contracts.simulation import World
+from splitbrain.nemesis.targets import LEADER, random_target
+from splitbrain.simulation.kraft.cluster import KraftCluster
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Any will do; it settles delays, latencies and who is hit.
 WORLD_SEED: Final = 7

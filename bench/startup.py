@@ -20,14 +20,14 @@ import msgspec
 from docker import DockerClient
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
-from contracts.names import RunId
-from contracts.runtime import Runtime
-from contracts.system import SystemOptions
-from history.run_folder import RunFolder
-from runtimes.docker.engine import connect
-from runtimes.docker.images import Images
-from runtimes.registry import runtime as make_runtime
-from systems.registry import system as make_system
+from splitbrain.contracts.names import RunId
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.engine import connect
+from splitbrain.runtimes.docker.images import Images
+from splitbrain.runtimes.registry import runtime as make_runtime
+from splitbrain.systems.registry import system as make_system
 
 UP_S_MAX = 5.0
 IDLE_MIB_MAX = 80.0

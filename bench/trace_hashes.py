@@ -32,10 +32,10 @@ import msgspec
 
 from bench.trace_projection import projection
 from bench.trace_worlds import REGISTERS, STATE_MACHINES, guard_worlds, swarm_world
-from contracts.scenario import Scenario
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.simulate import simulate
-from simulation.kraft.system import KraftSimulation
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.simulation.kraft.system import KraftSimulation
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.outcome import SimulationOutcome
 
 
 def projection(outcome: SimulationOutcome) -> str:

@@ -10,12 +10,12 @@ the other worlds import no more than simulated worlds need. Source: issue 19.
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from contracts.errors import CapabilityError
-from contracts.fault import Awaited, Fault
-from contracts.scenario import Scenario
-from harness.simulation.swarm import draw_scenario
-from simulation.kraft.system import KraftSimulation
-from simulation.world.streams import Streams
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.simulation.swarm import draw_scenario
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.simulation.world.streams import Streams
 
 REGISTERS: Final = "registers"
 METADATA: Final = "metadata"
@@ -59,7 +59,7 @@ def guard_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 
 def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
-    from nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
+    from splitbrain.nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
 
     for machine in STATE_MACHINES:
         for bug in BUG_NAMES:
@@ -74,10 +74,10 @@ def _worlds_with_bugs() -> Iterator[tuple[str, Callable[[], Scenario]]]:
 
 def _planned_worlds() -> Iterator[tuple[str, Callable[[], Scenario]]]:
     """Plans of every kind that a simulated world can carry out, at a time and after a commit."""
-    from harness.options import PlannedTest, TestOptions, plan_test
-    from harness.simulation.planned import check_plan, scenario_of
-    from nemesis.kinds import fault_kind, kind_names
-    from systems.registry import system
+    from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
+    from splitbrain.harness.simulation.planned import check_plan, scenario_of
+    from splitbrain.nemesis.kinds import fault_kind, kind_names
+    from splitbrain.systems.registry import system
 
     def planned(
         machine: str, seed: int, faults: tuple[Fault, ...] | None, kind: str

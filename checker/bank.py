@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from checker.findings import Findings, Undecided, by_key, counted, of_key
-from checker.unread_members import told_unread, unread, wrong_for_good
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from history.edn_values import is_number, size_of
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings, Undecided, by_key, counted, of_key
+from splitbrain.checker.unread_members import told_unread, unread, wrong_for_good
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.edn_values import is_number, size_of
+from splitbrain.history.records import PairedOperation
 
 
 def check(

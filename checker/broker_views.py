@@ -15,14 +15,14 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from checker.committed_logs import committed_records
-from checker.evidence import Evidence
-from checker.findings import Findings, Undecided, end_of, of_key
-from checker.models.model import is_list_of, text_of
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from contracts.committed import CommittedLog
-from history.records import PairedOperation
+from splitbrain.checker.committed_logs import committed_records
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.findings import Findings, Undecided, end_of, of_key
+from splitbrain.checker.models.model import is_list_of, text_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.history.records import PairedOperation
 
 NAME: Final = "broker-views"
 _WENT_BACK: Final = "view-went-back"

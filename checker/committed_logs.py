@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from contracts.committed import CommittedLog, CommittedRecord
-from history.edn_values import edn_text
-from history.identity import PLAIN
-from history.records import PairedOperation
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.history.edn_values import edn_text
+from splitbrain.history.identity import PLAIN
+from splitbrain.history.records import PairedOperation
 
 #: Kind, key and value of a change.
 Change = tuple[str, str | None, Hashable]

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from checker.findings import Findings, by_key, counted, end_of, number_of, of_key
-from checker.unread_members import told_unread, unread, wrong_for_good
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings, by_key, counted, end_of, number_of, of_key
+from splitbrain.checker.unread_members import told_unread, unread, wrong_for_good
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 _ADDS = frozenset({"add", "add-and-get"})
 _READS = frozenset({"read", "add-and-get"})

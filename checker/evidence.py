@@ -2,11 +2,11 @@
 
 import msgspec
 
-from contracts.committed import CommittedLog
-from contracts.fault import FaultEvent
-from contracts.state_event import StateEvent
-from history.functions import COMPARE_AND_SET, USUAL, Function, Functions, effect_of
-from history.records import PairedOperation
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.functions import COMPARE_AND_SET, USUAL, Function, Functions, effect_of
+from splitbrain.history.records import PairedOperation
 
 
 class Evidence(msgspec.Struct, frozen=True):

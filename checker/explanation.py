@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 import msgspec
 import networkx as nx
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 #: Operations shown at most.
 NODES_MAX = 40

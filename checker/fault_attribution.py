@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from contracts.fault import FaultEvent
+from splitbrain.contracts.fault import FaultEvent
 
 When = Literal["during", "after", "before"]
 

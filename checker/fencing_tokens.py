@@ -18,12 +18,12 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any
 
-from checker.findings import Findings, Undecided, by_key, end_of, number_of, of_key
-from checker.models.model import granted, is_list_of
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from history.edn_values import is_number
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings, Undecided, by_key, end_of, number_of, of_key
+from splitbrain.checker.models.model import granted, is_list_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.edn_values import is_number
+from splitbrain.history.records import PairedOperation
 
 _KINDS = ("lower-token-accepted",)
 _OBSERVED = ("two-believed-holders", "token-repeated")

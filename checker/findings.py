@@ -7,11 +7,11 @@ that makes no sense to the checker, is ``unknown`` with its reason.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from checker.evidence import describe_operation
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Budget
-from history.edn_values import is_number, size_of
-from history.records import PairedOperation
+from splitbrain.checker.evidence import describe_operation
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.edn_values import is_number, size_of
+from splitbrain.history.records import PairedOperation
 
 #: Violations, and observations, of each kind that are told one by one.
 NAMED_MAX = 20

@@ -20,8 +20,8 @@ from typing import Any, cast
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from history.functions import USUAL, was_refused
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.history.functions import USUAL, was_refused
 
 #: Version of the shapes, as digits behind the ``f`` of every fingerprint.
 VERSION = 1

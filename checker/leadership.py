@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from contracts.fault import FaultEvent
-from contracts.state_event import StateEvent
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.state_event import StateEvent
 
 #: Events after which a node leads no longer, whatever it said before.
 _ENDS = frozenset({"started", "stopped", "fatal"})

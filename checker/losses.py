@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from checker.fault_attribution import Attribution, FaultSpan, When, attribute
-from history.records import PairedOperation
+from splitbrain.checker.fault_attribution import Attribution, FaultSpan, When, attribute
+from splitbrain.history.records import PairedOperation
 
 #: Names of the lists in ``CheckResult.lists``: every single loss, and how many there are by node
 #: and fault.

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from checker.committed_logs import (
+from splitbrain.checker.committed_logs import (
     CommittedLogs,
     NodeLog,
     Presence,
@@ -24,16 +24,16 @@ from checker.committed_logs import (
     conflicts_at,
     differing_offsets,
 )
-from checker.evidence import Evidence, acknowledged_change, describe_operation
-from checker.fault_attribution import fault_spans
-from checker.findings import by_key, counted
-from checker.losses import Losses
-from checker.models.model import freeze
-from checker.unread_members import unread
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Budget
-from history.identity import operation_as_json
-from history.records import PairedOperation
+from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation
+from splitbrain.checker.fault_attribution import fault_spans
+from splitbrain.checker.findings import by_key, counted
+from splitbrain.checker.losses import Losses
+from splitbrain.checker.models.model import freeze
+from splitbrain.checker.unread_members import unread
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.identity import operation_as_json
+from splitbrain.history.records import PairedOperation
 
 #: Lost changes told one by one.
 NAMED_MAX = 20

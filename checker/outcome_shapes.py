@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from checker.models.registry import MODELS
-from history.records import PairedOperation
-from history.value_shapes import shown, wrong_echo
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import shown, wrong_echo
 
 #: What is wrong with an operation, as a clause; None for nothing.
 Problem = Callable[[PairedOperation], str | None]

@@ -20,12 +20,20 @@ from typing import Any, cast
 
 import msgspec
 
-from checker.findings import NAMED_MAX, Findings, Undecided, by_key, counted, end_of, of_key
-from checker.models.model import freeze, text_of
-from checker.unread_members import told_unread, unread
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.findings import (
+    NAMED_MAX,
+    Findings,
+    Undecided,
+    by_key,
+    counted,
+    end_of,
+    of_key,
+)
+from splitbrain.checker.models.model import freeze, text_of
+from splitbrain.checker.unread_members import told_unread, unread
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 _TAKES = frozenset({"dequeue", "drain"})
 _FIGURES: tuple[str, ...] = (

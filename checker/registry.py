@@ -8,22 +8,22 @@ crashes is the caller's business: it must make ``unknown`` of it.
 from collections.abc import Callable, Collection
 from typing import Final
 
-from checker.bank import check as check_bank
-from checker.broker_views import check as check_broker_views
-from checker.counter_bounds import check as check_counter_bounds
-from checker.evidence import Evidence
-from checker.fencing_tokens import check as check_fencing_tokens
-from checker.linearizability.check import check as check_linearizability
-from checker.lost_commits import check as check_lost_commits
-from checker.models.registry import MODELS, knows, model_named
-from checker.queue_totals import check as check_queue_totals
-from checker.set_full import check as check_set_full
-from checker.split_brain import check as check_split_brain
-from checker.unique_ids import check as check_unique_ids
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from contracts.errors import UsageError
-from history.records import PairedOperation
+from splitbrain.checker.bank import check as check_bank
+from splitbrain.checker.broker_views import check as check_broker_views
+from splitbrain.checker.counter_bounds import check as check_counter_bounds
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.fencing_tokens import check as check_fencing_tokens
+from splitbrain.checker.linearizability.check import check as check_linearizability
+from splitbrain.checker.lost_commits import check as check_lost_commits
+from splitbrain.checker.models.registry import MODELS, knows, model_named
+from splitbrain.checker.queue_totals import check as check_queue_totals
+from splitbrain.checker.set_full import check as check_set_full
+from splitbrain.checker.split_brain import check as check_split_brain
+from splitbrain.checker.unique_ids import check as check_unique_ids
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.records import PairedOperation
 
 #: Judges one run.
 Checker = Callable[[Evidence, Budget], CheckResult]
@@ -63,7 +63,7 @@ def _of_sets(*, stale_reads_allowed: bool) -> Checker:
 
 def _check_sessions(operations: tuple[PairedOperation, ...], budget: Budget) -> CheckResult:
     # It alone needs the library of graphs, which takes longer to load than most histories to judge.
-    from checker.sessions import check
+    from splitbrain.checker.sessions import check
 
     return check(operations, budget)
 

@@ -3,9 +3,9 @@
 from collections.abc import Hashable
 from typing import Final
 
-from checker.evidence import cas_succeeded
-from checker.models.model import freeze, is_list_of
-from history.records import PairedOperation
+from splitbrain.checker.evidence import cas_succeeded
+from splitbrain.checker.models.model import freeze, is_list_of
+from splitbrain.history.records import PairedOperation
 
 MONOTONIC_READS: Final = "monotonic-reads"
 READ_YOUR_WRITES: Final = "read-your-writes"

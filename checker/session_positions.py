@@ -14,10 +14,10 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
-from checker.findings import Findings, of_key
-from checker.models.model import freeze, text_of
-from checker.session_kinds import MONOTONIC_READS, NOTHING, READ_YOUR_WRITES, written_by
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings, of_key
+from splitbrain.checker.models.model import freeze, text_of
+from splitbrain.checker.session_kinds import MONOTONIC_READS, NOTHING, READ_YOUR_WRITES, written_by
+from splitbrain.history.records import PairedOperation
 
 #: Epoch and offset; a revision has the epoch that its reader gave it.
 Position = tuple[int, int]

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from checker.findings import Findings, of_key
-from checker.models.model import freeze, text_of
-from checker.session_kinds import MONOTONIC_READS, NOTHING, READ_YOUR_WRITES, written_by
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings, of_key
+from splitbrain.checker.models.model import freeze, text_of
+from splitbrain.checker.session_kinds import MONOTONIC_READS, NOTHING, READ_YOUR_WRITES, written_by
+from splitbrain.history.records import PairedOperation
 
 _CAS = "cas"
 #: Words of one circle that are told.

@@ -19,15 +19,15 @@ from collections.abc import Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from checker.findings import Findings, by_key, of_key
-from checker.models.model import freeze, text_of
-from checker.session_kinds import MONOTONIC_READS, READ_YOUR_WRITES
-from checker.session_positions import has_positions, judge_positions
-from checker.session_versions import judge_versions
-from checker.set_sightings import elements_of
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings, by_key, of_key
+from splitbrain.checker.models.model import freeze, text_of
+from splitbrain.checker.session_kinds import MONOTONIC_READS, READ_YOUR_WRITES
+from splitbrain.checker.session_positions import has_positions, judge_positions
+from splitbrain.checker.session_versions import judge_versions
+from splitbrain.checker.set_sightings import elements_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 
 def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.findings import counted
-from checker.losses import LISTED_MAX, Losses
-from checker.unread_members import told_unread
-from checker.verdict import CheckResult, Verdict
+from splitbrain.checker.findings import counted
+from splitbrain.checker.losses import LISTED_MAX, Losses
+from splitbrain.checker.unread_members import told_unread
+from splitbrain.checker.verdict import CheckResult, Verdict
 
 #: Violations of each kind that are told one by one.
 NAMED_MAX = 20

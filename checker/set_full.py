@@ -24,13 +24,13 @@ from typing import Any
 
 import msgspec
 
-from checker.committed_logs import listed
-from checker.evidence import describe_operation
-from checker.fault_attribution import fault_spans
-from checker.losses import Losses
-from checker.models.model import freeze, plain
-from checker.set_findings import AT_MEMBER, NAMED_MAX, Findings, no_findings, result_of
-from checker.set_sightings import (
+from splitbrain.checker.committed_logs import listed
+from splitbrain.checker.evidence import describe_operation
+from splitbrain.checker.fault_attribution import fault_spans
+from splitbrain.checker.losses import Losses
+from splitbrain.checker.models.model import freeze, plain
+from splitbrain.checker.set_findings import AT_MEMBER, NAMED_MAX, Findings, no_findings, result_of
+from splitbrain.checker.set_sightings import (
     FinalReads,
     Poll,
     Sightings,
@@ -39,11 +39,11 @@ from checker.set_sightings import (
     first_misses,
     last_sights,
 )
-from checker.unread_members import unread
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Budget
-from contracts.fault import FaultEvent
-from history.records import PairedOperation
+from splitbrain.checker.unread_members import unread
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.history.records import PairedOperation
 
 #: Elements looked at between two looks at the budget.
 POLL_INTERVAL = 4096

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from checker.models.model import freeze
-from history.records import PairedOperation
+from splitbrain.checker.models.model import freeze
+from splitbrain.history.records import PairedOperation
 
 #: Called with the number of elements that are about to be looked at; raises when the budget ends.
 Poll = Callable[[int], None]

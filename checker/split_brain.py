@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from checker.committed_logs import (
+from splitbrain.checker.committed_logs import (
     CommittedLogs,
     Presence,
     committed_records,
@@ -20,13 +20,13 @@ from checker.committed_logs import (
     differing_offsets,
     listed,
 )
-from checker.evidence import Evidence, acknowledged_change, describe_operation
-from checker.leadership import Overlap, Reign, overlaps, reigns
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Budget
-from contracts.committed import CommittedLog
-from contracts.state_event import StateEvent
-from history.identity import operation_as_json
+from splitbrain.checker.evidence import Evidence, acknowledged_change, describe_operation
+from splitbrain.checker.leadership import Overlap, Reign, overlaps, reigns
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.identity import operation_as_json
 
 #: Violations of each kind, and observations, told one by one.
 NAMED_MAX = 20

@@ -7,11 +7,11 @@ Ids are unique over all keys: a key names who was asked, not a name space. An un
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from checker.findings import Findings
-from checker.models.model import freeze, text_of
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.findings import Findings
+from splitbrain.checker.models.model import freeze, text_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 
 def check(operations: Iterable[PairedOperation], budget: Budget) -> CheckResult:

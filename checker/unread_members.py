@@ -7,7 +7,7 @@ Must never excuse what a member that was read contradicts by itself. Source: iss
 
 from collections.abc import Collection, Iterable, Sequence
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 
 def unread(members: Iterable[str], answers: Iterable[PairedOperation]) -> tuple[str, ...]:

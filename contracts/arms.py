@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from contracts.fault import Link, Microseconds
-from contracts.names import NodeName
+from splitbrain.contracts.fault import Link, Microseconds
+from splitbrain.contracts.names import NodeName
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

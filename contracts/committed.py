@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import Int64
+from splitbrain.contracts.names import Int64
 
 
 class CommittedRecord(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from contracts.names import Int64, NodeName
+from splitbrain.contracts.names import Int64, NodeName
 
 #: Everywhere in a plan; of a moment: since the start of the client load.
 Microseconds = int

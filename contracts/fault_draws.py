@@ -5,7 +5,7 @@ Each use has numbers of its own, so that another draw for one leaves the other a
 
 from typing import Final
 
-from contracts.draws import Draws
+from splitbrain.contracts.draws import Draws
 
 _WHERE: Final = 1
 _HOW: Final = 2

@@ -6,10 +6,10 @@ from typing import Final, Literal, Protocol, get_args
 
 import msgspec
 
-from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from contracts.fault import Link
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
+from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
 
 #: Name of the runtime whose nodes are no processes: they live in the one that runs the plan.
 SIMULATED: Final = "simulated"

@@ -7,8 +7,8 @@ Source: design, section 9.
 
 import msgspec
 
-from contracts.fault import Fault
-from contracts.names import NodeName
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
 
 #: Version of the scenario's form.
 SCENARIO_SCHEMA = 3

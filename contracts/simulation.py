@@ -9,14 +9,14 @@ world has its protocol here. Source: design, section 9.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from contracts.arms import DataFiles
-from contracts.committed import CommittedLog
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.random_source import RandomSource
-from contracts.scenario import Scenario
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Route
+from splitbrain.contracts.arms import DataFiles
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView, Route
 
 _Thing = TypeVar("_Thing")
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.names import Int64
+from splitbrain.contracts.names import Int64
 
 StateEventKind = Literal[
     "started", "role", "high-watermark", "append", "commit", "truncate", "stopped", "fatal"

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from contracts.committed import CommittedLog
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
-from contracts.operations import Client
-from contracts.runtime import DeploymentSpec, Placement, Runtime
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.operations import Client
+from splitbrain.contracts.runtime import DeploymentSpec, Placement, Runtime
 
 if TYPE_CHECKING:
     # Imports this module for what clients and leaders are.
-    from contracts.simulation import SimulatedSystem
+    from splitbrain.contracts.simulation import SimulatedSystem
 
 
 class Route(msgspec.Struct, frozen=True):

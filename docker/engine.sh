@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 readonly log=/var/log/splitbrain-dockerd.log
 readonly patience_s=90
 
-answers() { .venv/bin/python -m runtimes.docker.engine "$@"; }
+answers() { .venv/bin/python -m splitbrain.runtimes.docker.engine "$@"; }
 
 wait_for_answer() {
     local deadline=$((SECONDS + $1))

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.arms import FileChanged, PowerLoss
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from contracts.runtime import Runtime
-from harness.stop import patiently
-from nemesis import acts
-from nemesis.acts import Act
+from splitbrain.contracts.arms import FileChanged, PowerLoss
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.stop import patiently
+from splitbrain.nemesis import acts
+from splitbrain.nemesis.acts import Act
 
 #: A node that has just ended may still be on its way out.
 _START_PATIENCE_S: Final = 10.0

@@ -6,11 +6,11 @@ would. It is ``unknown`` and never ``invalid``; that they hold different records
 the checkers to find. Source: issue 18, section 4.
 """
 
-from checker.verdict import CheckResult, Verdict
-from harness.evidence_loader import RunRecord
-from harness.plan_record import reads_speak_for
-from systems.registry import names as system_names
-from systems.registry import system
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.plan_record import reads_speak_for
+from splitbrain.systems.registry import names as system_names
+from splitbrain.systems.registry import system
 
 CHECKER_NAME = "convergence"
 

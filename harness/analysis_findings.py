@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from harness.results import counted
+from splitbrain.harness.results import counted
 
 Row = dict[str, Any]
 #: Classes of errors that a sentence names.

@@ -14,11 +14,12 @@ from typing import Any, Self
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from harness.spark_child import end_spark, signal_spark, start_spark
-from history.border import open_anew
-from history.json_problems import in_words
-from history.run_folder import RunFolder
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness.spark_child import end_spark, signal_spark, start_spark
+from splitbrain.history.border import open_anew
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.run_folder import RunFolder
 
 #: A session alone takes a minute on a busy machine.
 TIMEOUT_S = 600.0
@@ -45,7 +46,9 @@ class AnalysisProcess:
         self._log_path = run_folder / LOG_NAME
         self._started = time.monotonic()
         with os.fdopen(open_anew(self._log_path), "wb") as log:
-            self._process = start_spark("spark_analysis", run_folder, log, subprocess.STDOUT)
+            self._process = start_spark(
+                f"{PACKAGE}.spark_analysis", run_folder, log, subprocess.STDOUT
+            )
 
     def __enter__(self) -> Self:
         _living.add(self)

@@ -9,10 +9,10 @@ import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
-from contracts.errors import HarnessError
-from harness.defects import defect
-from harness.stop import Stop
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.defects import defect
+from splitbrain.harness.stop import Stop
+from splitbrain.history.run_folder import RunFolder
 
 #: Where the traceback of a defect of ours is kept.
 DEFECT_FILE = "defect.txt"

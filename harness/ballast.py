@@ -7,7 +7,7 @@ each living run holds some room and gives it back when its nodes have stopped.
 import os
 from pathlib import Path
 
-from history.border import open_in_place
+from splitbrain.history.border import open_in_place
 
 #: Enough for the last steps, the dumps of small logs, and the verdict's files.
 BALLAST_BYTES = 1 << 20

@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from contracts.errors import UsageError
-from harness.bare_history import judge_history
-from harness.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
-from harness.session import judging_session
-from harness.standard_streams import write_bytes
-from harness.summary import show
-from harness.waiting import JUDGING, Waiting, unseen
-from harness.warm_workers import processors, warm_workers
-from history.identity import stand_in
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
+from splitbrain.harness.session import judging_session
+from splitbrain.harness.standard_streams import write_bytes
+from splitbrain.harness.summary import show
+from splitbrain.harness.waiting import JUDGING, Waiting, unseen
+from splitbrain.harness.warm_workers import processors, warm_workers
+from splitbrain.history.identity import stand_in
 
 
 class BareHistory(msgspec.Struct, frozen=True):

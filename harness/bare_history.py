@@ -7,28 +7,28 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from checker.registry import history_checker
-from checker.verdict import CheckResult, Verdict
-from harness.bare_judging import (
+from splitbrain.checker.registry import history_checker
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.bare_judging import (
     JudgedHistory,
     judge_as_columns,
     judge_as_operations,
     sense_of,
 )
-from harness.bare_report import refuse_unwritable, with_report
-from harness.limits import Limits
-from harness.own_models import make_known
-from harness.results import (
+from splitbrain.harness.bare_report import refuse_unwritable, with_report
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.own_models import make_known
+from splitbrain.harness.results import (
     RECORD_CHECKER,
     RESULTS_SCHEMA,
     Results,
     counted,
     exit_code,
 )
-from harness.warm_workers import WarmWorkers
-from history import importers
-from history.importers import LoadedHistory
-from history.opening import reading_within
+from splitbrain.harness.warm_workers import WarmWorkers
+from splitbrain.history import importers
+from splitbrain.history.importers import LoadedHistory
+from splitbrain.history.opening import reading_within
 
 #: Broken lines told singly.
 _TOLD_MAX = 5

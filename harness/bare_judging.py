@@ -9,30 +9,30 @@ from pathlib import Path
 
 import msgspec
 
-from checker.evidence import Evidence
-from checker.linearizability.column_history import split_columns
-from checker.models.registry import model_named
-from checker.outcome_shapes import outcome_problem
-from checker.registry import linearizability_model
-from checker.verdict import CheckResult, Verdict
-from harness import column_counts
-from harness.checking import check_all
-from harness.column_checking import ColumnCheck
-from harness.framed_child import FramedChild
-from harness.limits import Limits
-from harness.results import (
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.linearizability.column_history import split_columns
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.outcome_shapes import outcome_problem
+from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness import column_counts
+from splitbrain.harness.checking import check_all
+from splitbrain.harness.column_checking import ColumnCheck
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.results import (
     OutcomeCounts,
 )
-from harness.shared_reading import read_shared
-from harness.timeline import acknowledged_epochs, outcome_counts
-from harness.warm_workers import WarmWorkers
-from history.column_identity import columns_apart
-from history.columns import OperationColumns
-from history.formats import Format, guess_format, known_format
-from history.identity import operations_apart
-from history.importers import LoadedHistory
-from history.records import PairedOperation
-from history.value_shapes import wrong_shape
+from splitbrain.harness.shared_reading import read_shared
+from splitbrain.harness.timeline import acknowledged_epochs, outcome_counts
+from splitbrain.harness.warm_workers import WarmWorkers
+from splitbrain.history.column_identity import columns_apart
+from splitbrain.history.columns import OperationColumns
+from splitbrain.history.formats import Format, guess_format, known_format
+from splitbrain.history.identity import operations_apart
+from splitbrain.history.importers import LoadedHistory
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_shape
 
 #: Size of a file from which it is read into columns.
 COLUMNS_FROM_BYTES = 4 << 20

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contracts.budget import Budget
-from contracts.errors import UsageError
-from harness.atomic_file import write_atomically
-from harness.limits import Limits
-from harness.results import Results
-from harness.workers import Part, run_parts
-from history.records import PairedOperation
-from history.run_folder import RunFolder
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.results import Results
+from splitbrain.harness.workers import Part, run_parts
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
 
-_FUNCTION = "harness.bare_report:write_page"
+_FUNCTION = f"{__name__}:write_page"
 _LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
@@ -39,7 +39,7 @@ def refuse_unwritable(report: Path, history: Path) -> None:
 def with_report(results: Results, operations: Sequence[PairedOperation], report: Path) -> Results:
     """Write the page; the results with what went wrong, if anything did."""
     # What knows runs is loaded where a page is drawn.
-    from harness.evidence_loader import RunRecord
+    from splitbrain.harness.evidence_loader import RunRecord
 
     record = RunRecord(
         folder=RunFolder(Path(results.run_folder)),
@@ -62,7 +62,7 @@ def with_report(results: Results, operations: Sequence[PairedOperation], report:
 
 def write_page(payload: tuple[Any, Results, Path], _budget: Budget) -> None:
     """In a worker: draw the page and write it."""
-    from harness.report.page import report_page
+    from splitbrain.harness.report.page import report_page
 
     record, results, report = payload
     write_atomically(report, report_page(record, results, None).encode())

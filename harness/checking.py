@@ -8,23 +8,23 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from checker.evidence import Evidence
-from checker.linearizability.check import check_part
-from checker.linearizability.parts import Part, PartResult, combine, split
-from checker.models.registry import model_named
-from checker.registry import checker_named, linearizability_model
-from checker.verdict import CheckResult, Verdict, merge
-from contracts.budget import Budget
-from contracts.errors import UsageError
-from harness import workers
-from harness.framed_child import FramedChild
-from harness.limits import Limits, with_cost
-from harness.own_models import make_known
-from harness.packed_operations import Packed
-from harness.workers import PartOutcome
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.parts import Part, PartResult, combine, split
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.registry import checker_named, linearizability_model
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness import workers
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.limits import Limits, with_cost
+from splitbrain.harness.own_models import make_known
+from splitbrain.harness.packed_operations import Packed
+from splitbrain.harness.workers import PartOutcome
 
-_PART_FUNCTION = "harness.checking:check_one_part"
-_WHOLE_FUNCTION = "harness.checking:check_whole"
+_PART_FUNCTION = f"{__name__}:check_one_part"
+_WHOLE_FUNCTION = f"{__name__}:check_whole"
 
 
 class _Job(msgspec.Struct, frozen=True):

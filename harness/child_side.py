@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from harness.frames import read_body
+from splitbrain.harness.frames import read_body
 
 
 def resolve(function: str) -> Callable[..., Any]:

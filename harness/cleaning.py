@@ -14,17 +14,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError
-from harness.log_collection import dump_logs
-from harness.store import is_alive
-from history.border import DATA_FOLDER, refuse_strays
-from history.plan import decode_plan
-from history.run_folder import RunFolder
-from history.scratch_folders import remove_dead
-from runtimes.owners import await_end, orphans
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.log_collection import dump_logs
+from splitbrain.harness.store import is_alive
+from splitbrain.history.border import DATA_FOLDER, refuse_strays
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.scratch_folders import remove_dead
+from splitbrain.runtimes.owners import await_end, orphans
 
 #: Children of a harness that outlive it for a moment, and end by themselves.
-_TIDY_MODULES = frozenset({"runtimes.watchdog", "spark_analysis"})
+_TIDY_MODULES = frozenset({f"{PACKAGE}.runtimes.watchdog", f"{PACKAGE}.spark_analysis"})
 #: They take seconds; one that waits for an engine to come back is not waited for.
 _ORPHAN_PATIENCE_S = 10.0
 
@@ -34,7 +35,7 @@ def clean(console: Console) -> int:
 
     A runtime that cannot look (no engine answers) is told and does not keep the others' leftovers.
     """
-    from runtimes.registry import sweep_all
+    from splitbrain.runtimes.registry import sweep_all
 
     await_orphans(_ORPHAN_PATIENCE_S)
     lines: list[str] = []
@@ -65,7 +66,7 @@ def salvage(folder: RunFolder) -> None:
     nodes = folder.node_names()
     if is_alive(folder) or all(folder.committed_log(node).exists() for node in nodes):
         return
-    from runtimes.registry import sweep_all
+    from splitbrain.runtimes.registry import sweep_all
 
     sweep_all(folder.lock)
     dump_missing_logs(folder)
@@ -73,7 +74,7 @@ def salvage(folder: RunFolder) -> None:
 
 def dump_missing_logs(folder: RunFolder) -> None:
     """Write the neutral dump of each node whose data folder is there and whose dump is not."""
-    from systems.registry import system
+    from splitbrain.systems.registry import system
 
     try:
         refuse_strays(folder.root)

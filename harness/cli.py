@@ -8,16 +8,16 @@ design, section 6.
 import sys
 from collections.abc import Sequence
 
-from harness import (
+from splitbrain.harness import (
     gate_commands,
     lake_commands,
     run_commands,
     simulation_commands,
     upkeep_commands,
 )
-from harness.command_app import app
-from harness.command_end import exit_code_of
-from harness.standard_streams import finish_output, prepare_streams
+from splitbrain.harness.command_app import app
+from splitbrain.harness.command_end import exit_code_of
+from splitbrain.harness.standard_streams import finish_output, prepare_streams
 
 #: Importing them has added their commands.
 COMMAND_MODULES = (

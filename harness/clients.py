@@ -12,16 +12,16 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.operations import Client, Completion, Operation
-from contracts.system import Route
-from harness.load.deadline import Deadline
-from harness.load.routes import routes
-from harness.load.seat import Books, Seat
-from harness.load.timetable import SlotTimes, Timetable
-from harness.stop import Stop
-from workloads.workload import Workload
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client, Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness.load.deadline import Deadline
+from splitbrain.harness.load.routes import routes
+from splitbrain.harness.load.seat import Books, Seat
+from splitbrain.harness.load.timetable import SlotTimes, Timetable
+from splitbrain.harness.stop import Stop
+from splitbrain.workloads.workload import Workload
 
 #: What a client gets beyond the operation's timeout to report it by itself.
 _CLIENT_GRACE_S = 0.5

@@ -16,14 +16,14 @@ from typing import Final
 
 import msgspec
 
-from checker.linearizability.check import check_part
-from checker.linearizability.column_history import (
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.column_history import (
     COMPILED_FROM,
     ColumnParts,
     PartVerdict,
     judge_columns,
 )
-from checker.linearizability.parts import (
+from splitbrain.checker.linearizability.parts import (
     PARTS_NAMED_MAX,
     PartResult,
     combine,
@@ -31,18 +31,18 @@ from checker.linearizability.parts import (
     undecided_part,
     valid_part,
 )
-from checker.models.registry import model_named
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Budget
-from harness import workers
-from harness.framed_child import FramedChild
-from harness.limits import Limits, with_cost
-from harness.own_models import make_known
-from harness.packed_operations import Packed
-from harness.workers import PartOutcome
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.harness import workers
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.limits import Limits, with_cost
+from splitbrain.harness.own_models import make_known
+from splitbrain.harness.packed_operations import Packed
+from splitbrain.harness.workers import PartOutcome
 
-_CHUNK_FUNCTION: Final = "harness.column_checking:judge_chunk"
-_PART_FUNCTION: Final = "harness.column_checking:explain_part"
+_CHUNK_FUNCTION: Final = f"{__name__}:judge_chunk"
+_PART_FUNCTION: Final = f"{__name__}:explain_part"
 #: Chunks for each worker, so that they end at about the same time.
 _CHUNKS_PER_JOB: Final = 8
 #: Operations that a chunk holds at least: a worker takes longer to hand them over than to judge.

@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 
-from harness.results import OutcomeCounts
-from harness.timeline import UNNAMED_ERROR
-from history.columns import OK, OUTCOMES, OperationColumns
-from history.functions import USUAL, was_refused
+from splitbrain.harness.results import OutcomeCounts
+from splitbrain.harness.timeline import UNNAMED_ERROR
+from splitbrain.history.columns import OK, OUTCOMES, OperationColumns
+from splitbrain.history.functions import USUAL, was_refused
 
 
 def outcome_counts(columns: OperationColumns) -> dict[str, OutcomeCounts]:

@@ -2,8 +2,8 @@
 
 from cyclopts import App, Parameter
 
-from harness.tool_version import tool_version
-from harness.usage_words import number, whole_number
+from splitbrain.harness.tool_version import tool_version
+from splitbrain.harness.usage_words import number, whole_number
 
 app = App(
     name="splitbrain",

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from cyclopts import CycloptsError
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from harness.plain_text import printable
-from harness.usage_words import in_our_words
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.usage_words import in_our_words
 
 EXIT_HARNESS_FAILED = 3
 EXIT_BAD_USAGE = 64

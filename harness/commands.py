@@ -12,24 +12,24 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from checker.verdict import Verdict
-from contracts.errors import HarnessError, UsageError
-from contracts.runtime import SIMULATED
-from harness import judge as judging
-from harness.cleaning import salvage
-from harness.options import TestOptions, plan_test, prepare
-from harness.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
-from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
-from harness.runner import RunOutcome, run_test
-from harness.session import Session, judging_session
-from harness.standard_streams import write_bytes
-from harness.store import find_run
-from harness.summary import show
-from harness.waiting import During, Waiting, unseen
-from history.border import DATA_FOLDER
-from history.identity import stand_in
-from history.run_folder import RunFolder
-from nemesis.nearest import or_nearest
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness import judge as judging
+from splitbrain.harness.cleaning import salvage
+from splitbrain.harness.options import TestOptions, plan_test, prepare
+from splitbrain.harness.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
+from splitbrain.harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, Results, worst
+from splitbrain.harness.runner import RunOutcome, run_test
+from splitbrain.harness.session import Session, judging_session
+from splitbrain.harness.standard_streams import write_bytes
+from splitbrain.harness.store import find_run
+from splitbrain.harness.summary import show
+from splitbrain.harness.waiting import During, Waiting, unseen
+from splitbrain.history.border import DATA_FOLDER
+from splitbrain.history.identity import stand_in
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.nearest import or_nearest
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ def run_once(options: TestOptions, console: Console, *, analyze: bool | None) ->
     Raises:
         HarnessError: the run ended before a client had worked, so that there is nothing to judge.
     """
-    from systems import registry as systems
+    from splitbrain.systems import registry as systems
 
     _require(options.system, systems.names(), "system")
     with judging_session(console) as session:
@@ -99,12 +99,12 @@ def _ready_run(
 
     A simulated run is over by then: it takes seconds, and until its end there is nothing to keep.
     """
-    from runtimes import registry as runtimes
-    from systems import registry as systems
+    from splitbrain.runtimes import registry as runtimes
+    from splitbrain.systems import registry as systems
 
     system = systems.system(options.system)
     if options.runtime == SIMULATED:
-        from harness.simulation.planned import run_planned
+        from splitbrain.harness.simulation.planned import run_planned
 
         outcome = run_planned(plan_test(options, system), console)
         return lambda: outcome

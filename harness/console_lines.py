@@ -10,7 +10,7 @@ from contextlib import suppress
 from rich.console import Console
 from rich.text import Text
 
-from harness.plain_text import printable
+from splitbrain.harness.plain_text import printable
 
 
 def say(console: Console, sentence: str, style: str = "") -> None:

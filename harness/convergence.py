@@ -1,10 +1,10 @@
 """Waits for the cluster as a whole: ready to serve, and at the end of one mind."""
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.runtime import Runtime
-from contracts.system import System
-from harness.stop import Stop
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import System
+from splitbrain.harness.stop import Stop
 
 READY_PATIENCE_S = 60.0
 CONVERGED_PATIENCE_S = 30.0

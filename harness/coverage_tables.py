@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from harness.coverage_cells import PHASES, ROLES, CoverageCell, EpochPhase, Role
+from splitbrain.harness.coverage_cells import PHASES, ROLES, CoverageCell, EpochPhase, Role
 
 Rows = list[tuple[str, ...]]
 

@@ -4,12 +4,12 @@ Known for plans of this version only: another version may have had other default
 out of a command line must mean the same there.
 """
 
-from contracts.errors import UsageError
-from harness.options import TestOptions
-from harness.tool_version import tool_version
-from history.plan import Plan, PlanDefaults
-from systems.registry import system
-from workloads.workload import workload
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.tool_version import tool_version
+from splitbrain.history.plan import Plan, PlanDefaults
+from splitbrain.systems.registry import system
+from splitbrain.workloads.workload import workload
 
 
 def defaults_of(plan: Plan) -> PlanDefaults | None:

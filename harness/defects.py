@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 RUN_FOLDER = "the run folder"
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contracts.errors import HarnessError
-from harness.plain_text import printable
-from harness.standard_streams import write_bytes
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.standard_streams import write_bytes
 
 #: What the main job cannot go without; it leaves out partitions where they cannot be had.
 MAIN_JOB = frozenset({"kill", "pause"})
@@ -77,7 +77,7 @@ def doctor(
         probes: what to look at; by default everything there is.
     """
     if probes is None:
-        from harness.machine_probes import machine_probes
+        from splitbrain.harness.machine_probes import machine_probes
 
         probes = machine_probes(runs_folder, spark=spark)
     diagnosis = diagnose(probes)

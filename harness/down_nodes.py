@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 
-from contracts.names import NodeName
+from splitbrain.contracts.names import NodeName
 
 
 class DownNodes:

@@ -6,17 +6,17 @@ broken node or a slow engine costs no other's evidence. Must never judge.
 
 from collections.abc import Sequence
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName, RunId
-from contracts.runtime import Runtime
-from contracts.system import System
-from harness.attempts import Attempts
-from harness.ballast import Ballast
-from harness.down_nodes import DownNodes
-from harness.log_collection import collect_node, dump_logs
-from harness.progress import Progress
-from harness.stop import Stop, patiently, within
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import System
+from splitbrain.harness.attempts import Attempts
+from splitbrain.harness.ballast import Ballast
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.log_collection import collect_node, dump_logs
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.stop import Stop, patiently, within
+from splitbrain.history.run_folder import RunFolder
 
 #: An engine under load may refuse for a moment to remove what it is still stopping.
 _TEARDOWN_PATIENCE_S = 30.0

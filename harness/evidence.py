@@ -12,20 +12,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from contracts.arms import LinkQuality, Shape
-from contracts.errors import CapabilityError
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.runtime import KILLED_CODE, Runtime
-from contracts.system import PEER_PORT
-from harness.acting import Changed, Record, Wiped
-from harness.evidence_records import canaries_tell, file_reads
-from harness.run_clock import NANOSECONDS, RunClock
-from harness.state_watch import StateWatch
-from harness.stop import NotYetError, Stop
-from harness.traffic import Traffic
-from nemesis.effects import Evidence
-from nemesis.expectations import (
+from splitbrain.contracts.arms import LinkQuality, Shape
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import KILLED_CODE, Runtime
+from splitbrain.contracts.system import PEER_PORT
+from splitbrain.harness.acting import Changed, Record, Wiped
+from splitbrain.harness.evidence_records import canaries_tell, file_reads
+from splitbrain.harness.run_clock import NANOSECONDS, RunClock
+from splitbrain.harness.state_watch import StateWatch
+from splitbrain.harness.stop import NotYetError, Stop
+from splitbrain.harness.traffic import Traffic
+from splitbrain.nemesis.effects import Evidence
+from splitbrain.nemesis.expectations import (
     CanariesTell,
     ClockIs,
     ClockOff,
@@ -47,7 +47,7 @@ from nemesis.expectations import (
     PeersStall,
     ProcessorShare,
 )
-from nemesis.families.bad_links import PROBES
+from splitbrain.nemesis.families.bad_links import PROBES
 
 #: How long one probe waits for an answer.
 PROBE_TIMEOUT_S = 0.5

@@ -11,27 +11,27 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import UNREADABLE, UsageError
-from contracts.fault import Fault, FaultEvent
-from contracts.runtime import SIMULATED
-from contracts.state_event import StateEvent
-from harness.leader_watch import LeaderSighting
-from harness.manifest import damage
-from harness.phases import Phase, phases_path
-from harness.simulation.record import DRAWN, SimulationRecord, read_for_judging
-from harness.store import is_alive
-from history.border import refuse_strays
-from history.errors import HistoryError, PairingError
-from history.functions import USUAL, Functions
-from history.identity import key_text, operations_apart
-from history.json_problems import in_words
-from history.pairing import pair
-from history.plan import Plan, decode_plan
-from history.reader import HistoryReader
-from history.records import Event, PairedOperation
-from history.run_folder import RunFolder
-from nemesis.schedule_lines import is_planned, planned_fault
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.errors import UNREADABLE, UsageError
+from splitbrain.contracts.fault import Fault, FaultEvent
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.leader_watch import LeaderSighting
+from splitbrain.harness.manifest import damage
+from splitbrain.harness.phases import Phase, phases_path
+from splitbrain.harness.simulation.record import DRAWN, SimulationRecord, read_for_judging
+from splitbrain.harness.store import is_alive
+from splitbrain.history.border import refuse_strays
+from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.functions import USUAL, Functions
+from splitbrain.history.identity import key_text, operations_apart
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.pairing import pair
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event, PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.schedule_lines import is_planned, planned_fault
 
 _Line = TypeVar("_Line")
 

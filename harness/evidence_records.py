@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from contracts.arms import PowerLoss
-from contracts.names import NodeName
-from contracts.runtime import Runtime
-from harness.acting import Changed, Record
+from splitbrain.contracts.arms import PowerLoss
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.acting import Changed, Record
 
 
 def canaries_tell(node: NodeName, records: Sequence[Record]) -> bool:

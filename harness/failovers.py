@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from harness.fault_results import FaultWindow
-from history.functions import Functions, only_reads
-from history.records import PairedOperation
+from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.history.functions import Functions, only_reads
+from splitbrain.history.records import PairedOperation
 
 
 def failovers_ns(

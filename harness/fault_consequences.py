@@ -2,11 +2,11 @@
 
 import msgspec
 
-from harness.evidence_loader import RunRecord
-from harness.failovers import failovers_ns
-from harness.fault_notice import Signs, notices
-from harness.fault_results import fault_windows
-from harness.results import FaultResult
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.failovers import failovers_ns
+from splitbrain.harness.fault_notice import Signs, notices
+from splitbrain.harness.fault_results import fault_windows
+from splitbrain.harness.results import FaultResult
 
 _NS_PER_MS = 1_000_000
 

@@ -7,13 +7,13 @@ nothing: no verdict rests on it. Definitions: ``docs/faults/coverage.md``.
 
 from collections.abc import Mapping, Sequence
 
-from contracts.fault import FaultEvent
-from contracts.state_event import StateEvent
-from harness.coverage_cells import ROLES, CoverageCell, EpochPhase, Role, sum_coverage
-from harness.evidence_loader import RunRecord
-from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
-from harness.leader_watch import LeaderSighting
-from harness.node_roles import ClusterTale
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.coverage_cells import ROLES, CoverageCell, EpochPhase, Role, sum_coverage
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
+from splitbrain.harness.leader_watch import LeaderSighting
+from splitbrain.harness.node_roles import ClusterTale
 
 
 def coverage_of(record: RunRecord) -> tuple[CoverageCell, ...]:

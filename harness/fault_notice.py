@@ -17,12 +17,12 @@ from typing import Final
 
 import msgspec
 
-from contracts.state_event import StateEvent
-from harness.fault_results import ENDING_KINDS, FaultWindow
-from harness.leader_watch import LeaderSighting
-from harness.phases import Phase
-from harness.timeline import UNNAMED_ERROR
-from history.records import PairedOperation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow
+from splitbrain.harness.leader_watch import LeaderSighting
+from splitbrain.harness.phases import Phase
+from splitbrain.harness.timeline import UNNAMED_ERROR
+from splitbrain.history.records import PairedOperation
 
 _NS_PER_MS: Final = 1_000_000
 #: Behind a heal: what a fault has begun shows itself when a client's patience ends, or an election.

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError
-from harness.doctor import Finding
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.doctor import Finding
 
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _FILE_SYSTEMS: Final = Path("/proc/filesystems")
@@ -53,9 +53,9 @@ def look_at_link_means() -> Sequence[Finding]:
 
 
 def _docker_means() -> dict[str, frozenset[str]]:
-    from runtimes.docker.engine import connect
-    from runtimes.docker.images import POD, Images
-    from runtimes.docker.links import ENGINE_MEANS
+    from splitbrain.runtimes.docker.engine import connect
+    from splitbrain.runtimes.docker.images import POD, Images
+    from splitbrain.runtimes.docker.links import ENGINE_MEANS
 
     try:
         client = connect()
@@ -69,7 +69,7 @@ def _docker_means() -> dict[str, frozenset[str]]:
 
 
 def _local_means() -> dict[str, frozenset[str]]:
-    from runtimes.local.mode import possible_mode
+    from splitbrain.runtimes.local.mode import possible_mode
 
     mode = possible_mode()
     return {"local": frozenset(mode.links)} if mode.way == "namespaces" else {}
@@ -77,7 +77,7 @@ def _local_means() -> dict[str, frozenset[str]]:
 
 def look_at_clock_library() -> Sequence[Finding]:
     """The library that wrong clocks of local nodes are made with; containers bring their own."""
-    from runtimes.local.clocks import clock_library
+    from splitbrain.runtimes.local.clocks import clock_library
 
     library = clock_library()
     if library is None:
@@ -88,7 +88,7 @@ def look_at_clock_library() -> Sequence[Finding]:
 
 def look_at_control_groups() -> Sequence[Finding]:
     """Which version the kernel shows, and whether the local runtime may make groups of its own."""
-    from runtimes.local.control_groups import possible_bases
+    from splitbrain.runtimes.local.control_groups import possible_bases
 
     if (_CGROUPS / "cgroup.controllers").is_file():
         version = "v2"

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from contracts.fault import Fault, FaultEvent, FaultPhase
-from harness.results import FaultResult
-from nemesis.kinds import fault_kind, kind_names
+from splitbrain.contracts.fault import Fault, FaultEvent, FaultPhase
+from splitbrain.harness.results import FaultResult
+from splitbrain.nemesis.kinds import fault_kind, kind_names
 
 #: Fault kinds that end a node's process.
 ENDING_KINDS = frozenset(name for name in kind_names() if fault_kind(name).ends_processes)

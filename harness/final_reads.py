@@ -6,12 +6,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from contracts.operations import Client, Operation
-from contracts.system import Route
-from harness.clients import US_PER_S, SlotClient
-from harness.load.reading import Reading
-from harness.load.seat import Books
-from harness.stop import Stop
+from splitbrain.contracts.operations import Client, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness.clients import US_PER_S, SlotClient
+from splitbrain.harness.load.reading import Reading
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.stop import Stop
 
 
 class FinalReads:

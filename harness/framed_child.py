@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from harness.child_environment import child_environment
-from harness.forked_process import ForkedProcess
-from harness.frames import frame, taken_messages
+from splitbrain.harness.child_environment import child_environment
+from splitbrain.harness.forked_process import ForkedProcess
+from splitbrain.harness.frames import frame, taken_messages
 
 #: How long a child that has closed its answers gets to end, and so to say how.
 _END_PATIENCE_S = 2.0

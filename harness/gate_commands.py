@@ -8,9 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from contracts.errors import UsageError
-from harness.command_app import app
-from harness.standard_streams import output as standard_output
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.command_app import app
+from splitbrain.harness.standard_streams import output as standard_output
 
 
 @app.command(name="gate")
@@ -43,7 +43,7 @@ def gate_command(
     self_test
         Prove with synthetic figures that every threshold of the policy can fail; no runs.
     """
-    from harness.gate.command import GateOptions, run_gate, run_self_test
+    from splitbrain.harness.gate.command import GateOptions, run_gate, run_self_test
 
     options = GateOptions(policy=policy, tier=tier, baseline=baseline, output=output, as_json=json)
     if self_test:

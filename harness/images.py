@@ -1,14 +1,15 @@
 """Makes sure of the images of all systems, or of those that are named, without running a test.
 
-``python -m harness.images [SYSTEM...]``; ``splitbrain test`` does the same for its own system.
+``python -m splitbrain.harness.images [SYSTEM...]``; ``splitbrain test`` does the same for its own
+system.
 """
 
 import sys
 from collections.abc import Sequence
 
-from contracts.errors import HarnessError
-from runtimes import registry as runtimes
-from systems import registry as systems
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.runtimes import registry as runtimes
+from splitbrain.systems import registry as systems
 
 
 def main(names: Sequence[str]) -> int:

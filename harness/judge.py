@@ -15,37 +15,43 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from checker.evidence import Evidence
-from checker.verdict import CheckResult, Verdict, merge
-from harness import agreement, node_health, record_health
-from harness.analysis_process import AnalysisProcess
-from harness.ballast import Ballast
-from harness.checking import check_all
-from harness.defaults import defaults_of
-from harness.evidence_loader import RunRecord, load_run
-from harness.fault_consequences import with_failovers, with_notices
-from harness.fault_coverage import coverage_of
-from harness.fault_results import fault_results
-from harness.judging_lock import exclusive
-from harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
-from harness.publishing import publish, write_verdict
-from harness.results import EXIT_UNKNOWN, RESULTS_SCHEMA, FaultResult, OutcomeCounts, Results
-from harness.simulation.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run
-from harness.simulation.record import INVARIANTS, invariants_result
-from harness.stop import Stop
-from harness.timeline import (
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.harness import agreement, node_health, record_health
+from splitbrain.harness.analysis_process import AnalysisProcess
+from splitbrain.harness.ballast import Ballast
+from splitbrain.harness.checking import check_all
+from splitbrain.harness.defaults import defaults_of
+from splitbrain.harness.evidence_loader import RunRecord, load_run
+from splitbrain.harness.fault_consequences import with_failovers, with_notices
+from splitbrain.harness.fault_coverage import coverage_of
+from splitbrain.harness.fault_results import fault_results
+from splitbrain.harness.judging_lock import exclusive
+from splitbrain.harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
+from splitbrain.harness.publishing import publish, write_verdict
+from splitbrain.harness.results import (
+    EXIT_UNKNOWN,
+    RESULTS_SCHEMA,
+    FaultResult,
+    OutcomeCounts,
+    Results,
+)
+from splitbrain.harness.simulation.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run
+from splitbrain.harness.simulation.record import INVARIANTS, invariants_result
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.timeline import (
     acknowledged_epochs,
     leader_epochs,
     longest_unavailability_ns,
     outcome_counts,
     sighted_epochs,
 )
-from harness.vacuity import vacuous_reasons
-from harness.waiting import ANALYSING, JUDGING, During, unseen
-from history.course import LAST_PHASE
-from history.plan import Plan, reproduce_command
-from nemesis.plan_file import PLAN_FILE_ENDINGS
-from workloads.workload import checkers_fitting
+from splitbrain.harness.vacuity import vacuous_reasons
+from splitbrain.harness.waiting import ANALYSING, JUDGING, During, unseen
+from splitbrain.history.course import LAST_PHASE
+from splitbrain.history.plan import Plan, reproduce_command
+from splitbrain.nemesis.plan_file import PLAN_FILE_ENDINGS
+from splitbrain.workloads.workload import checkers_fitting
 
 _NS_PER_MS = 1_000_000
 _INTERRUPTED = "interrupted"

@@ -11,9 +11,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.stop import NotYetError, Stop
-from harness.waiting import During
-from history.border import open_in_place
+from splitbrain.harness.stop import NotYetError, Stop
+from splitbrain.harness.waiting import During
+from splitbrain.history.border import open_in_place
 
 LOCK_NAME = "judging.lock"
 WAITING = "waiting for another judgement of this run"

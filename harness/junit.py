@@ -3,9 +3,9 @@
 Invalid is a failure, unknown an error, vacuous a failure of its own case.
 """
 
-from checker.verdict import CheckResult, Verdict
-from harness.junit_document import JunitSuite, document
-from harness.results import Results, leading_sentence
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.junit_document import JunitSuite, document
+from splitbrain.harness.results import Results, leading_sentence
 
 _SENTENCES_MAX = 10
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 from xml.etree import ElementTree as ET
 
-from harness.plain_text import printable
+from splitbrain.harness.plain_text import printable
 
 #: What XML 1.0 cannot hold, not even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -13,16 +13,16 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError, UsageError
-from harness.results import counted
-from harness.store import is_alive
-from history.run_folder import RunFolder
-from spark_analysis.lake.cleaning import clean
-from spark_analysis.lake.compaction import compact
-from spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
-from spark_analysis.lake.opening import open_store
-from spark_analysis.lake.sources import find_runs
-from spark_analysis.lake.store import Store, local_root
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.results import counted
+from splitbrain.harness.store import is_alive
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.cleaning import clean
+from splitbrain.spark_analysis.lake.compaction import compact
+from splitbrain.spark_analysis.lake.ingest import ReadRun, Report, ingest_runs
+from splitbrain.spark_analysis.lake.opening import open_store
+from splitbrain.spark_analysis.lake.sources import find_runs
+from splitbrain.spark_analysis.lake.store import Store, local_root
 
 #: Damaged runs and copies that are told; the tables have all of them.
 _TOLD_MAX = 20

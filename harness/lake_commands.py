@@ -9,9 +9,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from contracts.errors import UsageError
-from harness.command_app import app
-from harness.standard_streams import output
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.command_app import app
+from splitbrain.harness.standard_streams import output
 
 _LAKE = "runs/lake"
 
@@ -45,8 +45,8 @@ def analyze_command(
         For histories that no longer fit one process: have Spark's workers judge linearizability
         part by part, key after key, and nothing else. Ends with 0 valid, 1 invalid, 2 unknown.
     """
-    from harness.commands import analyze
-    from harness.lake import check_lake, ingest_after
+    from splitbrain.harness.commands import analyze
+    from splitbrain.harness.lake import check_lake, ingest_after
 
     if run is None and report is None:
         raise UsageError(
@@ -66,14 +66,14 @@ def analyze_command(
         if lake is not None:
             ingest_after((run, *more), lake, output())
     if report is not None and lake is not None:
-        from harness.across.command import look_across
+        from splitbrain.harness.across.command import look_across
 
         look_across(lake, since, report, output())
     return code
 
 
 def _judge_parts(runs: tuple[Path | None, ...], *, alone: bool) -> int:
-    from harness.part_verdicts import judge_parts
+    from splitbrain.harness.part_verdicts import judge_parts
 
     named = [run for run in runs if run is not None]
     if not (named and alone):
@@ -111,7 +111,7 @@ def ingest_command(
     clean
         Then remove what aborted ingests and superseded runs left, if it is older than a day.
     """
-    from harness.lake import LakeWork, ingest
+    from splitbrain.harness.lake import LakeWork, ingest
 
     folders = () if folder is None else (folder, *more)
     if not (folders or compact or clean):

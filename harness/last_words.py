@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from contracts.runtime import KILLED_CODE
+from splitbrain.contracts.runtime import KILLED_CODE
 
 #: Of one log, from its end.
 SEARCHED_BYTES_MAX: Final = 64 << 20

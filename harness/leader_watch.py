@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.names import Int64, NodeName
-from contracts.system import LeaderView
-from harness.progress import Progress
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from history.writer import LineWriter
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import Int64, NodeName
+from splitbrain.contracts.system import LeaderView
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.history.writer import LineWriter
 
 INTERVAL_S = 1.0
 #: How long the nodes get to answer; within the interval, so that silent ones cost no second.

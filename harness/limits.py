@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from checker.verdict import CheckResult
+from splitbrain.checker.verdict import CheckResult
 
 if TYPE_CHECKING:
-    from harness.workers import PartOutcome
+    from splitbrain.harness.workers import PartOutcome
 
 #: Seconds that one part of one checker may take, and mebibytes of memory.
 TIME_BUDGET_S = 60.0

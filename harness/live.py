@@ -7,10 +7,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from harness.console_lines import say_if_read
-from harness.live_area import LiveArea
-from harness.plain_text import printable
-from harness.progress import Progress
+from splitbrain.harness.console_lines import say_if_read
+from splitbrain.harness.live_area import LiveArea
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.progress import Progress
 
 
 class LiveDisplay:

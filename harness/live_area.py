@@ -13,9 +13,9 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from harness.console_lines import say_if_read
-from harness.plain_text import printable
-from harness.terminal import without_control_echo
+from splitbrain.harness.console_lines import say_if_read
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.terminal import without_control_echo
 
 _REFRESH_PER_SECOND = 4
 #: Time between two lines where the output is no terminal.

@@ -9,24 +9,24 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.operations import Client
-from contracts.system import Route
-from harness.clients import Clients, Load
-from harness.defects import defect, failure
-from harness.final_reads import FinalReads
-from harness.load.crew import Crew
-from harness.load.messages import ClientOpener
-from harness.load.reading import readers
-from harness.load.seat import Books
-from harness.load.shares import workers_for
-from harness.processes import Processes
-from harness.progress import Progress
-from harness.run_clock import NANOSECONDS, RunClock
-from harness.stop import Stop
-from history.writer import HistoryWriter
-from workloads.workload import Workload
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client
+from splitbrain.contracts.system import Route
+from splitbrain.harness.clients import Clients, Load
+from splitbrain.harness.defects import defect, failure
+from splitbrain.harness.final_reads import FinalReads
+from splitbrain.harness.load.crew import Crew
+from splitbrain.harness.load.messages import ClientOpener
+from splitbrain.harness.load.reading import readers
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.load.shares import workers_for
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import NANOSECONDS, RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.history.writer import HistoryWriter
+from splitbrain.workloads.workload import Workload
 
 
 class Nemesis(Protocol):

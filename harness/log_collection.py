@@ -10,20 +10,20 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.budget import Budget, Unlimited
-from contracts.committed import CommittedLog
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.runtime import Runtime
-from contracts.system import System
-from harness.atomic_file import write_atomically
-from harness.limits import Limits
-from harness.refusals import tell_refusal
-from harness.workers import Part, run_parts
-from history.border import DATA_FOLDER, stray
-from history.run_folder import RunFolder
+from splitbrain.contracts.budget import Budget, Unlimited
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import System
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.workers import Part, run_parts
+from splitbrain.history.border import DATA_FOLDER, stray
+from splitbrain.history.run_folder import RunFolder
 
-_DUMP_FUNCTION = "harness.log_collection:dump_log"
+_DUMP_FUNCTION = f"{__name__}:dump_log"
 _DUMP_LIMITS = Limits(time_budget_s=120.0, memory_budget_mib=4096, jobs=2)
 
 

@@ -13,11 +13,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from contracts.errors import HarnessError
-from harness import fault_probes
-from harness.child_environment import child_environment
-from harness.doctor import MAIN_JOB, Finding, Look, Probe
-from harness.plain_text import printable
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness import fault_probes
+from splitbrain.harness.child_environment import child_environment
+from splitbrain.harness.doctor import MAIN_JOB, Finding, Look, Probe
+from splitbrain.harness.plain_text import printable
 
 _GIB = 1 << 30
 #: Below these a run of the main job is at risk.
@@ -30,7 +31,7 @@ _COMMAND_LIMIT_S = 10.0
 _DISKS_LIMIT_S = 60.0
 #: Starting a session takes seconds, a minute on a busy machine.
 _SPARK_LIMIT_S = 180.0
-_SESSION = "from spark_analysis.session import spark_session\nwith spark_session(): pass"
+_SESSION = f"from {PACKAGE}.spark_analysis.session import spark_session\nwith spark_session(): pass"
 
 #: Faculty, the program that shows it, what it does there, and what is lost without it.
 _FACULTIES = (
@@ -41,7 +42,7 @@ _FACULTIES = (
 
 def machine_probes(runs_folder: Path, *, spark: bool) -> list[Probe]:
     """Every look there is, in the order in which findings are shown."""
-    from runtimes.registry import runtime_names
+    from splitbrain.runtimes.registry import runtime_names
 
     probes = [
         Probe("python", look_at_python),
@@ -76,7 +77,7 @@ def look_at_python() -> Sequence[Finding]:
 
 def look_at_engine() -> Sequence[Finding]:
     """The container engine, by its version."""
-    from runtimes.docker.engine import connect, engine_action
+    from splitbrain.runtimes.docker.engine import connect, engine_action
 
     client = connect()
     try:
@@ -90,9 +91,9 @@ def look_at_engine() -> Sequence[Finding]:
 
 def look_at_images() -> Sequence[Finding]:
     """Which of the images that runs need are in the engine."""
-    from runtimes.docker.engine import connect
-    from runtimes.docker.images import Images
-    from systems import registry as systems
+    from splitbrain.runtimes.docker.engine import connect
+    from splitbrain.runtimes.docker.images import Images
+    from splitbrain.systems import registry as systems
 
     client = connect()
     try:
@@ -114,7 +115,7 @@ def look_at_images() -> Sequence[Finding]:
 
 def look_at_disks() -> Sequence[Finding]:
     """Whether the engine lets nodes have disks of their own, tried with a small one."""
-    from runtimes.docker.disk_probe import why_no_disks
+    from splitbrain.runtimes.docker.disk_probe import why_no_disks
 
     problem = why_no_disks()
     if problem:
@@ -125,7 +126,7 @@ def look_at_disks() -> Sequence[Finding]:
 
 def _look_at(runtime_name: str) -> Look:
     def look() -> Sequence[Finding]:
-        from runtimes.registry import SIMULATED, capabilities
+        from splitbrain.runtimes.registry import SIMULATED, capabilities
 
         name = f"runtime {runtime_name}"
         try:
@@ -145,8 +146,8 @@ def _look_at(runtime_name: str) -> Look:
 
 def look_at_programs() -> Sequence[Finding]:
     """What nodes are started from where no image brings it, one finding for each such system."""
-    from runtimes.local.programs import how_to_get, missing_programs
-    from systems import registry as systems
+    from splitbrain.runtimes.local.programs import how_to_get, missing_programs
+    from splitbrain.systems import registry as systems
 
     findings: list[Finding] = []
     for name in systems.names():
@@ -201,7 +202,7 @@ def _refusal(command: list[str]) -> str | None:
 
 def look_at_java() -> Sequence[Finding]:
     """The Java that Spark would run on, and Spark's own version."""
-    from spark_analysis.jdk import find_jdk
+    from splitbrain.spark_analysis.jdk import find_jdk
 
     found = find_jdk(os.environ)
     try:
@@ -234,7 +235,7 @@ def look_at_spark_session() -> Sequence[Finding]:
 
 def look_at_assets() -> Sequence[Finding]:
     """What the report page is made of."""
-    from harness.report.page_assets import ASSETS, VENDOR
+    from splitbrain.harness.report.page_assets import ASSETS, VENDOR
 
     missing = [
         path.name

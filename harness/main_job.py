@@ -4,7 +4,8 @@ A container engine that answers is used; else nodes run on this machine itself, 
 this machine cannot make are left out. Which way it goes is the first line that it prints, and the
 verdict names it too. It never installs anything.
 
-``python -m harness.main_job [OPTION...]``: options of ``splitbrain test`` that are added.
+``python -m splitbrain.harness.main_job [OPTION...]``: options of ``splitbrain test`` that are
+added.
 """
 
 import sys
@@ -12,11 +13,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.runtime import Runtime
-from harness.cli import main as command_line
-from nemesis.kinds import fault_kind
-from runtimes import registry as runtimes
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.cli import main as command_line
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.runtimes import registry as runtimes
 
 #: Runtimes in the order of preference.
 _PREFERENCE = ("docker", "local")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from harness.atomic_file import write_atomically
-from harness.refusals import tell_refusal
-from history.course import came_to_its_end
-from history.json_problems import in_words
-from history.run_folder import RunFolder, is_plain_name
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.history.course import came_to_its_end
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.run_folder import RunFolder, is_plain_name
 
 MANIFEST_NAME = "manifest.json"
 #: Evidence that tells and convicts nobody; older versions left it unsealed.

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.runtime import NodeStatus, Runtime
-from harness.down_nodes import DownNodes
-from harness.progress import Progress
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from history.writer import LineWriter
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import NodeStatus, Runtime
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.history.writer import LineWriter
 
 INTERVAL_S = 1.0
 #: How long a node gets to tell the system's own figures; within the interval, so that a node that

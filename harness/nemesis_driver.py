@@ -14,28 +14,28 @@ from typing import Any, Protocol
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from contracts.runtime import Runtime
-from contracts.system import LeaderView
-from harness import acting
-from harness.acting import perform, perform_where_it_can_be
-from harness.defects import failure
-from harness.down_nodes import DownNodes
-from harness.evidence import Baseline, Observer
-from harness.progress import Progress
-from harness.record_hits import RecordAt, records_hit
-from harness.run_clock import RunClock
-from harness.state_watch import StateWatch
-from harness.stop import Stop
-from nemesis import effects
-from nemesis.acts import Act, Start, ended_by
-from nemesis.aim import Aim, Patience
-from nemesis.effects import Acknowledged, Done, Effect, Evidence, Told
-from nemesis.fault_machine import FaultMachine, Nemesis
-from nemesis.gate import ToldPromise
-from nemesis.targets import ClusterView
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.system import LeaderView
+from splitbrain.harness import acting
+from splitbrain.harness.acting import perform, perform_where_it_can_be
+from splitbrain.harness.defects import failure
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.evidence import Baseline, Observer
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.record_hits import RecordAt, records_hit
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.state_watch import StateWatch
+from splitbrain.harness.stop import Stop
+from splitbrain.nemesis import effects
+from splitbrain.nemesis.acts import Act, Start, ended_by
+from splitbrain.nemesis.aim import Aim, Patience
+from splitbrain.nemesis.effects import Acknowledged, Done, Effect, Evidence, Told
+from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
+from splitbrain.nemesis.gate import ToldPromise
+from splitbrain.nemesis.targets import ClusterView
 
 _NS_PER_US = 1_000
 _US_PER_S = 1_000_000

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from contracts.runtime import DISK_CAPABILITIES, Capability, DeploymentSpec
+from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability, DeploymentSpec
 
 
 def equipped(spec: DeploymentSpec, needed: AbstractSet[Capability]) -> DeploymentSpec:

@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from contracts.runtime import KILLED_CODE
-from contracts.state_event import StateEvent
-from harness.evidence_loader import RunRecord
-from harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
-from harness.last_words import LastWords, last_words, node_logs
-from harness.results import NODE_CHECKER
-from nemesis.kinds import known_kind
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.runtime import KILLED_CODE
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
+from splitbrain.harness.last_words import LastWords, last_words, node_logs
+from splitbrain.harness.results import NODE_CHECKER
+from splitbrain.nemesis.kinds import known_kind
 
 CHECKER_NAME = NODE_CHECKER
 

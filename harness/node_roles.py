@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from contracts.state_event import StateEvent
-from harness.coverage_cells import EpochPhase, Role
-from harness.fault_results import ENDING_KINDS, FaultWindow
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.coverage_cells import EpochPhase, Role
+from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow
 
 #: What nodes call their roles, to ours; one that knows no leader is a candidate or may be one soon.
 _ROLES: Final[dict[str, Role]] = {

@@ -11,22 +11,22 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from contracts.runtime import Runtime
-from contracts.simulation import SimulatedSystem
-from contracts.system import System, SystemOptions
-from harness.clients import Load
-from harness.load.routes import reader_slots
-from harness.plan_choice import failover_ms, plan_faults
-from history.plan import sub_seeds
-from nemesis.nearest import or_nearest
-from nemesis.plan import needs, refuse_what_cannot_be_had
-from nemesis.targets import LAGGARD
-from systems.registry import DEFAULT_SYSTEM
-from systems.registry import names as system_names
-from workloads.workload import Workload, workload, workload_names
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.harness.clients import Load
+from splitbrain.harness.load.routes import reader_slots
+from splitbrain.harness.plan_choice import failover_ms, plan_faults
+from splitbrain.history.plan import sub_seeds
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
+from splitbrain.nemesis.targets import LAGGARD
+from splitbrain.systems.registry import DEFAULT_SYSTEM
+from splitbrain.systems.registry import names as system_names
+from splitbrain.workloads.workload import Workload, workload, workload_names
 
 NODES_MAX = 9
 #: Files of JSON and of other tools hold no larger whole number safely.

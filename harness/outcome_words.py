@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from harness.results import OutcomeCounts, Results, counted
+from splitbrain.harness.results import OutcomeCounts, Results, counted
 
 #: Column of the compare-and-sets that found another value than they expected.
 _REFUSED = "of which refused"

@@ -11,9 +11,9 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from checker.models.model import Model, NondeterministicModel
-from checker.models.registry import add_own, knows
-from contracts.errors import UsageError
+from splitbrain.checker.models.model import Model, NondeterministicModel
+from splitbrain.checker.models.registry import add_own, knows
+from splitbrain.contracts.errors import UsageError
 
 _MARK = ".py:"
 _HOW = "docs/models-and-checkers.md shows a model of one's own"

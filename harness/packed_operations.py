@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[PairedOperation, ...])

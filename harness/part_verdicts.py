@@ -12,23 +12,24 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from checker.models.registry import MODELS
-from checker.registry import linearizability_model
-from checker.verdict import Verdict, merge
-from contracts.errors import HarnessError, UsageError
-from harness.judging_lock import exclusive
-from harness.manifest import damage
-from harness.plain_text import printable
-from harness.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID, counted
-from harness.spark_child import ask_spark
-from harness.stop import Stop
-from harness.store import find_run
-from harness.waiting import Waiting
-from history.plan import decode_plan
-from history.run_folder import RunFolder
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.registry import linearizability_model
+from splitbrain.checker.verdict import Verdict, merge
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.judging_lock import exclusive
+from splitbrain.harness.manifest import damage
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID, counted
+from splitbrain.harness.spark_child import ask_spark
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.store import find_run
+from splitbrain.harness.waiting import Waiting
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
 
 JUDGING_PARTS: Final = "judging part by part with Spark"
-_MODULE: Final = "spark_analysis.parts_process"
+_MODULE: Final = f"{PACKAGE}.spark_analysis.parts_process"
 _CODES: Final = {
     Verdict.INVALID: EXIT_INVALID,
     Verdict.UNKNOWN: EXIT_UNKNOWN,

@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from contracts.names import Int64
-from history.run_folder import RunFolder
+from splitbrain.contracts.names import Int64
+from splitbrain.history.run_folder import RunFolder
 
 PhaseName = Literal[
     "deploying",

@@ -6,14 +6,14 @@ Starts nothing and writes nothing.
 import random
 from pathlib import Path
 
-from contracts.errors import UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from contracts.system import System
-from nemesis.kinds import kind_names
-from nemesis.nearest import or_nearest
-from nemesis.plan import NONE, WantedFault, check_pace, parse, schedule
-from nemesis.plan_file import (
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import System
+from splitbrain.nemesis.kinds import kind_names
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.plan import NONE, WantedFault, check_pace, parse, schedule
+from splitbrain.nemesis.plan_file import (
     PLAN_FILE_ENDINGS,
     PlanFile,
     ReadPlan,
@@ -21,7 +21,7 @@ from nemesis.plan_file import (
     parse_plan_file,
     with_options,
 )
-from nemesis.scripted import SCRIPTED, least_time_limit_ms
+from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
 
 #: Of a system that does not tell.
 _FAILOVER_MS = 2000

@@ -3,15 +3,15 @@
 import datetime as dt
 from collections.abc import Sequence
 
-from checker.registry import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
-from contracts.names import RunId
-from contracts.system import ReadsSpeakFor, System
-from harness.atomic_file import write_atomically
-from harness.options import PlannedTest
-from harness.refusals import tell_refusal
-from harness.tool_version import tool_commit, tool_version
-from history.plan import Plan, encode_plan
-from history.run_folder import RunFolder
+from splitbrain.checker.registry import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
+from splitbrain.contracts.names import RunId
+from splitbrain.contracts.system import ReadsSpeakFor, System
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.options import PlannedTest
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.tool_version import tool_commit, tool_version
+from splitbrain.history.plan import Plan, encode_plan
+from splitbrain.history.run_folder import RunFolder
 
 
 def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:

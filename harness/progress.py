@@ -7,12 +7,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from contracts.errors import HarnessError
-from contracts.fault import FaultEvent
-from harness.phases import Phase, PhaseName
-from harness.run_clock import RunClock
-from harness.traffic import Traffic
-from history.writer import LineWriter
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.harness.phases import Phase, PhaseName
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.writer import LineWriter
 
 #: Lines of recent events that are kept for the display.
 _RECENT_MAX = 8

@@ -11,19 +11,19 @@ from typing import Any
 
 import msgspec
 
-from checker.verdict import CheckResult
-from contracts.budget import Budget
-from harness import results as results_file
-from harness.analysis_process import read_summary
-from harness.atomic_file import write_atomically
-from harness.evidence_loader import RunRecord
-from harness.junit import to_junit
-from harness.limits import Limits
-from harness.results import Results
-from harness.summary import to_markdown
-from harness.workers import Part, run_parts
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.contracts.budget import Budget
+from splitbrain.harness import results as results_file
+from splitbrain.harness.analysis_process import read_summary
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.junit import to_junit
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.results import Results
+from splitbrain.harness.summary import to_markdown
+from splitbrain.harness.workers import Part, run_parts
 
-_REPORT_FUNCTION = "harness.publishing:write_report"
+_REPORT_FUNCTION = f"{__name__}:write_report"
 #: A page of a million operations takes seconds.
 _REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
@@ -97,7 +97,7 @@ def write_report(
     payload: tuple[RunRecord, Results, dict[str, Any] | None], _budget: Budget
 ) -> None:
     """In a worker: draw the page and write it."""
-    from harness.report.page import report_page
+    from splitbrain.harness.report.page import report_page
 
     record, results, analysis = payload
     write_atomically(record.folder.report, report_page(record, results, analysis).encode())

@@ -9,12 +9,12 @@ wrong: damage is never its doing.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from checker.registry import STATE_EVENTS, can_judge
-from checker.verdict import CheckResult, Verdict
-from contracts.state_event import StateEvent
-from harness.evidence_loader import RunRecord
-from harness.manifest import is_unsealed
-from harness.results import RECORD_CHECKER
+from splitbrain.checker.registry import STATE_EVENTS, can_judge
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.manifest import is_unsealed
+from splitbrain.harness.results import RECORD_CHECKER
 
 CHECKER_NAME = RECORD_CHECKER
 #: Step that a run reaches when all its evidence is in the folder.

@@ -8,9 +8,9 @@ cannot be named is left unnamed.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from contracts.errors import HarnessError
-from contracts.runtime import Runtime
-from harness.acting import Changed, Record
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.acting import Changed, Record
 
 #: Of the system's adapter: given a file and its bytes up to the change, the record that follows.
 RecordAt = Callable[[str, bytes], str | None]

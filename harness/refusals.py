@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 #: Next step where a disk below the folder of runs refuses.
 MAKE_ROOM: Final = "Make room on that disk, or choose another --runs-folder."

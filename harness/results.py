@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from checker.findings import counted
-from checker.verdict import CheckResult, Verdict
-from harness.atomic_file import write_atomically
-from harness.coverage_cells import CoverageCell
-from history.identity import stand_in
+from splitbrain.checker.findings import counted
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.coverage_cells import CoverageCell
+from splitbrain.history.identity import stand_in
 
 #: Version of ``results.json``.
 RESULTS_SCHEMA = 1

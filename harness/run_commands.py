@@ -10,12 +10,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from contracts.errors import UsageError
-from harness.command_app import Number, Repeatable, Whole, app
-from harness.command_end import EXIT_BAD_USAGE
-from harness.standard_streams import output
-from history.errors import HistoryError
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.command_app import Number, Repeatable, Whole, app
+from splitbrain.harness.command_end import EXIT_BAD_USAGE
+from splitbrain.harness.standard_streams import output
+from splitbrain.history.errors import HistoryError
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 _MODEL = "cas-register"
 
@@ -94,8 +94,8 @@ def run_test_command(
     analyze
         Run the Spark analysis after the run; by default unless it is a simulated one.
     """
-    from harness.commands import run_and_judge
-    from harness.options import TestOptions
+    from splitbrain.harness.commands import run_and_judge
+    from splitbrain.harness.options import TestOptions
 
     options = TestOptions(
         system=system,
@@ -158,7 +158,7 @@ def check_command(
     analyze
         Run the Spark analysis of a run folder; by default unless the run is a simulated one.
     """
-    from history.formats import is_history_folder
+    from splitbrain.history.formats import is_history_folder
 
     is_run = path.is_dir() and not is_history_folder(path)
     if not is_run:
@@ -179,11 +179,11 @@ def check_command(
                 f"{option} is for bare histories, and {path} is a folder",
                 "Leave it out: a run folder is judged as its plan says",
             )
-        from harness.commands import check
+        from splitbrain.harness.commands import check
 
         return check(path, output(), as_json=json, analyze=analyze)
     # Apart from the commands around runs, which take ten times as long to load.
-    from harness.bare_command import BareHistory, check_bare
+    from splitbrain.harness.bare_command import BareHistory, check_bare
 
     bare = BareHistory(model or _MODEL, history_format, skip_broken, report, jobs)
     try:
@@ -200,8 +200,8 @@ def _require_model(model: str) -> None:
     Raises:
         UsageError: there is none, or a user's own cannot be loaded.
     """
-    from checker.registry import history_checker
-    from harness.own_models import make_known
+    from splitbrain.checker.registry import history_checker
+    from splitbrain.harness.own_models import make_known
 
     make_known(model)
     history_checker(model)
@@ -248,8 +248,8 @@ def replay_command(
     until_step
         End a simulated run after this step.
     """
-    from harness.replaying.command import replay
-    from harness.replaying.options import ReplayOptions
+    from splitbrain.harness.replaying.command import replay
+    from splitbrain.harness.replaying.options import ReplayOptions
 
     options = ReplayOptions(
         run=run,

@@ -12,38 +12,38 @@ from contextlib import ExitStack
 import msgspec
 from rich.console import Console
 
-from contracts.errors import HarnessError
-from contracts.fault import Fault
-from contracts.runtime import NodeSpec
-from harness import convergence
-from harness.attempts import Attempts
-from harness.ballast import Ballast
-from harness.down_nodes import DownNodes
-from harness.ending import ACT_TIMEOUT_S, Ending
-from harness.evidence import Observer
-from harness.interrupts import LEFT_EXIT_CODE, Interrupts
-from harness.leader_watch import LeaderWatch
-from harness.live import LiveDisplay
-from harness.load.openers import SystemClients, fixed_endpoints
-from harness.load_phase import LoadPhase
-from harness.manifest import open_manifest, write_manifest
-from harness.metrics import MetricsSampler
-from harness.nemesis_driver import NemesisDriver
-from harness.node_equipment import equipped
-from harness.options import PreparedTest
-from harness.phases import phases_path
-from harness.plan_record import plan_of, write_plan
-from harness.progress import Progress
-from harness.run_clock import RunClock
-from harness.state_tailer import StateEventTailer
-from harness.state_watch import StateWatch
-from harness.stop import Stop, within
-from harness.store import LivingRun, create_run
-from harness.traffic import Traffic
-from history.run_folder import RunFolder
-from history.writer import HistoryWriter, LineWriter
-from nemesis.aim import Patience
-from nemesis.plan import needs
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.runtime import NodeSpec
+from splitbrain.harness import convergence
+from splitbrain.harness.attempts import Attempts
+from splitbrain.harness.ballast import Ballast
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.ending import ACT_TIMEOUT_S, Ending
+from splitbrain.harness.evidence import Observer
+from splitbrain.harness.interrupts import LEFT_EXIT_CODE, Interrupts
+from splitbrain.harness.leader_watch import LeaderWatch
+from splitbrain.harness.live import LiveDisplay
+from splitbrain.harness.load.openers import SystemClients, fixed_endpoints
+from splitbrain.harness.load_phase import LoadPhase
+from splitbrain.harness.manifest import open_manifest, write_manifest
+from splitbrain.harness.metrics import MetricsSampler
+from splitbrain.harness.nemesis_driver import NemesisDriver
+from splitbrain.harness.node_equipment import equipped
+from splitbrain.harness.options import PreparedTest
+from splitbrain.harness.phases import phases_path
+from splitbrain.harness.plan_record import plan_of, write_plan
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.state_tailer import StateEventTailer
+from splitbrain.harness.state_watch import StateWatch
+from splitbrain.harness.stop import Stop, within
+from splitbrain.harness.store import LivingRun, create_run
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.writer import HistoryWriter, LineWriter
+from splitbrain.nemesis.aim import Patience
+from splitbrain.nemesis.plan import needs
 
 
 class Timing(msgspec.Struct, frozen=True):

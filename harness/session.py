@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from harness import analysis_process
-from harness.interrupts import LEFT_EXIT_CODE, Interrupts
-from harness.plain_text import printable
-from harness.results import Results
-from harness.stop import Stop
+from splitbrain.harness import analysis_process
+from splitbrain.harness.interrupts import LEFT_EXIT_CODE, Interrupts
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.results import Results
+from splitbrain.harness.stop import Stop
 
 #: Reason of what stays undecided.
 INTERRUPTED = "interrupted"

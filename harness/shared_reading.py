@@ -7,19 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from contracts.budget import Budget
-from harness import workers
-from harness.framed_child import FramedChild
-from harness.limits import Limits
-from harness.warm_workers import SHARED_FROM_BYTES
-from history.column_identity import columns_apart
-from history.column_reader import read_columns
-from history.columns import OperationColumns
-from history.event_columns import EventColumns, paired_columns
-from history.formats import guess_format, known_format
-from history.line_columns import LineRange, joined, line_ranges, read_range
+from splitbrain.contracts.budget import Budget
+from splitbrain.harness import workers
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.warm_workers import SHARED_FROM_BYTES
+from splitbrain.history.column_identity import columns_apart
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.columns import OperationColumns
+from splitbrain.history.event_columns import EventColumns, paired_columns
+from splitbrain.history.formats import guess_format, known_format
+from splitbrain.history.line_columns import LineRange, joined, line_ranges, read_range
 
-_RANGE_FUNCTION: Final = "harness.shared_reading:read_one"
+_RANGE_FUNCTION: Final = f"{__name__}:read_one"
 
 
 def read_one(lines: LineRange, _budget: Budget) -> EventColumns | None:

@@ -6,9 +6,9 @@ Everything heavy is imported by the command that needs it. Source: design, secti
 from pathlib import Path
 from typing import Annotated
 
-from harness.command_app import Number, Repeatable, Whole, app
-from harness.standard_streams import output
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.harness.command_app import Number, Repeatable, Whole, app
+from splitbrain.harness.standard_streams import output
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 
 @app.command(name="sim")
@@ -64,7 +64,7 @@ def sim_command(
     keep
         Failures of which a run folder is kept, at most.
     """
-    from harness.simulation.command import SimOptions, run_sim
+    from splitbrain.harness.simulation.command import SimOptions, run_sim
 
     options = SimOptions(
         seeds=seeds,
@@ -133,8 +133,8 @@ def shrink_command(
     save_test
         Write the small simulated run as a test to this file, test_*.py.
     """
-    from harness.shrinking.command import shrink
-    from harness.shrinking.options import ShrinkOptions
+    from splitbrain.harness.shrinking.command import shrink
+    from splitbrain.harness.shrinking.options import ShrinkOptions
 
     options = ShrinkOptions(
         run=run,

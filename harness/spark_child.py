@@ -15,8 +15,8 @@ from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 
-from harness.child_environment import child_environment
-from history.scratch_folders import scratch_folder
+from splitbrain.harness.child_environment import child_environment
+from splitbrain.history.scratch_folders import scratch_folder
 
 _TERMINATION_PATIENCE_S: Final = 10.0
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness.progress import Progress
-from harness.run_clock import RunClock
-from harness.state_watch import StateWatch
-from harness.stop import Stop
-from history.run_folder import RunFolder
-from history.writer import LineWriter
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.state_watch import StateWatch
+from splitbrain.harness.stop import Stop
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.writer import LineWriter
 
 #: Time between two looks at the files; bounds the error of the time stamps.
 POLL_INTERVAL_S = 0.025

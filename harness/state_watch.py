@@ -11,12 +11,12 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import Awaited
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness.stop import Stop
-from nemesis.awaiting import Count, Tale
-from nemesis.promise import NEVER, VoterTold
+from splitbrain.contracts.fault import Awaited
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.stop import Stop
+from splitbrain.nemesis.awaiting import Count, Tale
+from splitbrain.nemesis.promise import NEVER, VoterTold
 
 #: How often a wait looks whether the run is to end; what is waited for wakes it at once.
 _LOOK_S = 0.05

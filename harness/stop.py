@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from tenacity import Retrying, retry_if_exception_type, wait_fixed
 from tenacity.stop import stop_after_delay, stop_when_event_set
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 _Result = TypeVar("_Result")
 

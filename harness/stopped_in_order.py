@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from harness.interrupts import LEFT_EXIT_CODE, Interrupts
-from harness.stop import Stop
+from splitbrain.harness.interrupts import LEFT_EXIT_CODE, Interrupts
+from splitbrain.harness.stop import Stop
 
 InterruptsT = TypeVar("InterruptsT", bound=Interrupts)
 

@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from contracts.errors import HarnessError, UsageError
-from contracts.names import RunId
-from harness.new_folder import new_folder
-from harness.refusals import ELSEWHERE, tell_refusal
-from history.border import refuse_strays
-from history.run_folder import RunFolder
-from runtimes.dead_runs import is_living
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.names import RunId
+from splitbrain.harness.new_folder import new_folder
+from splitbrain.harness.refusals import ELSEWHERE, tell_refusal
+from splitbrain.history.border import refuse_strays
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.dead_runs import is_living
 
 LATEST = "latest"
 

@@ -18,13 +18,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from checker.verdict import Verdict
-from harness.analysis_findings import finding_sentences, findings_of
-from harness.coverage_tables import HEADER, coverage_rows
-from harness.outcome_words import failures, outcome_cells, outcome_columns
-from harness.plain_text import markdown, printable
-from harness.results import FaultResult, Results, leading_sentence
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness.analysis_findings import finding_sentences, findings_of
+from splitbrain.harness.coverage_tables import HEADER, coverage_rows
+from splitbrain.harness.outcome_words import failures, outcome_cells, outcome_columns
+from splitbrain.harness.plain_text import markdown, printable
+from splitbrain.harness.results import FaultResult, Results, leading_sentence
+from splitbrain.history.run_folder import RunFolder
 
 _VERDICT_STYLE = {
     Verdict.VALID: "bold green",

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contracts.errors import HarnessError
-from contracts.system import System, SystemOptions
-from harness.options import NODES_MAX
-from harness.plain_text import printable
-from harness.standard_streams import write_bytes
-from nemesis.kinds import kind_names, machine_kind_names
-from nemesis.scripted import SCRIPTED
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.system import System, SystemOptions
+from splitbrain.harness.options import NODES_MAX
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.standard_streams import write_bytes
+from splitbrain.nemesis.kinds import kind_names, machine_kind_names
+from splitbrain.nemesis.scripted import SCRIPTED
 
 
 class ListedSystem(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def list_systems(console: Console, *, as_json: bool = False) -> int:
 
 def listed_systems() -> list[ListedSystem]:
     """Every system, sorted by name."""
-    from systems.registry import names, system
+    from splitbrain.systems.registry import names, system
 
     return [_listed(system(name)) for name in names()]
 

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import msgspec
 
-from contracts.state_event import StateEvent
-from harness.fault_results import ENDING_KINDS, FaultWindow
-from harness.leader_watch import LeaderSighting
-from harness.results import OutcomeCounts
-from history.functions import USUAL, Functions, only_reads, was_refused
-from history.records import PairedOperation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow
+from splitbrain.harness.leader_watch import LeaderSighting
+from splitbrain.harness.results import OutcomeCounts
+from splitbrain.history.functions import USUAL, Functions, only_reads, was_refused
+from splitbrain.history.records import PairedOperation
 
 #: Error class of an operation that says none.
 UNNAMED_ERROR = "unnamed-error"

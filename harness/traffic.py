@@ -10,7 +10,7 @@ import threading
 
 import msgspec
 
-from history.records import Event
+from splitbrain.history.records import Event
 
 _NEVER = -1
 

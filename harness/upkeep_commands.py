@@ -7,9 +7,9 @@ command that needs it. Source: design, section 6.
 from pathlib import Path
 from typing import Annotated
 
-from contracts.errors import UsageError
-from harness.command_app import Whole, app
-from harness.standard_streams import output
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.command_app import Whole, app
+from splitbrain.harness.standard_streams import output
 
 
 @app.command(name="suite")
@@ -45,7 +45,7 @@ def suite_command(
     ledger
         The ledger; by default ledger.jsonl in the folder of runs.
     """
-    from harness.suite.command import SuiteOptions, report, run_suite
+    from splitbrain.harness.suite.command import SuiteOptions, report, run_suite
 
     options = SuiteOptions(
         runs_folder=runs_folder,
@@ -85,7 +85,7 @@ def nightly_command(
     runs_folder
         Where the nights' folders are made, below suites/ and nightly/.
     """
-    from harness.nightly.command import NightlyOptions, run_nightly
+    from splitbrain.harness.nightly.command import NightlyOptions, run_nightly
 
     options = NightlyOptions(runs_folder=runs_folder, time_budget=time_budget, fresh=fresh)
     return run_nightly(file, options, output())
@@ -94,7 +94,7 @@ def nightly_command(
 @app.command(name="clean")
 def clean_command() -> int:
     """Remove what dead runs left behind: containers, networks, volumes. Living runs are spared."""
-    from harness.cleaning import clean
+    from splitbrain.harness.cleaning import clean
 
     return clean(output())
 
@@ -108,7 +108,7 @@ def systems_command(*, json: bool = False) -> int:
     json
         Print the list as JSON.
     """
-    from harness.systems_list import list_systems
+    from splitbrain.harness.systems_list import list_systems
 
     return list_systems(output(), as_json=json)
 
@@ -128,6 +128,6 @@ def doctor_command(
     runs_folder
         Where run folders are to be made.
     """
-    from harness.doctor import doctor
+    from splitbrain.harness.doctor import doctor
 
     return doctor(output(), as_json=json, spark=spark, runs_folder=runs_folder)

@@ -16,8 +16,8 @@ from cyclopts.exceptions import (
     UnusedCliTokensError,
 )
 
-from contracts.errors import UsageError
-from nemesis.nearest import or_nearest
+from splitbrain.contracts.errors import UsageError
+from splitbrain.nemesis.nearest import or_nearest
 
 _SUGGESTION = re.compile(r"Did you mean (\S+)\?")
 

@@ -10,12 +10,12 @@ import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from contracts.state_event import StateEvent
-from harness.evidence_loader import RunRecord
-from harness.fault_results import FaultWindow, fault_windows
-from harness.results import FaultResult, counted
-from history.functions import Functions, effect_of
-from history.records import PairedOperation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.fault_results import FaultWindow, fault_windows
+from splitbrain.harness.results import FaultResult, counted
+from splitbrain.history.functions import Functions, effect_of
+from splitbrain.history.records import PairedOperation
 
 #: Successful operations of each kind, final reads apart, below which a run proves nothing.
 OK_COUNT_MIN = 20

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from rich.console import Console
 from rich.text import Text
 
-from harness.console_lines import say_if_read
-from harness.live_area import LiveArea
+from splitbrain.harness.console_lines import say_if_read
+from splitbrain.harness.live_area import LiveArea
 
 #: Names of what is waited for.
 JUDGING = "judging"

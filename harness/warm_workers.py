@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from checker.linearizability.portfolio import COMPILED
-from harness.framed_child import FramedChild
-from harness.limits import JOBS_MAX, Limits
-from harness.workers import warm_worker
+from splitbrain.checker.linearizability.portfolio import COMPILED
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.limits import JOBS_MAX, Limits
+from splitbrain.harness.workers import warm_worker
 
 #: Size of a history from which every worker is wanted, and compiled searches pay off.
 _LARGE_BYTES = 8 << 20
@@ -71,7 +72,7 @@ def processors() -> int:
 def _load_compiled() -> None:
     """Importing numba takes a second, which the reading of a large history takes too."""
     if COMPILED:
-        importlib.import_module("checker.linearizability.compiled_search")
+        importlib.import_module(f"{PACKAGE}.checker.linearizability.compiled_search")
 
 
 def _nothing() -> None:

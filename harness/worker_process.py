@@ -1,17 +1,17 @@
 """The child side of ``harness.workers``: performs parts of a judgement until its input ends.
 
-Started as ``python -m harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``, with frames in and
-out. It ends with its parent, also while a part is computing. Nothing that a part prints may reach
-the frames.
+Started as ``python -m splitbrain.harness.worker_process TIME_BUDGET_S MEMORY_BUDGET_MIB``, with
+frames in and out. It ends with its parent, also while a part is computing. Nothing that a part
+prints may reach the frames.
 """
 
 import pickle
 import sys
 from typing import Any
 
-from harness.child_side import bodies_from, resolve
-from harness.frames import take_over_pipes, write_frame
-from history.process_budget import ProcessBudget
+from splitbrain.harness.child_side import bodies_from, resolve
+from splitbrain.harness.frames import take_over_pipes, write_frame
+from splitbrain.history.process_budget import ProcessBudget
 
 
 def _perform(body: bytes, time_budget_s: float, memory_budget_mib: int) -> tuple[str, Any]:

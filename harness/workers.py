@@ -14,13 +14,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from harness.forked_process import can_fork
-from harness.framed_child import FramedChild
-from harness.limits import Limits
-from harness.worker_process import work
-from history.process_budget import resident_mib
+from splitbrain.harness.forked_process import can_fork
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.worker_process import work
+from splitbrain.history.process_budget import resident_mib
 
-_MODULE = "harness.worker_process"
+_MODULE = f"{__package__}.worker_process"
 _GONE = "crashed before it began"
 #: How often running parts are looked at.
 _POLL_INTERVAL_S = 0.05

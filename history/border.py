@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import UsageError
+from splitbrain.contracts.errors import UsageError
 
 #: Name of the folder with a node's data, below the node's own.
 DATA_FOLDER: Final = "data"

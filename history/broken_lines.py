@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from history.errors import HistoryError
-from history.json_problems import in_words
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.json_problems import in_words
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
 #: Broken lines told singly; the others are counted.

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from history.columns import UNKNOWN, OperationColumns
-from history.identity import PLAIN, PUTTING_TOGETHER, ValuesApart, is_value
+from splitbrain.history.columns import UNKNOWN, OperationColumns
+from splitbrain.history.identity import PLAIN, PUTTING_TOGETHER, ValuesApart, is_value
 
 
 def columns_apart(

@@ -6,11 +6,11 @@ Knows the way of a file without fault only and gives None for any other, which i
 
 from pathlib import Path
 
-from history.column_identity import columns_apart
-from history.columns import OperationColumns
-from history.event_columns import paired_columns
-from history.formats import Format, guess_format, known_format
-from history.line_columns import read_lines
+from splitbrain.history.column_identity import columns_apart
+from splitbrain.history.columns import OperationColumns
+from splitbrain.history.event_columns import paired_columns
+from splitbrain.history.formats import Format, guess_format, known_format
+from splitbrain.history.line_columns import read_lines
 
 
 def read_columns(path: Path, history_format: str | None = None) -> OperationColumns | None:
@@ -36,12 +36,12 @@ def _read(path: Path, found: Format) -> OperationColumns | None:
         events = read_lines(path)
         return None if events is None else paired_columns(events)
     if found in ("edn", "kv"):
-        from history.edn_columns import read_edn_columns
+        from splitbrain.history.edn_columns import read_edn_columns
 
         return read_edn_columns(path, is_kv=found == "kv")
     if found == "parquet":
         # Half a second that lines need not wait.
-        from history.table_columns import read_table_columns
+        from splitbrain.history.table_columns import read_table_columns
 
         return read_table_columns(path)
     return None

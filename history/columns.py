@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from history.json_problems import is_too_deep
-from history.records import EventType, PairedOperation
+from splitbrain.history.json_problems import is_too_deep
+from splitbrain.history.records import EventType, PairedOperation
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.history.run_folder import RunFolder
 
 #: The last step of a run, after which its evidence is sealed, and what says that it failed.
 LAST_PHASE: Final = "torn-down"

@@ -11,8 +11,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
-from history.edn_values import CHARACTER_NAMES, EdnMap, EdnSet, Name, Number, Tagged, edn_text
-from history.json_problems import TOO_DEEP
+from splitbrain.history.edn_values import (
+    CHARACTER_NAMES,
+    EdnMap,
+    EdnSet,
+    Name,
+    Number,
+    Tagged,
+    edn_text,
+)
+from splitbrain.history.json_problems import TOO_DEEP
 
 #: What Java takes for white space, and commas. Python's differs: U+0085 and the spaces at which no
 #: line may break are none.

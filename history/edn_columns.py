@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from history.columns import (
+from splitbrain.history.columns import (
     EVENT_TYPES,
     INVOKE,
     NUMBER_BY_TYPE,
@@ -24,14 +24,19 @@ from history.columns import (
     Numbering,
     OperationColumns,
 )
-from history.edn import parse
-from history.edn_values import Name
-from history.event_columns import EventColumns, paired_columns
-from history.identity import key_text
-from history.jepsen import KV_FUNCTIONS, edn_operation, error_name
-from history.json_problems import DEPTH_MAX
-from history.opening import NumberedLine, opened
-from history.raw_operations import FUNCTIONS, RawOperation, has_independent_keys, judge_cas
+from splitbrain.history.edn import parse
+from splitbrain.history.edn_values import Name
+from splitbrain.history.event_columns import EventColumns, paired_columns
+from splitbrain.history.identity import key_text
+from splitbrain.history.jepsen import KV_FUNCTIONS, edn_operation, error_name
+from splitbrain.history.json_problems import DEPTH_MAX
+from splitbrain.history.opening import NumberedLine, opened
+from splitbrain.history.raw_operations import (
+    FUNCTIONS,
+    RawOperation,
+    has_independent_keys,
+    judge_cas,
+)
 
 _BLOCK_BYTES: Final = 1 << 20
 _NUMBER = rb"(-?\d{1,18})"

@@ -4,7 +4,7 @@ A malformed history says nothing about the system under test, so these are error
 (exit code 3), never a verdict.
 """
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 
 class HistoryError(HarnessError):

@@ -24,9 +24,9 @@ from typing import Any
 
 import msgspec
 
-from history.broken_lines import BrokenLines
-from history.errors import HistoryError
-from history.etcd_records import (
+from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.etcd_records import (
     Answers,
     Found,
     Recorded,
@@ -35,10 +35,10 @@ from history.etcd_records import (
     Transaction,
     plain_text,
 )
-from history.identity import key_text
-from history.json_problems import is_json
-from history.opening import numbered_lines
-from history.records import PairedOperation
+from splitbrain.history.identity import key_text
+from splitbrain.history.json_problems import is_json
+from splitbrain.history.opening import numbered_lines
+from splitbrain.history.records import PairedOperation
 
 #: Process of a piece that goes on while its client does; it gets a number of its own.
 _NOBODY = -1

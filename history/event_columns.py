@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from history.columns import (
+from splitbrain.history.columns import (
     INFO,
     INVOKE,
     NEVER,

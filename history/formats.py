@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 from typing import Literal, get_args
 
-from contracts.errors import UsageError
-from history.errors import HistoryError
-from history.etcd_robustness import files_of
-from history.jepsen import KV_FUNCTIONS, LOG_LINE
-from history.opening import cannot_open, opened
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.etcd_robustness import files_of
+from splitbrain.history.jepsen import KV_FUNCTIONS, LOG_LINE
+from splitbrain.history.opening import cannot_open, opened
+from splitbrain.history.run_folder import RunFolder
 
 Format = Literal["jsonl", "edn", "jepsen-log", "kv", "parquet", "etcd-robustness"]
 #: Every format's name, in the order in which they are told.

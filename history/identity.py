@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from history.edn_values import EdnMap, EdnSet, Name, Number, Tagged, edn_text
-from history.records import PairedOperation
+from splitbrain.history.edn_values import EdnMap, EdnSet, Name, Number, Tagged, edn_text
+from splitbrain.history.records import PairedOperation
 
 #: What a text begins with, or is, that could be the text of a key which is no text.
 _AMBIGUOUS: Final = re.compile(r"""["':\\#\[{]|-?\d[\d.e+/-]*M?\Z|(?:true|false)\Z""")

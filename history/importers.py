@@ -11,19 +11,19 @@ from pathlib import Path
 
 import msgspec
 
-from history.broken_lines import BrokenLine, BrokenLines
-from history.errors import HistoryError, PairingError
-from history.etcd_robustness import read_etcd, refuse_no_files
-from history.formats import Format, beginning, guess_format, known_format
-from history.identity import operations_apart
-from history.jepsen import edn_operations, kv_operations, log_operations
-from history.pairing import events_of, pair, pair_leniently
-from history.processes import ProcessNumbers
-from history.raw_operations import RawOperation, has_independent_keys, to_events
-from history.reader import HistoryReader
-from history.records import Event, PairedOperation
-from history.run_folder import RunFolder
-from history.value_shapes import wrong_shape
+from splitbrain.history.broken_lines import BrokenLine, BrokenLines
+from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.etcd_robustness import read_etcd, refuse_no_files
+from splitbrain.history.formats import Format, beginning, guess_format, known_format
+from splitbrain.history.identity import operations_apart
+from splitbrain.history.jepsen import edn_operations, kv_operations, log_operations
+from splitbrain.history.pairing import events_of, pair, pair_leniently
+from splitbrain.history.processes import ProcessNumbers
+from splitbrain.history.raw_operations import RawOperation, has_independent_keys, to_events
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event, PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.value_shapes import wrong_shape
 
 _READERS = {"edn": edn_operations, "jepsen-log": log_operations, "kv": kv_operations}
 #: Where an event stands: its line, from 1, and the byte at which that starts.
@@ -118,7 +118,7 @@ def load(
 def _read(file: Path, chosen: Format, broken: BrokenLines) -> _Read:
     if chosen == "parquet":
         # Half a second that the other formats need not wait.
-        from history.operations_table import read_operations
+        from splitbrain.history.operations_table import read_operations
 
         processes = ProcessNumbers()
         operations = read_operations(file, broken, processes)

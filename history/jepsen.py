@@ -13,14 +13,14 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from history.broken_lines import BrokenLines
-from history.edn import EdnError, parse_all
-from history.edn_values import EdnMap, Name, Tagged, size_of
-from history.json_problems import DEPTH_MAX
-from history.opening import NumberedLine, numbered_lines
-from history.processes import is_nemesis, whole_number
-from history.raw_operations import RawOperation
-from history.records import EventType
+from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.edn import EdnError, parse_all
+from splitbrain.history.edn_values import EdnMap, Name, Tagged, size_of
+from splitbrain.history.json_problems import DEPTH_MAX
+from splitbrain.history.opening import NumberedLine, numbered_lines
+from splitbrain.history.processes import is_nemesis, whole_number
+from splitbrain.history.raw_operations import RawOperation
+from splitbrain.history.records import EventType
 
 #: ``... jepsen.util - 3<tab>:ok<tab>:cas<tab>[3 0]``, in every age of Jepsen. The process is a
 #: number, or a name where the message of the line begins, which ends with a tab if it has blanks.

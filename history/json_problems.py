@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from contracts.errors import UNREADABLE
+from splitbrain.contracts.errors import UNREADABLE
 
 _PLACE = r"(?: - at `(?P<place>[^`]*)`)?"
 _TYPES = {

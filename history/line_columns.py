@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
-from history.event_columns import EventColumns
-from history.identity import key_text
-from history.json_problems import refuse_other_bytes
-from history.opening import is_packed, opened
-from history.records import Event
+from splitbrain.history.columns import NUMBER_BY_TYPE, Numbering, Positions, positions_of
+from splitbrain.history.event_columns import EventColumns
+from splitbrain.history.identity import key_text
+from splitbrain.history.json_problems import refuse_other_bytes
+from splitbrain.history.opening import is_packed, opened
+from splitbrain.history.records import Event
 
 _BLOCK_BYTES: Final = 1 << 20
 #: Columns of numbers that mean the same in every range, and those that point into a table.

@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from history.errors import HistoryError
-from history.process_budget import resident_mib
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.process_budget import resident_mib
 
 _GZIP_MARK = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 20

@@ -15,12 +15,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from contracts.errors import UNREADABLE
-from history.broken_lines import BrokenLines
-from history.errors import HistoryError
-from history.json_problems import TOO_DEEP, in_words, is_too_deep
-from history.processes import EXACT_MAX, ProcessNumbers, is_nemesis
-from history.records import PairedOperation
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.json_problems import TOO_DEEP, in_words, is_too_deep
+from splitbrain.history.processes import EXACT_MAX, ProcessNumbers, is_nemesis
+from splitbrain.history.records import PairedOperation
 
 # The library has no types; a plain import would make each of its names an error.
 pa: Any = import_module("pyarrow")

@@ -8,8 +8,8 @@ return, in our own a retired process at work) is a ``PairingError`` that names t
 
 from collections.abc import Callable, Iterable, Sequence
 
-from history.errors import PairingError
-from history.records import Event, PairedOperation
+from splitbrain.history.errors import PairingError
+from splitbrain.history.records import Event, PairedOperation
 
 #: An invocation without completion so far, and its place among the operations.
 _Open = tuple[Event, int]

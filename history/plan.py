@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import NodeName, RunId
-from contracts.system import ReadsSpeakFor
-from history.functions import Function
-from history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.system import ReadsSpeakFor
+from splitbrain.history.functions import Function
+from splitbrain.history.run_folder import RUN_FOLDER_SCHEMA, is_plain_name
 
 #: Purposes that have a random stream of their own.
 SUB_SEED_NAMES = ("workload", "nemesis")

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import msgspec
 
-from history.broken_lines import BrokenLines
-from history.identity import key_text
-from history.processes import ProcessNumbers
-from history.records import Event, EventType
+from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.identity import key_text
+from splitbrain.history.processes import ProcessNumbers
+from splitbrain.history.records import Event, EventType
 
 #: Errors by which a ``fail`` of a compare-and-set says that it looked and found another value.
 _REFUSALS = frozenset(

@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from contracts.names import Int64
-from history.broken_lines import BrokenLines
-from history.identity import key_text
-from history.json_problems import TOO_DEEP, is_json, is_too_deep, refuse_other_bytes
-from history.opening import opened
-from history.processes import ProcessNumbers, is_nemesis, whole_number
-from history.records import Event, EventType
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.names import Int64
+from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.identity import key_text
+from splitbrain.history.json_problems import TOO_DEEP, is_json, is_too_deep, refuse_other_bytes
+from splitbrain.history.opening import opened
+from splitbrain.history.processes import ProcessNumbers, is_nemesis, whole_number
+from splitbrain.history.records import Event, EventType
 
 _BLOCK_BYTES = 1 << 20
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 import msgspec
 
-from contracts.names import Int64
+from splitbrain.contracts.names import Int64
 
 EventType = Literal["invoke", "ok", "fail", "info"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contracts.names import NodeName
+from splitbrain.contracts.names import NodeName
 
 #: Version of the run folder's layout, in ``plan.json``.
 RUN_FOLDER_SCHEMA = 1

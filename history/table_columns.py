@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from history.columns import (
+from splitbrain.history.columns import (
     NEVER,
     OK,
     OUTCOMES,
@@ -16,10 +16,10 @@ from history.columns import (
     Numbering,
     Positions,
 )
-from history.columns import OperationColumns as Columns
-from history.errors import HistoryError
-from history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
-from history.processes import ProcessNumbers
+from splitbrain.history.columns import OperationColumns as Columns
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.operations_table import VALUES, bad_rows, encoded, pa, pc, read_table
+from splitbrain.history.processes import ProcessNumbers
 
 
 def read_table_columns(path: Path) -> Columns | None:

@@ -9,9 +9,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from contracts.fault import US_PER_MS, Awaited, Fault
-from contracts.fault_draws import how, spread, where
-from contracts.names import Int64
+from splitbrain.contracts.fault import US_PER_MS, Awaited, Fault
+from splitbrain.contracts.fault_draws import how, spread, where
+from splitbrain.contracts.names import Int64
 
 Content = dict[str, Any]
 

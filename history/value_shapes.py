@@ -9,7 +9,7 @@ nothing.
 
 from typing import Any, cast
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 _ASKED = 2
 _ANSWERED = 3

@@ -19,8 +19,8 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
-from contracts.errors import HarnessError
-from history.records import Event, EventFields, EventType
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.records import Event, EventFields, EventType
 
 #: Time between two fsyncs of one file.
 SYNC_INTERVAL_S = 1.0

@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from contracts.arms import ClockWarp, FileChange, Shape
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.runtime import Capability
+from splitbrain.contracts.arms import ClockWarp, FileChange, Shape
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Capability
 
 #: What acts put in force. Of one kind of state a node or link has at most one, whoever asked.
 Held = Literal[

@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import ActualFault, Fault, Microseconds
-from contracts.names import NodeName
-from nemesis.awaiting import sentence
-from nemesis.effects import AskTold, AskView, AwaitHappening, Doing, Present, Told, Wait
-from nemesis.fault_kind import FaultKind
-from nemesis.targets import ClusterView
+from splitbrain.contracts.fault import ActualFault, Fault, Microseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.awaiting import sentence
+from splitbrain.nemesis.effects import AskTold, AskView, AwaitHappening, Doing, Present, Told, Wait
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.targets import ClusterView
 
 _US_PER_S: Final = 1_000_000
 

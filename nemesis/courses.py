@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import US_PER_MS, Link, Microseconds, Milliseconds
-from contracts.names import NodeName
-from nemesis.acts import Act
-from nemesis.expectations import Expectation
+from splitbrain.contracts.fault import US_PER_MS, Link, Microseconds, Milliseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import Act
+from splitbrain.nemesis.expectations import Expectation
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -10,11 +10,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from contracts.fault import ActualFault, Awaited, Fault, FaultEvent, FaultPhase, Microseconds
-from contracts.names import NodeName
-from nemesis.acts import Act
-from nemesis.expectations import Expectation
-from nemesis.promise import VoterTold
+from splitbrain.contracts.fault import (
+    ActualFault,
+    Awaited,
+    Fault,
+    FaultEvent,
+    FaultPhase,
+    Microseconds,
+)
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import Act
+from splitbrain.nemesis.expectations import Expectation
+from splitbrain.nemesis.promise import VoterTold
 
 _Result = TypeVar("_Result")
 

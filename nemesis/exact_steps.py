@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.scenario import (
+from splitbrain.contracts.scenario import (
     DiskOptions,
     Fault,
     LoadOptions,
@@ -19,7 +19,7 @@ from contracts.scenario import (
     RecoveryOptions,
     Scenario,
 )
-from nemesis.search import Happened, ListStep, Pair, ValueStep
+from splitbrain.nemesis.search import Happened, ListStep, Pair, ValueStep
 
 #: Fewest voters of which one may fail.
 _VOTERS_MIN: Final = 3

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import msgspec
 
-from contracts.arms import DiskState, LinkQuality, Shape
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.runtime import NodeStatus
+from splitbrain.contracts.arms import DiskState, LinkQuality, Shape
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import NodeStatus
 
 
 class LinkIs(msgspec.Struct, frozen=True):

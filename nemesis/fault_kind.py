@@ -9,12 +9,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from contracts.fault import ActualFault, Fault, Link, Microseconds
-from contracts.names import NodeName
-from contracts.runtime import Capability
-from nemesis.courses import Course, Setting
-from nemesis.fault_options import NoOptions, filled, read_options
-from nemesis.targets import LEADER, PINNED_NODES, ClusterView, nodes_hit, random_target
+from splitbrain.contracts.fault import ActualFault, Fault, Link, Microseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Capability
+from splitbrain.nemesis.courses import Course, Setting
+from splitbrain.nemesis.fault_options import NoOptions, filled, read_options
+from splitbrain.nemesis.targets import LEADER, PINNED_NODES, ClusterView, nodes_hit, random_target
 
 #: How a kind stands to what consensus promises (design, section 9). ``forgets``: a voter loses what
 #: it had flushed, which the cluster must be able to bear; ``lies``: and nobody can tell.

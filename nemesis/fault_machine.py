@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.fault import ActualFault, Fault, FaultPhase, Microseconds
-from contracts.names import NodeName
-from contracts.runtime import KILLED_CODE
-from nemesis.acts import Act, forgets, started_by
-from nemesis.aim import Patience, await_moment, settle
-from nemesis.courses import Course, Step
-from nemesis.effects import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import ActualFault, Fault, FaultPhase, Microseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import KILLED_CODE
+from splitbrain.nemesis.acts import Act, forgets, started_by
+from splitbrain.nemesis.aim import Patience, await_moment, settle
+from splitbrain.nemesis.courses import Course, Step
+from splitbrain.nemesis.effects import (
     Acknowledged,
     AreBack,
     AskAcknowledged,
@@ -36,12 +36,12 @@ from nemesis.effects import (
     StayInForce,
     TellExits,
 )
-from nemesis.expectations import Expectation, NodeIs
-from nemesis.fault_kind import FaultKind
-from nemesis.gate import FaultGate, Promise, SparedError
-from nemesis.holds import Holds
-from nemesis.kinds import fault_kind
-from nemesis.undisturbed import Ended, undisturbed
+from splitbrain.nemesis.expectations import Expectation, NodeIs
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.gate import FaultGate, Promise, SparedError
+from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.undisturbed import Ended, undisturbed
 
 #: Of many strokes so many are told one by one.
 _TOLD_MAX: Final = 10

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from contracts.errors import UsageError
-from contracts.fault import US_PER_MS, in_ms, in_us
-from nemesis.nearest import or_nearest
-from nemesis.targets import PINNED_NODES
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import US_PER_MS, in_ms, in_us
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.targets import PINNED_NODES
 
 _Options = TypeVar("_Options", bound=msgspec.Struct)
 

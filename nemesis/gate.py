@@ -8,14 +8,14 @@ what voters tell (``ToldPromise``), or the ghost state of a world.
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
-from contracts.fault import ActualFault, Fault, Microseconds
-from contracts.names import NodeName
-from nemesis.aim import Patience
-from nemesis.effects import AskTold, Doing, Present, Told, Wait
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.holds import Holds
-from nemesis.promise import demand_of, reason_against, reason_unknown, reason_unmet
+from splitbrain.contracts.fault import ActualFault, Fault, Microseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.aim import Patience
+from splitbrain.nemesis.effects import AskTold, Doing, Present, Told, Wait
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.promise import demand_of, reason_against, reason_unknown, reason_unmet
 
 _CATCH_UP_US: Final[Microseconds] = 1_000_000
 _NOBODY_TELLS: Final = (

@@ -7,10 +7,10 @@ an act is to be done; must never act. Entered by one thread at a time.
 
 from collections.abc import Collection, Iterable
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from nemesis.acts import Act, Held, Kill, Place, ShapeLinks, Terminate, at, places
-from nemesis.expectations import (
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import Act, Held, Kill, Place, ShapeLinks, Terminate, at, places
+from splitbrain.nemesis.expectations import (
     Expectation,
     LinkBehaves,
     LinkDelivers,

@@ -9,11 +9,11 @@ import pkgutil
 from importlib import import_module
 from typing import Final
 
-from contracts.errors import UsageError
-from contracts.runtime import EXACT_CAPABILITIES, SIMULATED_CAPABILITIES
-from nemesis import families
-from nemesis.fault_kind import FaultKind
-from nemesis.nearest import or_nearest
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.runtime import EXACT_CAPABILITIES, SIMULATED_CAPABILITIES
+from splitbrain.nemesis import families
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.nearest import or_nearest
 
 
 def found_kinds() -> dict[str, FaultKind]:

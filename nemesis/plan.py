@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import US_PER_MS, Fault, Milliseconds
-from contracts.names import NodeName
-from contracts.random_source import RandomSource
-from contracts.runtime import EXACT_CAPABILITIES, SIMULATED, Capability
-from nemesis.fault_kind import FaultKind
-from nemesis.kinds import fault_kind
-from nemesis.nearest import or_nearest
-from nemesis.targets import canonical, check_target
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import US_PER_MS, Fault, Milliseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.contracts.runtime import EXACT_CAPABILITIES, SIMULATED, Capability
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.targets import canonical, check_target
 
 NONE = "none"
 _DRAW_LIMIT = 1 << 32

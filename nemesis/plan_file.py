@@ -19,17 +19,25 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.fault import US_PER_MS, Awaited, Fault, Microseconds, Milliseconds, in_ms, in_us
-from contracts.names import NodeName
-from history.json_problems import in_words
-from nemesis.awaiting import ANYWHERE, check_awaited
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import BEYOND_PROMISE, read_options
-from nemesis.kinds import fault_kind
-from nemesis.nearest import or_nearest
-from nemesis.plan import NONE, Pace, check_nodes, parse, refuse_target
-from nemesis.targets import THERE, canonical, check_pinned, check_target
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import (
+    US_PER_MS,
+    Awaited,
+    Fault,
+    Microseconds,
+    Milliseconds,
+    in_ms,
+    in_us,
+)
+from splitbrain.contracts.names import NodeName
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.awaiting import ANYWHERE, check_awaited
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE, read_options
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.plan import NONE, Pace, check_nodes, parse, refuse_target
+from splitbrain.nemesis.targets import THERE, canonical, check_pinned, check_target
 
 #: How names of plan files end.
 PLAN_FILE_ENDINGS: Final = (".json", ".toml")

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.fault import US_PER_MS, Fault
-from contracts.names import NodeName
-from contracts.scenario import Scenario
-from nemesis.plan_file import FileFault, file_awaited, from_file_faults, in_ms
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import US_PER_MS, Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.nemesis.plan_file import FileFault, file_awaited, from_file_faults, in_ms
 
 #: Fields that a file leaves out where they say nothing.
 _IF_ANY: Final = ("options", "when")

@@ -24,9 +24,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from contracts.fault import ActualFault
-from contracts.names import NodeName
-from nemesis.fault_kind import FaultKind
+from splitbrain.contracts.fault import ActualFault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.fault_kind import FaultKind
 
 NEVER = -1
 

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import US_PER_MS, Fault, Microseconds
-from contracts.scenario import Scenario
-from nemesis.exact_steps import fewer_nodes
-from nemesis.plan_text import fits
-from nemesis.search import ListStep, ValueStep
+from splitbrain.contracts.fault import US_PER_MS, Fault, Microseconds
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.nemesis.exact_steps import fewer_nodes
+from splitbrain.nemesis.plan_text import fits
+from splitbrain.nemesis.search import ListStep, ValueStep
 
 _CLIENTS_MIN: Final = 2
 #: No duration is halved below this: effects of less are those of chance.

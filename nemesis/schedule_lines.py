@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from contracts.fault import ActualFault, Fault
-from history.upgrades import upgraded_fault
-from nemesis.targets import PINNED_NODES
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.fault import ActualFault, Fault
+from splitbrain.history.upgrades import upgraded_fault
+from splitbrain.nemesis.targets import PINNED_NODES
 
 _line = msgspec.json.Decoder(dict[str, Any])
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import Milliseconds
-from nemesis.plan_file import FileAwaited, FileFault, PlanFile
+from splitbrain.contracts.fault import Milliseconds
+from splitbrain.nemesis.plan_file import FileAwaited, FileFault, PlanFile
 
 #: Before the first scripted fault: clients must have written something that can be lost.
 _START_MS = 3000

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from contracts.budget import Budget
-from contracts.scenario import Scenario
-from nemesis.shrink import ddmin, simplest
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.nemesis.shrink import ddmin, simplest
 
 #: Why a search ended that somebody wanted to end.
 INTERRUPTED: Final = "interrupted"

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from contracts.budget import Budget
+from splitbrain.contracts.budget import Budget
 
 _Item = TypeVar("_Item")
 _Value = TypeVar("_Value")

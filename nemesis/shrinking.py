@@ -16,10 +16,10 @@ from typing import Final
 
 import msgspec
 
-from contracts.budget import Budget
-from contracts.fault import Fault
-from contracts.scenario import Scenario
-from nemesis.exact_steps import (
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.nemesis.exact_steps import (
     BOLD,
     BUGS,
     FAULTS,
@@ -30,8 +30,8 @@ from nemesis.exact_steps import (
     exact_steps,
     trimmed,
 )
-from nemesis.run_steps import FAULTS_WITH_THEIR_LOAD, RUN_STEPS
-from nemesis.search import Happened, ListStep, Oracle, Search
+from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD, RUN_STEPS
+from splitbrain.nemesis.search import Happened, ListStep, Oracle, Search
 
 #: Other seeds with which a removal is tried that fails in the scenario's own.
 OTHER_SEEDS: Final = 8

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.fault_draws import how, spread
-from nemesis.kinds import fault_kind
-from nemesis.targets import ALL, FOLLOWER, HALVES, LEADER, random_target
+from splitbrain.contracts.fault_draws import how, spread
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LEADER, random_target
 
 
 class Sort(msgspec.Struct, frozen=True):

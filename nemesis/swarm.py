@@ -19,9 +19,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from contracts.fault import Awaited, Fault
-from contracts.fault_draws import where
-from nemesis.fault_options import (
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.fault_draws import where
+from splitbrain.nemesis.fault_options import (
     AFTER,
     OTHER,
     PLACE,
@@ -30,8 +30,8 @@ from nemesis.fault_options import (
     UNTIL_COUNT,
     UNTIL_DELAY_US,
 )
-from nemesis.sorts import SORTS, delayed_by
-from nemesis.targets import LEADER, THERE, random_target
+from splitbrain.nemesis.sorts import SORTS, delayed_by
+from splitbrain.nemesis.targets import LEADER, THERE, random_target
 
 _DRAW_LIMIT: Final = 1 << 31
 _Thing = TypeVar("_Thing")

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
 
 #: Option of a scheduled fault: the nodes to hit, whatever the symbolic target means now.
 PINNED_NODES = "nodes"

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
-from contracts.names import NodeName
-from nemesis.effects import Doing, Evidence, Look
-from nemesis.expectations import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.effects import Doing, Evidence, Look
+from splitbrain.nemesis.expectations import (
     ClockIs,
     Expectation,
     LinkIs,
@@ -21,7 +21,7 @@ from nemesis.expectations import (
     PeersFlow,
     ProcessorShare,
 )
-from nemesis.holds import Holds
+from splitbrain.nemesis.holds import Holds
 
 #: Further looks, where others act amid each.
 _AGAIN: Final = 2

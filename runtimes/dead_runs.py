@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.names import RunId
-from runtimes.owners import is_known_dead, owner_of_word
-from runtimes.run_locks import DEAD, NoRunLockError, open_run_lock
-from runtimes.waiting import await_true
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.owners import is_known_dead, owner_of_word
+from splitbrain.runtimes.run_locks import DEAD, NoRunLockError, open_run_lock
+from splitbrain.runtimes.waiting import await_true
 
 #: A look takes a shared lock for microseconds; after this long a holder is no looker.
 _LOOKS_END_S = 1.0

@@ -8,8 +8,8 @@ read it back. It must never touch a file that no change names, nor the files of 
 import random
 from fnmatch import fnmatchcase
 
-from contracts.arms import DataFiles, FileChange, FileChanged
-from contracts.errors import HarnessError
+from splitbrain.contracts.arms import DataFiles, FileChange, FileChanged
+from splitbrain.contracts.errors import HarnessError
 
 _SHOWN_BYTES_MAX = 64
 #: More flips than this in one change are not one fault but a wipe.

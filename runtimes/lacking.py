@@ -6,10 +6,10 @@ One question has an honest answer all the same: nothing is shaped.
 from collections.abc import Iterable
 from typing import NoReturn
 
-from contracts.arms import ClockWarp, LinkQuality, Shape
-from contracts.errors import CapabilityError
-from contracts.fault import Link
-from contracts.names import NodeName
+from splitbrain.contracts.arms import ClockWarp, LinkQuality, Shape
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
 
 
 class _Lacking:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from contracts.arms import LARGE_PROBE_BYTES, LinkQuality
-from contracts.errors import HarnessError
-from contracts.fault import Link
-from contracts.names import NodeName
+from splitbrain.contracts.arms import LARGE_PROBE_BYTES, LinkQuality
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
 
 #: Probes are counted at one of these ports; no system that is known listens there for datagrams.
 _FIRST_PORT: Final = 47_000

@@ -16,12 +16,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from contracts.arms import LinkQuality, Shape
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Link, in_ms
-from contracts.names import NodeName
-from contracts.runtime import Capability
-from runtimes.link_probes import quality_of
+from splitbrain.contracts.arms import LinkQuality, Shape
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Link, in_ms
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Capability
+from splitbrain.runtimes.link_probes import quality_of
 
 _AT_ONCE: Final = 16
 #: Kernels and their programs keep shares and rates to so many parts.

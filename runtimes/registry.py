@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import CapabilityError, HarnessError, UsageError
-from contracts.names import RunId
-from contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, Capability, Runtime
-from runtimes.dead_runs import Sweep, Swept
+from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
+from splitbrain.contracts.names import RunId
+from splitbrain.contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, Capability, Runtime
+from splitbrain.runtimes.dead_runs import Sweep, Swept
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -28,16 +28,16 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 def _docker() -> _Entry:
-    from runtimes.docker.runtime import DockerRuntime
-    from runtimes.docker.sweep import sweep_engine
-    from runtimes.docker.watchdog import stop_run
+    from splitbrain.runtimes.docker.runtime import DockerRuntime
+    from splitbrain.runtimes.docker.sweep import sweep_engine
+    from splitbrain.runtimes.docker.watchdog import stop_run
 
     return _Entry(DockerRuntime, stop_run, sweep_engine)
 
 
 def _local() -> _Entry:
-    from runtimes.local.runtime import LocalRuntime
-    from runtimes.local.sweep import stop_run, sweep_machine
+    from splitbrain.runtimes.local.runtime import LocalRuntime
+    from splitbrain.runtimes.local.sweep import stop_run, sweep_machine
 
     return _Entry(LocalRuntime, stop_run, sweep_machine)
 

@@ -16,7 +16,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 
 #: Stands in the lock file of a dead run that a sweep has held; a living run's is empty.
 DEAD: Final = b"dead\n"

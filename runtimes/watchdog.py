@@ -7,8 +7,8 @@ evidence for ``splitbrain check`` and ``splitbrain clean``.
 
 It must never act while its owner lives, and never on another run.
 
-Usage: ``python -m runtimes.watchdog RUNTIME RUN_ID RUN_FOLDER OWNER_PROCESS``. Exit codes: 0 the
-run ended in order, 1 its nodes were stopped, 3 they could not be, 64 bad usage.
+Usage: ``python -m splitbrain.runtimes.watchdog RUNTIME RUN_ID RUN_FOLDER OWNER_PROCESS``. Exit
+codes: 0 the run ended in order, 1 its nodes were stopped, 3 they could not be, 64 bad usage.
 """
 
 import os
@@ -21,18 +21,18 @@ from pathlib import Path
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from contracts.errors import HarnessError, UsageError
-from contracts.names import RunId
-from history.run_folder import RunFolder
-from runtimes.dead_runs import is_swept
-from runtimes.registry import stopper
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.names import RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.dead_runs import is_swept
+from splitbrain.runtimes.registry import stopper
 
 #: What the owner writes when the run ended in order.
 DONE = b"done\n"
 #: Name of the file in the run folder that says what it did.
 LOG_NAME = "watchdog.log"
 
-_MODULE = "runtimes.watchdog"
+_MODULE = f"{__package__}.watchdog"
 _READ_BYTES = 64
 #: An engine that went away with the harness may come back, and its nodes with it.
 _STOP_PATIENCE_S = 600.0

@@ -1,4 +1,4 @@
-"""``python -m spark_analysis RUN_FOLDER [OWNER]``: the analysis as a child process of the harness.
+"""The analysis as a child process: ``python -m splitbrain.spark_analysis RUN_FOLDER [OWNER]``.
 
 When the process of the number OWNER ends, it ends in order too, Spark's JVM and files with it.
 Prints one JSON line at the end. Ends with 0, with 3 and one sentence on standard error where the
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import HarnessError
-from history.run_folder import RunFolder
-from spark_analysis.analyze import analyze
-from spark_analysis.owned_process import live_with
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.analyze import analyze
+from splitbrain.spark_analysis.owned_process import live_with
 
 _EXIT_USAGE = 64
 
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         case [folder, number] if number.isdecimal():
             owner = int(number)
         case _:
-            sys.stderr.write("usage: python -m spark_analysis RUN_FOLDER [OWNER]\n")
+            sys.stderr.write("usage: python -m splitbrain.spark_analysis RUN_FOLDER [OWNER]\n")
             return _EXIT_USAGE
     live_with(owner)
     run_folder = Path(folder)

@@ -1,4 +1,4 @@
-"""``python -m spark_analysis.across_process REQUEST OWNER``: all runs of a lake, in a child.
+"""All runs of a lake: ``python -m splitbrain.spark_analysis.across_process REQUEST OWNER``.
 
 Reads an ``AcrossRequest`` from a file and prints an ``Across`` as its last line, JSON both. What
 leaves Spark is bounded whatever the size of the lake: each table is cut at its most telling rows,
@@ -13,16 +13,21 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.jobs.availability import fault_windows
-from spark_analysis.jobs.coverage import fault_coverage
-from spark_analysis.jobs.outcomes import failures_since, flakes, outcome_matrix, run_fingerprints
-from spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_points
-from spark_analysis.lake.hadoop_store import HadoopStore
-from spark_analysis.lake.reader import LakeTables, open_lake
-from spark_analysis.lake.store import LocalStore, local_root
-from spark_analysis.owned_process import answer
-from spark_analysis.session import spark_session
-from spark_analysis.spark_failures import one_sentence
+from splitbrain.spark_analysis.jobs.availability import fault_windows
+from splitbrain.spark_analysis.jobs.coverage import fault_coverage
+from splitbrain.spark_analysis.jobs.outcomes import (
+    failures_since,
+    flakes,
+    outcome_matrix,
+    run_fingerprints,
+)
+from splitbrain.spark_analysis.jobs.trends import POINTS_MAX, TREND, trend_changes, trend_points
+from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
+from splitbrain.spark_analysis.lake.reader import LakeTables, open_lake
+from splitbrain.spark_analysis.lake.store import LocalStore, local_root
+from splitbrain.spark_analysis.owned_process import answer
+from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.spark_failures import one_sentence
 
 #: Rows of one table that are shown.
 ROWS_MAX: Final = 500

@@ -4,7 +4,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_analysis.schemas import Table, declare_across
+from splitbrain.spark_analysis.schemas import Table, declare_across
 
 _LONG: Final = pa.int64()
 _STRING: Final = pa.string()

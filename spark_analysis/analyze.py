@@ -14,25 +14,29 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from history.run_folder import RunFolder
-from spark_analysis.finding_schemas import (
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.finding_schemas import (
     CLIENT_ERRORS,
     DIVERGENCES,
     DUPLICATES,
     ELECTIONS,
     STALE_READS,
 )
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs.availability import fault_windows, longest_unavailability
-from spark_analysis.jobs.client_errors import client_errors
-from spark_analysis.jobs.commits import acknowledged_writes, lost_commits, phantom_commits
-from spark_analysis.jobs.divergence import first_divergences
-from spark_analysis.jobs.duplicates import duplicates
-from spark_analysis.jobs.elections import election_timeline, reigns_of
-from spark_analysis.jobs.latency import latency_quantiles, throughput
-from spark_analysis.jobs.leadership import leader_overlaps
-from spark_analysis.jobs.stale_reads import stale_reads
-from spark_analysis.schemas import (
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs.availability import fault_windows, longest_unavailability
+from splitbrain.spark_analysis.jobs.client_errors import client_errors
+from splitbrain.spark_analysis.jobs.commits import (
+    acknowledged_writes,
+    lost_commits,
+    phantom_commits,
+)
+from splitbrain.spark_analysis.jobs.divergence import first_divergences
+from splitbrain.spark_analysis.jobs.duplicates import duplicates
+from splitbrain.spark_analysis.jobs.elections import election_timeline, reigns_of
+from splitbrain.spark_analysis.jobs.latency import latency_quantiles, throughput
+from splitbrain.spark_analysis.jobs.leadership import leader_overlaps
+from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
+from splitbrain.spark_analysis.schemas import (
     LATENCY,
     LEADER_OVERLAPS,
     LEADERS,
@@ -43,11 +47,11 @@ from spark_analysis.schemas import (
     WINDOWS,
     Table,
 )
-from spark_analysis.session import spark_session
-from spark_analysis.spark_failures import one_sentence
-from spark_analysis.summary import Counts, summarize
-from spark_analysis.table_writer import replace_file
-from spark_analysis.tables import RunTables, open_tables, store_result
+from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.spark_failures import one_sentence
+from splitbrain.spark_analysis.summary import Counts, summarize
+from splitbrain.spark_analysis.table_writer import replace_file
+from splitbrain.spark_analysis.tables import RunTables, open_tables, store_result
 
 _NEXT_STEP = (
     "Remove the analysis folder in it and run splitbrain analyze again; "

@@ -9,7 +9,8 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
 
 #: Rooms that jobs import on the workers.
 _SHIPPED: Final = ("contracts", "history", "checker", "spark_analysis")
@@ -48,9 +49,10 @@ def address_towards(master: str) -> str | None:
 
 def our_code(folder: Path) -> Path:
     """The rooms that jobs import, as an archive in ``folder`` that Python can import from."""
-    archive = folder / "splitbrain.zip"
+    archive = folder / f"{PACKAGE}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
+        writer.writestr(f"{PACKAGE}/__init__.py", "")
         for room in _SHIPPED:
             for path in sorted((_ROOT / room).rglob("*.py")):
-                writer.write(path, path.relative_to(_ROOT).as_posix())
+                writer.write(path, f"{PACKAGE}/{path.relative_to(_ROOT).as_posix()}")
     return archive

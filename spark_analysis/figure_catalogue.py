@@ -8,8 +8,8 @@ Quantiles are exact and linear between neighbours.
 
 from typing import Final
 
-from contracts.figure import RUN_DIMENSIONS, Better, Dimension, Figure, Unit
-from spark_analysis.finding_figures import FINDING_FIGURES
+from splitbrain.contracts.figure import RUN_DIMENSIONS, Better, Dimension, Figure, Unit
+from splitbrain.spark_analysis.finding_figures import FINDING_FIGURES
 
 #: Samples that a quantile takes before a change of it means anything: ten beyond it.
 _P50_MIN: Final = 20

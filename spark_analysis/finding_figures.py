@@ -6,7 +6,7 @@ and ``client_errors``.
 
 from typing import Final
 
-from contracts.figure import RUN_DIMENSIONS, Dimension, Figure, Unit
+from splitbrain.contracts.figure import RUN_DIMENSIONS, Dimension, Figure, Unit
 
 _BY_OPERATION: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "operation")
 _ALL: Final = "all runs"

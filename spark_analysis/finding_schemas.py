@@ -4,7 +4,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_analysis.schemas import Table, declare
+from splitbrain.spark_analysis.schemas import Table, declare
 
 _LONG: Final = pa.int64()
 _DOUBLE: Final = pa.float64()

@@ -22,15 +22,15 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.collected import collect, figures, in_ms, plain_rows
-from spark_analysis.finding_schemas import (
+from splitbrain.spark_analysis.collected import collect, figures, in_ms, plain_rows
+from splitbrain.spark_analysis.finding_schemas import (
     CLIENT_ERRORS,
     DIVERGENCES,
     DUPLICATES,
     ELECTIONS,
     STALE_READS,
 )
-from spark_analysis.schemas import Table
+from splitbrain.spark_analysis.schemas import Table
 
 #: Rows of each finding that are shown.
 EXAMPLES_MAX: Final = 20

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_analysis.schemas import Table
+from splitbrain.spark_analysis.schemas import Table
 
 _SCALARS: Final[dict[pa.DataType, DataType]] = {
     pa.int64(): LongType(),

@@ -14,34 +14,34 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
-from contracts.figure import Condition, Figure, Subject
-from spark_analysis.figure_catalogue import (
+from splitbrain.contracts.figure import Condition, Figure, Subject
+from splitbrain.spark_analysis.figure_catalogue import (
     LATENCY_FIGURES,
     LEADERSHIP_FIGURES,
     PHANTOM_FIGURES,
     THROUGHPUT_FIGURES,
     WINDOW_FIGURES,
 )
-from spark_analysis.finding_figures import (
+from splitbrain.spark_analysis.finding_figures import (
     DIVERGENCE_FIGURES,
     DUPLICATE_FIGURES,
     ELECTION_FIGURES,
     OUTCOME_FIGURES,
     STALE_READ_FIGURES,
 )
-from spark_analysis.gate_finding_measures import (
+from splitbrain.spark_analysis.gate_finding_measures import (
     divergence,
     duplicated,
     election,
     outcome,
     stale_read,
 )
-from spark_analysis.gate_selection import Columns, Selection, one_row
-from spark_analysis.jobs.availability import fault_windows
-from spark_analysis.jobs.commits import phantom_commits
-from spark_analysis.jobs.latency import throughput
-from spark_analysis.jobs.leadership import leader_overlaps, reigns
-from spark_analysis.tables import RunTables
+from splitbrain.spark_analysis.gate_selection import Columns, Selection, one_row
+from splitbrain.spark_analysis.jobs.availability import fault_windows
+from splitbrain.spark_analysis.jobs.commits import phantom_commits
+from splitbrain.spark_analysis.jobs.latency import throughput
+from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
+from splitbrain.spark_analysis.tables import RunTables
 
 #: Result: one row per subject; ``value`` is null where there are no samples.
 FIGURES: Final = StructType(

@@ -9,13 +9,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from contracts.figure import Condition
-from spark_analysis.gate_selection import Selection, one_row
-from spark_analysis.jobs.client_errors import client_errors
-from spark_analysis.jobs.divergence import first_divergences
-from spark_analysis.jobs.duplicates import duplicates
-from spark_analysis.jobs.elections import election_timeline, without_fault
-from spark_analysis.jobs.stale_reads import stale_reads
+from splitbrain.contracts.figure import Condition
+from splitbrain.spark_analysis.gate_selection import Selection, one_row
+from splitbrain.spark_analysis.jobs.client_errors import client_errors
+from splitbrain.spark_analysis.jobs.divergence import first_divergences
+from splitbrain.spark_analysis.jobs.duplicates import duplicates
+from splitbrain.spark_analysis.jobs.elections import election_timeline, without_fault
+from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
 
 Conditions = Sequence[Condition]
 _REGISTER_WRITES: Final = ("write", "cas")

@@ -1,4 +1,4 @@
-"""``python -m spark_analysis.gate_process REQUEST OWNER``: the gate's figures, in a child process.
+"""The gate's figures: ``python -m splitbrain.spark_analysis.gate_process REQUEST OWNER``.
 
 Reads a ``FiguresRequest`` from a file and prints a ``FiguresAnswer`` as its last line, JSON both.
 Ends with 0, or with 3 and one sentence on standard error; with its owner's death it ends too.
@@ -7,12 +7,12 @@ Ends with 0, or with 3 and one sentence on standard error; with its owner's deat
 import sys
 from typing import Final
 
-from contracts.figure import Subject
-from spark_analysis.gate_figures import gate_figures
-from spark_analysis.gate_source import FiguresAnswer, FiguresRequest, open_selection
-from spark_analysis.owned_process import answer
-from spark_analysis.session import spark_session
-from spark_analysis.spark_failures import one_sentence
+from splitbrain.contracts.figure import Subject
+from splitbrain.spark_analysis.gate_figures import gate_figures
+from splitbrain.spark_analysis.gate_source import FiguresAnswer, FiguresRequest, open_selection
+from splitbrain.spark_analysis.owned_process import answer
+from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.spark_failures import one_sentence
 
 _FAILED: Final = (
     "measure the runs with Spark",

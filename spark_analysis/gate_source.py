@@ -12,14 +12,14 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from contracts.errors import HarnessError
-from contracts.figure import Subject
-from spark_analysis.gate_selection import SELECTED_RUNS
-from spark_analysis.ingest import ingest
-from spark_analysis.lake.hadoop_store import HadoopStore
-from spark_analysis.lake.reader import PARTITIONS, open_lake
-from spark_analysis.lake.store import LocalStore, local_root
-from spark_analysis.tables import RunTables, open_tables
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.figure import Subject
+from splitbrain.spark_analysis.gate_selection import SELECTED_RUNS
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
+from splitbrain.spark_analysis.lake.reader import PARTITIONS, open_lake
+from splitbrain.spark_analysis.lake.store import LocalStore, local_root
+from splitbrain.spark_analysis.tables import RunTables, open_tables
 
 
 class SelectedRun(msgspec.Struct, frozen=True):

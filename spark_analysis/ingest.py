@@ -15,21 +15,33 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
-from history.border import refuse_strays
-from history.functions import Functions
-from history.plan import decode_plan
-from history.run_folder import RunFolder
-from spark_analysis.damage import Damage
-from spark_analysis.run_rows import (
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.history.border import refuse_strays
+from splitbrain.history.functions import Functions
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.damage import Damage
+from splitbrain.spark_analysis.run_rows import (
     Row,
     committed_rows,
     fault_rows,
     operation_rows,
     state_event_rows,
 )
-from spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, STATE_EVENTS, Table
-from spark_analysis.table_writer import BATCH_ROWS, PART_FILE, replace_file, replace_table
+from splitbrain.spark_analysis.schemas import (
+    COMMITTED,
+    FAULTS,
+    LOGS,
+    OPERATIONS,
+    STATE_EVENTS,
+    Table,
+)
+from splitbrain.spark_analysis.table_writer import (
+    BATCH_ROWS,
+    PART_FILE,
+    replace_file,
+    replace_table,
+)
 
 #: Tables that an ingest makes.
 INGESTED_TABLES: Final = (OPERATIONS, FAULTS, STATE_EVENTS, COMMITTED, LOGS)

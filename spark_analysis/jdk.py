@@ -21,7 +21,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 #: Oldest Java that Spark 4.3 runs on.
 JAVA_VERSION_MIN: Final = 17

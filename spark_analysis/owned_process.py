@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 _EXIT_TERMINATED = 128 + signal.SIGTERM
 #: After the owner's death; ending a session takes a second or two.

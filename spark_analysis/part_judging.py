@@ -1,7 +1,7 @@
 """The child side of ``part_process``: judges a part that comes as Arrow rows of ``operations``.
 
-Run as ``python -m spark_analysis.part_judging DESCRIPTOR SECONDS MIB``. It ends with its parent,
-also while a part is computing. Must not import pyspark: it starts with each killed part.
+Run as ``python -m splitbrain.spark_analysis.part_judging DESCRIPTOR SECONDS MIB``. It ends with its
+parent, also while a part is computing. Must not import pyspark: it starts with each killed part.
 """
 
 import functools
@@ -17,14 +17,14 @@ from typing import Any, Final, Literal
 import msgspec
 import pyarrow as pa
 
-from checker.linearizability.check import check_part
-from checker.linearizability.parts import split, undecided_part
-from checker.models.registry import model_named
-from contracts.budget import Budget
-from contracts.errors import UsageError
-from history.identity import operations_apart
-from history.process_budget import ProcessBudget
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.parts import split, undecided_part
+from splitbrain.checker.models.registry import model_named
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.identity import operations_apart
+from splitbrain.history.process_budget import ProcessBudget
+from splitbrain.history.records import PairedOperation
 
 #: Columns of ``operations`` that a part is judged by.
 COLUMNS: Final = (

@@ -18,7 +18,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import IO, Any, Final
 
-from history.process_budget import resident_mib
+from splitbrain.history.process_budget import resident_mib
 
 #: What a part gets beyond its time to notice by itself that it is used up.
 _GRACE_S: Final = 2.0

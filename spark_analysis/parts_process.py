@@ -1,4 +1,4 @@
-"""``python -m spark_analysis.parts_process REQUEST OWNER``: a run's parts, judged over Spark.
+"""A run's parts over Spark: ``python -m splitbrain.spark_analysis.parts_process REQUEST OWNER``.
 
 For histories that no longer fit one process: the run is ingested batch by batch, and each part is
 judged by the checker in a process of its own (``jobs.linearizability``). Reads a ``PartsRequest``
@@ -16,15 +16,15 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from history.run_folder import RunFolder
-from spark_analysis.collected import collect, plain_rows
-from spark_analysis.finding_schemas import PART_VERDICTS
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs.linearizability import part_verdicts
-from spark_analysis.owned_process import answer
-from spark_analysis.session import spark_session
-from spark_analysis.spark_failures import one_sentence
-from spark_analysis.tables import open_tables, store_result
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.collected import collect, plain_rows
+from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
+from splitbrain.spark_analysis.owned_process import answer
+from splitbrain.spark_analysis.session import spark_session
+from splitbrain.spark_analysis.spark_failures import one_sentence
+from splitbrain.spark_analysis.tables import open_tables, store_result
 
 #: Parts that are named, the worst first.
 EXAMPLES_MAX: Final = 20

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from history.plan import Plan, decode_plan
-from history.run_folder import RunFolder, is_plain_name
-from spark_analysis.damage import Damage
-from spark_analysis.run_rows import Row, json_text
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.run_folder import RunFolder, is_plain_name
+from splitbrain.spark_analysis.damage import Damage
+from splitbrain.spark_analysis.run_rows import Row, json_text
 
 #: Partition of what no plan tells.
 UNKNOWN: Final = "unknown"

@@ -11,19 +11,19 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from contracts.committed import CommittedRecord
-from contracts.errors import UNREADABLE
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from history.errors import HistoryError, PairingError
-from history.functions import Functions, was_refused
-from history.identity import key_text
-from history.pairing import pair
-from history.reader import HistoryReader
-from history.records import Event, PairedOperation
-from history.run_folder import RunFolder
-from spark_analysis.damage import Damage
+from splitbrain.contracts.committed import CommittedRecord
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.errors import HistoryError, PairingError
+from splitbrain.history.functions import Functions, was_refused
+from splitbrain.history.identity import key_text
+from splitbrain.history.pairing import pair
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event, PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.damage import Damage
 
 #: Values in the order of the table's columns, the run id apart.
 Row = tuple[Any, ...]

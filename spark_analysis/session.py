@@ -22,10 +22,10 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from contracts.errors import HarnessError
-from history.scratch_folders import scratch_folder
-from spark_analysis.cluster import address_towards, is_local, our_code
-from spark_analysis.jdk import find_jdk
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.scratch_folders import scratch_folder
+from splitbrain.spark_analysis.cluster import address_towards, is_local, our_code
+from splitbrain.spark_analysis.jdk import find_jdk
 
 #: Names the Spark that jobs run on where nobody says otherwise.
 MASTER_VARIABLE: Final = "SPLITBRAIN_SPARK_MASTER"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 
 @contextlib.contextmanager

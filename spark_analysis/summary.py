@@ -29,10 +29,10 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.collected import collect, in_ms, plain_rows
-from spark_analysis.finding_summary import EXAMPLES_MAX, summarize_findings
-from spark_analysis.ingest import Ingested
-from spark_analysis.schemas import (
+from splitbrain.spark_analysis.collected import collect, in_ms, plain_rows
+from splitbrain.spark_analysis.finding_summary import EXAMPLES_MAX, summarize_findings
+from splitbrain.spark_analysis.ingest import Ingested
+from splitbrain.spark_analysis.schemas import (
     LATENCY,
     LEADER_OVERLAPS,
     LEADERS,

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_analysis.schemas import Table
+from splitbrain.spark_analysis.schemas import Table
 
 #: Rows held in memory, and rows of a Parquet row group: enough to compress well, a few MB.
 BATCH_ROWS: Final = 50_000

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from history.run_folder import RunFolder
-from spark_analysis.frames import struct_type
-from spark_analysis.ingest import table_folder
-from spark_analysis.schemas import (
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.ingest import table_folder
+from splitbrain.spark_analysis.schemas import (
     COMMITTED,
     FAULTS,
     LOGS,
@@ -22,7 +22,7 @@ from spark_analysis.schemas import (
     STATE_EVENTS,
     Table,
 )
-from spark_analysis.table_writer import PART_FILE
+from splitbrain.spark_analysis.table_writer import PART_FILE
 
 
 class RunTables(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Protocol, TypeVar
 
-from contracts.names import NodeName
-from contracts.runtime import Address
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
 
 _View = TypeVar("_View")
 

@@ -6,18 +6,18 @@ start anything or touch the disk.
 
 from collections.abc import Callable
 
-from contracts.errors import UsageError
-from contracts.system import System
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.system import System
 
 
 def _kraft() -> System:
-    from systems.kraft.adapter import KraftSystem
+    from splitbrain.systems.kraft.adapter import KraftSystem
 
     return KraftSystem()
 
 
 def _redis() -> System:
-    from systems.redis.adapter import RedisSystem
+    from splitbrain.systems.redis.adapter import RedisSystem
 
     return RedisSystem()
 

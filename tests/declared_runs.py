@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from history.functions import Function, Functions, Refusal
-from history.run_folder import RunFolder
+from splitbrain.history.functions import Function, Functions, Refusal
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal, write_run
 
 Line = dict[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from spark_analysis.lake.store import LocalStore, StoredFile
+from splitbrain.spark_analysis.lake.store import LocalStore, StoredFile
 
 #: Where in the operation it dies: before anything, with half of the bytes under the final name, or
 #: after it was done and before the writer heard of it.

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from contracts.names import NodeName, RunId
-from history.plan import Plan, sub_seeds
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.history.plan import Plan, sub_seeds
 
 _PLAN = Plan(
     run_id=RunId("20261121T020000Z-7"),

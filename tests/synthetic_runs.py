@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import Fault, FaultEvent, Link
-from contracts.names import NodeName, RunId
-from contracts.state_event import StateEvent
-from harness.manifest import MANIFEST_NAME, write_manifest
-from history.course import came_to_its_end
-from history.plan import encode_plan, sub_seeds
-from history.records import Event
-from history.run_folder import RunFolder
+from splitbrain.contracts.fault import Fault, FaultEvent, Link
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.manifest import MANIFEST_NAME, write_manifest
+from splitbrain.history.course import came_to_its_end
+from splitbrain.history.plan import encode_plan, sub_seeds
+from splitbrain.history.records import Event
+from splitbrain.history.run_folder import RunFolder
 from tests.plans import plan_with
 
 Flaw = Literal["stale-read", "lost-commit", "dead", "traceback"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from history.timeline_records import (
+from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,
     TimelineLife,

@@ -18,8 +18,8 @@ def findings(root: Path) -> list[Finding]:
     for path in files:
         try:
             text = (root / path).read_text(encoding="utf-8")
-        except (UnicodeDecodeError, FileNotFoundError):
-            continue  # a picture or an archive has no style; a file deleted meanwhile has none
+        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue  # a picture has no style, a file deleted meanwhile neither, nor a room's link
         found += check_text(path, text)
         if path.suffix == ".py":
             found += check_python(path, text)

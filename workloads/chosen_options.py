@@ -1,6 +1,6 @@
 """Reads a workload's options as the user wrote them: names and values are text."""
 
-from contracts.errors import UsageError
+from splitbrain.contracts.errors import UsageError
 
 
 def chosen(

@@ -9,11 +9,11 @@ it expects; ``values=unique`` writes each value once, which tells exactly which 
 
 from typing import Any, Final
 
-from contracts.draws import Draws
-from contracts.operations import Completion, Operation
-from history.functions import COMPARE_AND_SET, READ, RECORD, Functions
-from workloads.chosen_options import chosen
-from workloads.keys import KeyRotation
+from splitbrain.contracts.draws import Draws
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.functions import COMPARE_AND_SET, READ, RECORD, Functions
+from splitbrain.workloads.chosen_options import chosen
+from splitbrain.workloads.keys import KeyRotation
 
 #: Keys that live at once: few enough for contention, enough to spread unknown outcomes.
 LANES = 2

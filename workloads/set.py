@@ -6,11 +6,11 @@ given up after some hundred elements, so that reading one stays cheap.
 
 from typing import Any, Final
 
-from contracts.draws import Draws
-from contracts.operations import Completion, Operation
-from history.functions import READ, RECORD, Functions
-from workloads.chosen_options import chosen
-from workloads.keys import KeyRotation
+from splitbrain.contracts.draws import Draws
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.functions import READ, RECORD, Functions
+from splitbrain.workloads.chosen_options import chosen
+from splitbrain.workloads.keys import KeyRotation
 
 #: Sets that grow at once.
 LANES = 2

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from contracts.draws import Draws
-from contracts.operations import Completion, Operation
-from history.functions import CREATE, DELETE, READ, Functions
-from workloads.chosen_options import chosen
-from workloads.keys import KeyRotation
+from splitbrain.contracts.draws import Draws
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.functions import CREATE, DELETE, READ, Functions
+from splitbrain.workloads.chosen_options import chosen
+from splitbrain.workloads.keys import KeyRotation
 
 #: Topics that live at once.
 LANES = 2

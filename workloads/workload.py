@@ -9,10 +9,10 @@ from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-import workloads
-from contracts.errors import UsageError
-from contracts.operations import Completion, Operation
-from history.functions import Functions
+from splitbrain import workloads
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.functions import Functions
 
 
 class Workload(Protocol):

@@ -17,18 +17,18 @@ from bench.reader_fuzz.plain_judgement import FUNCTIONS, is_linearizable
 from bench.reader_fuzz.plain_lines import read_plainly
 from bench.reader_fuzz.plain_table import read_table_plainly
 from bench.reader_fuzz.plain_values import items_of
-from checker.linearizability.column_history import split_columns
-from checker.models.model import call_of
-from checker.models.registry import model_named
-from checker.verdict import Verdict
-from contracts.errors import HarnessError, UsageError
-from harness.bare_judging import sense_of
-from harness.results import Results
-from history import importers
-from history.column_reader import read_columns
-from history.formats import guess_format
-from history.records import PairedOperation
-from history.value_shapes import wrong_shape
+from splitbrain.checker.linearizability.column_history import split_columns
+from splitbrain.checker.models.model import call_of
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.bare_judging import sense_of
+from splitbrain.harness.results import Results
+from splitbrain.history import importers
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.formats import guess_format
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_shape
 
 _REFUSALS = (HarnessError, UsageError)
 _ANSWERLESS = frozenset({"write", "add", "remove", "put", "append"})

@@ -12,14 +12,18 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bench.reader_fuzz.drawn import DrawnFile
-from harness import workers
-from harness.bare_history import judge_history
-from harness.child_side import resolve
-from harness.limits import Limits
-from harness.results import Results
+from splitbrain.harness import workers
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.child_side import resolve
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.results import Results
 
 _NEVER_BYTES = 1 << 60
-_MODULES_WITH_BLOCKS = ("history.reader", "history.line_columns", "history.edn_columns")
+_MODULES_WITH_BLOCKS = (
+    "splitbrain.history.reader",
+    "splitbrain.history.line_columns",
+    "splitbrain.history.edn_columns",
+)
 
 
 class Way(Enum):
@@ -60,9 +64,9 @@ def judged(path: Path, file: DrawnFile, way: Way) -> Results:
     from_bytes = _NEVER_BYTES if way is Way.OBJECTS else 0
     shared_bytes = 0 if way is Way.RANGES else _NEVER_BYTES
     with (
-        patch("harness.workers.run_parts", _run_parts),
-        patch("harness.bare_judging.COLUMNS_FROM_BYTES", from_bytes),
-        patch("harness.shared_reading.SHARED_FROM_BYTES", shared_bytes),
+        patch("splitbrain.harness.workers.run_parts", _run_parts),
+        patch("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", from_bytes),
+        patch("splitbrain.harness.shared_reading.SHARED_FROM_BYTES", shared_bytes),
         in_blocks(file),
     ):
         return judge_history(

@@ -20,12 +20,12 @@ from typing import Final
 
 import msgspec
 
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
-from checker.models.model import Call, Model, call_of
-from checker.verdict import Verdict
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.model import Call, Model, call_of
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 #: Equal freed operations put to the search where states are not bounded.
 EQUAL_FREED_MAX: Final = 64

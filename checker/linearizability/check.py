@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from checker.linearizability.algorithms import GUIDED, ZONES
-from checker.linearizability.outcome import Ending
-from checker.linearizability.part_registers import narrowed
-from checker.linearizability.part_source import ObjectSource
-from checker.linearizability.parts import (
+from splitbrain.checker.linearizability.algorithms import GUIDED, ZONES
+from splitbrain.checker.linearizability.outcome import Ending
+from splitbrain.checker.linearizability.part_registers import narrowed
+from splitbrain.checker.linearizability.part_source import ObjectSource
+from splitbrain.checker.linearizability.parts import (
     Part,
     PartResult,
     combine,
@@ -23,13 +23,13 @@ from checker.linearizability.parts import (
     undecided_part,
     valid_part,
 )
-from checker.linearizability.portfolio import SEARCHES, Decision, Portfolio
-from checker.models.model import Model
-from checker.models.registry import model_named
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Budget
-from history.identity import operation_as_json
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.portfolio import SEARCHES, Decision, Portfolio
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.identity import operation_as_json
+from splitbrain.history.records import PairedOperation
 
 
 def check(operations: Iterable[PairedOperation], model_name: str, budget: Budget) -> CheckResult:
@@ -70,7 +70,7 @@ def _described(
     part: Part, source: ObjectSource, decision: Decision, budget: Budget
 ) -> dict[str, Any]:
     # What explains loads the library of graphs: half a second that a valid part need not wait.
-    from checker.linearizability.violation import describe_violation
+    from splitbrain.checker.linearizability.violation import describe_violation
 
     problem = source.repeated if decision.repeated else source.problem
     outcome = decision.outcome
@@ -84,7 +84,7 @@ def _described(
 
 def _invalid_by_zones(part: Part, around: Part, model: Model, budget: Budget) -> PartResult:
     """Explain what zones found by a search of the operations around it."""
-    from checker.explanation import NODES_MAX
+    from splitbrain.checker.explanation import NODES_MAX
 
     source = ObjectSource(around, model)
     decision = Portfolio(source, budget).decide(SEARCHES)

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.transitions import Transitions
-from checker.models.model import Call, KeyedModel, Model, call_of
-from history.columns import OK, UNKNOWN, OperationColumns
+from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.transitions import Transitions
+from splitbrain.checker.models.model import Call, KeyedModel, Model, call_of
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.history.columns import OK, UNKNOWN, OperationColumns
 
 if TYPE_CHECKING:
-    from checker.linearizability.compiled_search import CompiledModel
+    from splitbrain.checker.linearizability.compiled_search import CompiledModel
 
 #: Questions that a model of one's own may answer by whatever an operation holds; ours do not.
 _HOOKS: Final = ("partition", "answer_of", "problem_with")
-_OURS: Final = "checker.models."
+_OURS: Final = f"{PACKAGE}.checker.models."
 #: Distinct combinations up to which they are told apart by a table instead of by sorting.
 _TABLE_MAX: Final = 1 << 22
 _NUMBERS_MAX: Final = 1 << 62
@@ -106,7 +107,7 @@ class NumberedCalls:
     @cached_property
     def compiled(self) -> "CompiledModel":
         """The same as arrays."""
-        from checker.linearizability.compiled_search import CompiledModel
+        from splitbrain.checker.linearizability.compiled_search import CompiledModel
 
         return CompiledModel(self._model, self.calls, self.transitions)
 

@@ -10,21 +10,21 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.linearizability.column_calls import (
+from splitbrain.checker.linearizability.column_calls import (
     NumberedCalls,
     distinct,
     is_split_by_key,
     reads_columns,
 )
-from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.part_source import ColumnSource
-from checker.linearizability.parts import Part
-from checker.linearizability.portfolio import QUICK_STEPS, STEPS, Portfolio
-from checker.models.model import Model
-from checker.verdict import Verdict
-from contracts.budget import Budget
-from history.columns import FAIL, NOTHING, OK, OperationColumns
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.part_source import ColumnSource
+from splitbrain.checker.linearizability.parts import Part
+from splitbrain.checker.linearizability.portfolio import QUICK_STEPS, STEPS, Portfolio
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.columns import FAIL, NOTHING, OK, OperationColumns
+from splitbrain.history.records import PairedOperation
 
 #: Operations of all parts from which the compiled search is asked first: loading it takes as long
 #: as the search in Python takes for so many.

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checker.linearizability.kernel_layout import Integers
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.history.records import PairedOperation
 
 #: Return time of an operation that never returned.
 NEVER: Final = np.iinfo(np.int64).max

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from checker.linearizability.columns import NEVER, PartColumns
-from checker.linearizability.demands import NO_DEMANDS, AllSteps, all_steps, demands_of
-from checker.linearizability.derived import properties
-from checker.linearizability.kernel_codes import UNASKED
-from checker.linearizability.kernel_layout import Integers, Layout
-from checker.linearizability.kernel_sweep import (
+from splitbrain.checker.linearizability.columns import NEVER, PartColumns
+from splitbrain.checker.linearizability.demands import NO_DEMANDS, AllSteps, all_steps, demands_of
+from splitbrain.checker.linearizability.derived import properties
+from splitbrain.checker.linearizability.kernel_codes import UNASKED
+from splitbrain.checker.linearizability.kernel_layout import Integers, Layout
+from splitbrain.checker.linearizability.kernel_sweep import (
     TOO_WIDE,
     WIDTH_MAX,
     count_candidates,
@@ -22,15 +22,15 @@ from checker.linearizability.kernel_sweep import (
     predecessors,
     sweep,
 )
-from checker.linearizability.open_groups import (
+from splitbrain.checker.linearizability.open_groups import (
     NO_PREDECESSOR,
     OpenGroup,
     OpenGroups,
     OpenOperation,
     group_open,
 )
-from checker.linearizability.transitions import Transitions
-from checker.models.model import Call, Model
+from splitbrain.checker.linearizability.transitions import Transitions
+from splitbrain.checker.models.model import Call, Model
 
 #: Entries of the table of transitions beyond which the search in Python is asked instead.
 TRANSITIONS_MAX: Final = 1 << 24

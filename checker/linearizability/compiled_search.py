@@ -10,22 +10,22 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from checker.linearizability import kernel_codes as codes
-from checker.linearizability.columns import PartColumns
-from checker.linearizability.compiled_layout import (
+from splitbrain.checker.linearizability import kernel_codes as codes
+from splitbrain.checker.linearizability.columns import PartColumns
+from splitbrain.checker.linearizability.compiled_layout import (
     CompiledModel,
     DoesNotFit,
     lay_out,
     longer,
 )
-from checker.linearizability.kernel_frontier import frontier
-from checker.linearizability.kernel_layout import Layout, Memory
-from checker.linearizability.kernel_memo import rehash
-from checker.linearizability.kernel_search import search
-from checker.linearizability.kernel_sweep import WIDTH_MAX
-from checker.linearizability.outcome import PASS, Decision, Ending, Outcome
-from checker.verdict import Verdict
-from contracts.budget import Budget
+from splitbrain.checker.linearizability.kernel_frontier import frontier
+from splitbrain.checker.linearizability.kernel_layout import Layout, Memory
+from splitbrain.checker.linearizability.kernel_memo import rehash
+from splitbrain.checker.linearizability.kernel_search import search
+from splitbrain.checker.linearizability.kernel_sweep import WIDTH_MAX
+from splitbrain.checker.linearizability.outcome import PASS, Decision, Ending, Outcome
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
 
 __all__ = ["CompiledModel", "CompiledSearch", "DoesNotFit"]
 

@@ -27,12 +27,12 @@ from typing import Protocol
 
 import msgspec
 
-from checker.explanation import precedes
-from checker.linearizability.at_any_time import AnyTimeHistory
-from checker.linearizability.relaxed import RelaxedHistory
-from checker.models.model import Model
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.explanation import precedes
+from splitbrain.checker.linearizability.at_any_time import AnyTimeHistory
+from splitbrain.checker.linearizability.relaxed import RelaxedHistory
+from splitbrain.checker.models.model import Model
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 #: Configurations for one question, and for all of them together, while the others were open.
 TRY_CONFIGURATIONS_MAX = 10_000

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from checker.linearizability.kernel_codes import MANY_PRODUCTS, NO_PRODUCT
-from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.transitions import ILLEGAL, Transitions
+from splitbrain.checker.linearizability.kernel_codes import MANY_PRODUCTS, NO_PRODUCT
+from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.transitions import ILLEGAL, Transitions
 
 #: Steps asked for at most: some tenths of a second.
 STEPS_MAX: Final = 300_000

@@ -9,8 +9,8 @@ are too many states the model's word is all there is.
 from collections.abc import Sequence
 from typing import Final
 
-from checker.linearizability.transitions import ILLEGAL, Transitions
-from checker.models.model import Call, Model
+from splitbrain.checker.linearizability.transitions import ILLEGAL, Transitions
+from splitbrain.checker.models.model import Call, Model
 
 #: Steps asked for at most: some milliseconds.
 STEPS_MAX: Final = 4_000

@@ -12,12 +12,12 @@ Importing this module imports numba.
 from collections.abc import Container
 from typing import Final
 
-from checker.linearizability.algorithms import EXACT, SWEEP
-from checker.linearizability.columns import PartColumns
-from checker.linearizability.compiled_search import CompiledModel, CompiledSearch
-from checker.linearizability.outcome import Outcome
-from checker.verdict import Verdict
-from contracts.budget import Budget
+from splitbrain.checker.linearizability.algorithms import EXACT, SWEEP
+from splitbrain.checker.linearizability.columns import PartColumns
+from splitbrain.checker.linearizability.compiled_search import CompiledModel, CompiledSearch
+from splitbrain.checker.linearizability.outcome import Outcome
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
 
 #: Configurations of the first turn of each.
 FIRST_TURN: Final = 1 << 17

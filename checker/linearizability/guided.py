@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checker.linearizability.columns import NEVER, returned_at
-from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.transitions import ILLEGAL, Transitions
-from checker.models.model import Call, Model, apart_from_truths, call_of
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.columns import NEVER, returned_at
+from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.transitions import ILLEGAL, Transitions
+from splitbrain.checker.models.model import Call, Model, apart_from_truths, call_of
+from splitbrain.history.records import PairedOperation
 
 
 def order_by_positions(operations: Sequence[PairedOperation], model: Model) -> list[int] | None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import config
 
-from checker.linearizability.kernel_cache import kernel_folder
+from splitbrain.checker.linearizability.kernel_cache import kernel_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"_nrt": False}

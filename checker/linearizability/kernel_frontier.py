@@ -14,8 +14,8 @@ available, and that the best are kept, is this project's (decision 0014).
 
 from typing import Final
 
-from checker.linearizability.jit import compiled, part_of_compiled
-from checker.linearizability.kernel_codes import (
+from splitbrain.checker.linearizability.jit import compiled, part_of_compiled
+from splitbrain.checker.linearizability.kernel_codes import (
     ASK,
     AVAILABLE,
     BOUND,
@@ -42,11 +42,11 @@ from checker.linearizability.kernel_codes import (
     WAITING_FULL,
     WIDEST,
 )
-from checker.linearizability.kernel_layout import IntegerCells, Layout, Memory
-from checker.linearizability.kernel_memo import is_new, slot_of
-from checker.linearizability.kernel_rules import all_known, satisfied
-from checker.linearizability.kernel_search import lacks
-from checker.linearizability.kernel_ways import expand
+from splitbrain.checker.linearizability.kernel_layout import IntegerCells, Layout, Memory
+from splitbrain.checker.linearizability.kernel_memo import is_new, slot_of
+from splitbrain.checker.linearizability.kernel_rules import all_known, satisfied
+from splitbrain.checker.linearizability.kernel_search import lacks
+from splitbrain.checker.linearizability.kernel_ways import expand
 
 #: Nodes below which none are forgotten.
 _COMPACT_MIN: Final = 4096

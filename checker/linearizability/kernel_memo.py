@@ -5,8 +5,8 @@ Rule 6 of ``checker.linearizability.search``.
 
 from typing import Final
 
-from checker.linearizability.jit import compiled, part_of_compiled
-from checker.linearizability.kernel_codes import (
+from splitbrain.checker.linearizability.jit import compiled, part_of_compiled
+from splitbrain.checker.linearizability.kernel_codes import (
     AVAILABLE,
     BOUND,
     DONE,
@@ -23,7 +23,12 @@ from checker.linearizability.kernel_codes import (
     STATE,
     USED,
 )
-from checker.linearizability.kernel_layout import IntegerCells, Layout, Memory, NumberCells
+from splitbrain.checker.linearizability.kernel_layout import (
+    IntegerCells,
+    Layout,
+    Memory,
+    NumberCells,
+)
 
 #: Fibonacci hashing: 2**64 divided by the golden ratio, as a signed number.
 _GOLDEN: Final = -7046029254386353131

@@ -6,8 +6,8 @@ transitions that are needed are known, so that a configuration can be looked at 
 caller has answered.
 """
 
-from checker.linearizability.jit import part_of_compiled
-from checker.linearizability.kernel_codes import (
+from splitbrain.checker.linearizability.jit import part_of_compiled
+from splitbrain.checker.linearizability.kernel_codes import (
     ASKED_CALL,
     ASKED_STATE,
     MANY_PRODUCTS,
@@ -15,7 +15,12 @@ from checker.linearizability.kernel_codes import (
     UNASKED,
     UNKNOWN,
 )
-from checker.linearizability.kernel_layout import IntegerCells, Layout, Memory, NumberCells
+from splitbrain.checker.linearizability.kernel_layout import (
+    IntegerCells,
+    Layout,
+    Memory,
+    NumberCells,
+)
 
 
 @part_of_compiled

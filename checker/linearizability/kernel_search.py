@@ -5,8 +5,8 @@ A configuration is looked at without changing anything until all that it needs i
 be looked at again after the caller has answered. Must decide what the search in Python decides.
 """
 
-from checker.linearizability.jit import compiled, part_of_compiled
-from checker.linearizability.kernel_codes import (
+from splitbrain.checker.linearizability.jit import compiled, part_of_compiled
+from splitbrain.checker.linearizability.kernel_codes import (
     ASK,
     AVAILABLE,
     BOUND,
@@ -29,10 +29,10 @@ from checker.linearizability.kernel_codes import (
     UNKNOWN,
     WAYS_MAX,
 )
-from checker.linearizability.kernel_layout import Layout, Memory
-from checker.linearizability.kernel_memo import is_new
-from checker.linearizability.kernel_rules import all_known, satisfied
-from checker.linearizability.kernel_ways import expand
+from splitbrain.checker.linearizability.kernel_layout import Layout, Memory
+from splitbrain.checker.linearizability.kernel_memo import is_new
+from splitbrain.checker.linearizability.kernel_rules import all_known, satisfied
+from splitbrain.checker.linearizability.kernel_ways import expand
 
 
 @part_of_compiled

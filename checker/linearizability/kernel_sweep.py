@@ -6,8 +6,8 @@ that ``kernel_search`` gives.
 
 from typing import Final
 
-from checker.linearizability.jit import compiled
-from checker.linearizability.kernel_layout import FlagCells, IntegerCells, NumberCells
+from splitbrain.checker.linearizability.jit import compiled
+from splitbrain.checker.linearizability.kernel_layout import FlagCells, IntegerCells, NumberCells
 
 #: Operations that may be open at once: bits of a word.
 WIDTH_MAX: Final = 62

@@ -4,8 +4,8 @@ Rules 3 to 5 of ``checker.linearizability.search``, and rule 7 of ``demands``. W
 configuration is left to ``kernel_memo``.
 """
 
-from checker.linearizability.jit import part_of_compiled
-from checker.linearizability.kernel_codes import (
+from splitbrain.checker.linearizability.jit import part_of_compiled
+from splitbrain.checker.linearizability.kernel_codes import (
     AVAILABLE,
     BOUND,
     DEEPEST,
@@ -23,8 +23,8 @@ from checker.linearizability.kernel_codes import (
     STOPS_MAX,
     USED,
 )
-from checker.linearizability.kernel_layout import Layout, Memory
-from checker.linearizability.kernel_rules import overwritten, stranded, waits
+from splitbrain.checker.linearizability.kernel_layout import Layout, Memory
+from splitbrain.checker.linearizability.kernel_rules import overwritten, stranded, waits
 
 
 @part_of_compiled

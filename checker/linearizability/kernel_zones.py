@@ -7,9 +7,9 @@ it. Needs numba.
 
 from typing import Final
 
-from checker.linearizability.columns import NEVER
-from checker.linearizability.jit import compiled, part_of_compiled
-from checker.linearizability.kernel_layout import FlagCells, IntegerCells
+from splitbrain.checker.linearizability.columns import NEVER
+from splitbrain.checker.linearizability.jit import compiled, part_of_compiled
+from splitbrain.checker.linearizability.kernel_layout import FlagCells, IntegerCells
 
 #: Steps for each operation, beyond which values are too far from the order of time.
 _STEPS_PER_OPERATION: Final = 16

@@ -7,7 +7,7 @@ invoked first. What can have enabled no answer is dropped, as the model declares
 from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from checker.models.model import Call, Model
+from splitbrain.checker.models.model import Call, Model
 
 NO_PREDECESSOR: Final = -1
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from checker.linearizability.problem import Candidate, Problem
-from checker.verdict import Verdict
+from splitbrain.checker.linearizability.problem import Candidate, Problem
+from splitbrain.checker.verdict import Verdict
 
 #: Place of the operation that changed the state, or ``PASS``.
 Decision = int

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from checker.linearizability.columns import NEVER, returned_at
-from checker.linearizability.parts import Part
-from checker.linearizability.zones import INITIAL, RegisterColumns
-from checker.models.model import Model, freeze
-from history.edn_values import Number
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.columns import NEVER, returned_at
+from splitbrain.checker.linearizability.parts import Part
+from splitbrain.checker.linearizability.zones import INITIAL, RegisterColumns
+from splitbrain.checker.models.model import Model, freeze
+from splitbrain.history.edn_values import Number
+from splitbrain.history.records import PairedOperation
 
 #: Operations that a search explains as quickly as anyone reads; more are narrowed to as many.
 EXPLAINED_MAX: Final = 1_000

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from checker.linearizability.algorithms import EXACT, PRECONDITIONS
-from checker.models.model import Model
-from checker.models.registry import MODELS, models_with
-from checker.verdict import CheckResult, Verdict, merge
-from contracts.errors import UsageError
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.algorithms import EXACT, PRECONDITIONS
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS, models_with
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.records import PairedOperation
 
 #: Violations and unknown parts named in a joined result.
 PARTS_NAMED_MAX = 20

@@ -25,16 +25,16 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from checker.linearizability.algorithms import EXACT, GUIDED, REACHABLE, REPEATED, ZONES
-from checker.linearizability.columns import NEVER
-from checker.linearizability.guided import order_by_positions
-from checker.linearizability.outcome import Outcome
-from checker.linearizability.part_source import PartSource
-from checker.linearizability.reachability import unreachable
-from checker.linearizability.search import Search
-from checker.linearizability.zones import judge_zones
-from checker.verdict import Verdict
-from contracts.budget import Budget
+from splitbrain.checker.linearizability.algorithms import EXACT, GUIDED, REACHABLE, REPEATED, ZONES
+from splitbrain.checker.linearizability.columns import NEVER
+from splitbrain.checker.linearizability.guided import order_by_positions
+from splitbrain.checker.linearizability.outcome import Outcome
+from splitbrain.checker.linearizability.part_source import PartSource
+from splitbrain.checker.linearizability.reachability import unreachable
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.linearizability.zones import judge_zones
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
 
 #: Configurations, and as many more for each operation, after which more than the plain search is
 #: asked; most histories without violation need one per operation.
@@ -108,7 +108,10 @@ class Portfolio:
         """What a search finds that gives up: compiled where that can be, else in Python."""
         source = self.source
         if COMPILED:
-            from checker.linearizability.compiled_search import CompiledSearch, DoesNotFit
+            from splitbrain.checker.linearizability.compiled_search import (
+                CompiledSearch,
+                DoesNotFit,
+            )
 
             with suppress(DoesNotFit):
                 return CompiledSearch(
@@ -124,8 +127,8 @@ class Portfolio:
         """
         source = self.source
         if COMPILED:
-            from checker.linearizability.compiled_search import DoesNotFit
-            from checker.linearizability.exhaustive import search_exhaustively
+            from splitbrain.checker.linearizability.compiled_search import DoesNotFit
+            from splitbrain.checker.linearizability.exhaustive import search_exhaustively
 
             unlimited = range(len(source) if repeated else 0)
             with suppress(DoesNotFit):

@@ -1,4 +1,4 @@
-"""Compiles the search ahead: ``python -m checker.linearizability.precompile``.
+"""Compiles the search ahead: ``python -m splitbrain.checker.linearizability.precompile``.
 
 It takes some 15 s once for each state of the kernel's source, and nothing later. Without it the
 first part that is hard enough pays for it from its own budget.
@@ -6,7 +6,7 @@ first part that is hard enough pays for it from its own budget.
 
 import numpy as np
 
-from checker.linearizability.kernel_cache import is_compiled
+from splitbrain.checker.linearizability.kernel_cache import is_compiled
 
 
 def compile_ahead() -> None:
@@ -15,15 +15,15 @@ def compile_ahead() -> None:
     Raises:
         ImportError: numba is not installed.
     """
-    from checker.linearizability.columns import PartColumns
-    from checker.linearizability.compiled_search import CompiledModel, CompiledSearch
-    from checker.linearizability.kernel_codes import FREE
-    from checker.linearizability.kernel_memo import rehash
-    from checker.linearizability.transitions import Transitions
-    from checker.linearizability.zones import RegisterColumns, agree_at_once
-    from checker.models.model import Call
-    from checker.models.registry import model_named
-    from contracts.budget import Unlimited
+    from splitbrain.checker.linearizability.columns import PartColumns
+    from splitbrain.checker.linearizability.compiled_search import CompiledModel, CompiledSearch
+    from splitbrain.checker.linearizability.kernel_codes import FREE
+    from splitbrain.checker.linearizability.kernel_memo import rehash
+    from splitbrain.checker.linearizability.transitions import Transitions
+    from splitbrain.checker.linearizability.zones import RegisterColumns, agree_at_once
+    from splitbrain.checker.models.model import Call
+    from splitbrain.checker.models.registry import model_named
+    from splitbrain.contracts.budget import Unlimited
 
     model = model_named("cas-register")
     calls = [Call("write", 1, None, known=True)]

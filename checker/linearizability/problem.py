@@ -16,16 +16,16 @@ import heapq
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from checker.linearizability.derived import properties
-from checker.linearizability.open_groups import (
+from splitbrain.checker.linearizability.derived import properties
+from splitbrain.checker.linearizability.open_groups import (
     NO_PREDECESSOR,
     OpenGroup,
     OpenOperation,
     group_open,
 )
-from checker.linearizability.transitions import Transitions
-from checker.models.model import Call, Model, call_of
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.transitions import Transitions
+from splitbrain.checker.models.model import Call, Model, call_of
+from splitbrain.history.records import PairedOperation
 
 
 class Candidate(NamedTuple):

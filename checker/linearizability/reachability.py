@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from checker.linearizability.columns import NEVER, PartColumns
-from checker.linearizability.kernel_layout import Integers
-from checker.linearizability.transitions import ILLEGAL, Transitions
-from contracts.budget import Budget
+from splitbrain.checker.linearizability.columns import NEVER, PartColumns
+from splitbrain.checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.transitions import ILLEGAL, Transitions
+from splitbrain.contracts.budget import Budget
 
 #: States and distinct calls beyond which it is given up.
 STATES_MAX: Final = 2_000

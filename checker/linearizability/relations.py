@@ -6,11 +6,11 @@ has a single source unless no other operation of the part, and not the initial s
 
 from collections.abc import Sequence
 
-from checker.explanation import Relation, precedes
-from checker.linearizability.problem import Problem
-from checker.linearizability.transitions import ILLEGAL
-from checker.models.model import Model
-from history.records import PairedOperation
+from splitbrain.checker.explanation import Relation, precedes
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.transitions import ILLEGAL
+from splitbrain.checker.models.model import Model
+from splitbrain.history.records import PairedOperation
 
 #: States looked at; a longer search met more, the first ones are enough for an explanation.
 STATES_MAX = 400

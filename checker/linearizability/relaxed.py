@@ -23,10 +23,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from checker.linearizability.transitions import ILLEGAL, Transitions
-from checker.models.model import Call, Model, call_of
-from contracts.budget import Budget
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.transitions import ILLEGAL, Transitions
+from splitbrain.checker.models.model import Call, Model, call_of
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.records import PairedOperation
 
 #: Invocations between two points at which the walk up to there is kept.
 CHECKPOINT_INTERVAL: Final = 64

@@ -32,12 +32,12 @@ the order of rule 6 on what is done and available are this project's (decision 0
 from collections.abc import Sequence
 from typing import Final
 
-from checker.linearizability.open_groups import OpenGroup
-from checker.linearizability.outcome import PASS, Decision, Ending, Outcome
-from checker.linearizability.problem import Candidate, Problem
-from checker.linearizability.transitions import ILLEGAL
-from checker.verdict import Verdict
-from contracts.budget import Budget
+from splitbrain.checker.linearizability.open_groups import OpenGroup
+from splitbrain.checker.linearizability.outcome import PASS, Decision, Ending, Outcome
+from splitbrain.checker.linearizability.problem import Candidate, Problem
+from splitbrain.checker.linearizability.transitions import ILLEGAL
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Budget
 
 #: Configurations between two looks at the budget.
 POLL_INTERVAL = 256

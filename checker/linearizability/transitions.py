@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from checker.models.model import Call, Model, apart_from_truths
+from splitbrain.checker.models.model import Call, Model, apart_from_truths
 
 #: Transition of a call that may not happen in a state.
 ILLEGAL: Final = -1

@@ -9,16 +9,16 @@ from typing import Any
 
 import networkx as nx
 
-from checker.explanation import NODES_MAX, Relation, build_graph, to_data, to_text
-from checker.linearizability.core import AT_ANY_TIME_MAX, Core, find_core
-from checker.linearizability.outcome import PASS, Ending, Outcome, order_of
-from checker.linearizability.parts import Part
-from checker.linearizability.problem import Problem
-from checker.linearizability.relations import Relations
-from checker.models.model import Model, call_of, plain, text_of
-from contracts.budget import Budget
-from history.identity import operation_as_json
-from history.records import PairedOperation
+from splitbrain.checker.explanation import NODES_MAX, Relation, build_graph, to_data, to_text
+from splitbrain.checker.linearizability.core import AT_ANY_TIME_MAX, Core, find_core
+from splitbrain.checker.linearizability.outcome import PASS, Ending, Outcome, order_of
+from splitbrain.checker.linearizability.parts import Part
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.relations import Relations
+from splitbrain.checker.models.model import Model, call_of, plain, text_of
+from splitbrain.contracts.budget import Budget
+from splitbrain.history.identity import operation_as_json
+from splitbrain.history.records import PairedOperation
 
 #: Operations shown of the end of a longest order.
 ORDER_SHOWN_MAX = 20

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from checker.linearizability.columns import NEVER
-from checker.linearizability.kernel_layout import Integers
+from splitbrain.checker.linearizability.columns import NEVER
+from splitbrain.checker.linearizability.kernel_layout import Integers
 
 #: Value of a register that nothing was written to.
 INITIAL: Final = -1
@@ -90,7 +90,7 @@ def judge_zones_plainly(columns: RegisterColumns) -> ZoneVerdict | None:
 
 def agree_at_once(columns: RegisterColumns) -> bool:
     """Whether compiled code says at once that there is an order."""
-    from checker.linearizability.kernel_zones import zones_agree
+    from splitbrain.checker.linearizability.kernel_zones import zones_agree
 
     count = int(columns.values.max(initial=INITIAL)) + 2
     first_return = np.full(count, NEVER, dtype=np.int64)

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from typing import Any
 
-from checker.models.model import Call, KeyedModel
-from history.edn_values import is_number, size_of
-from history.records import PairedOperation
-from history.value_shapes import shown, wrong_echo
+from splitbrain.checker.models.model import Call, KeyedModel
+from splitbrain.history.edn_values import is_number, size_of
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import shown, wrong_echo
 
 
 class Counter(KeyedModel):

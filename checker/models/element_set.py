@@ -4,9 +4,9 @@ from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from checker.models.model import Call, KeyedModel
-from history.records import PairedOperation
-from history.value_shapes import shown, wrong_echo
+from splitbrain.checker.models.model import Call, KeyedModel
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import shown, wrong_echo
 
 
 class ElementSet(KeyedModel):

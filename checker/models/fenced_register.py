@@ -10,10 +10,10 @@ Source: Kleppmann 2016, "How to do distributed locking" (fencing tokens).
 from collections.abc import Collection
 from typing import Any
 
-from checker.models.model import Call, KeyedModel, granted, is_list_of, refused, text_of
-from history.edn_values import is_number
-from history.records import PairedOperation
-from history.value_shapes import is_same, shown
+from splitbrain.checker.models.model import Call, KeyedModel, granted, is_list_of, refused, text_of
+from splitbrain.history.edn_values import is_number
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import is_same, shown
 
 
 class FencedRegister(KeyedModel):

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import msgspec
 
-from history.edn_values import Number, edn_text
-from history.identity import is_edn, key_text, stand_in
-from history.records import PairedOperation
+from splitbrain.history.edn_values import Number, edn_text
+from splitbrain.history.identity import is_edn, key_text, stand_in
+from splitbrain.history.records import PairedOperation
 
 #: Longest text of a value that is shown whole.
 TEXT_LENGTH_MAX = 60

@@ -9,10 +9,10 @@ Jepsen's transactions.
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from typing import Any, cast
 
-from checker.models.model import Call, KeyedModel, is_list_of
-from history.edn_values import Name
-from history.records import PairedOperation
-from history.value_shapes import is_same, shown
+from splitbrain.checker.models.model import Call, KeyedModel, is_list_of
+from splitbrain.history.edn_values import Name
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import is_same, shown
 
 _WRITES = frozenset({"w", "write"})
 _KINDS = _WRITES | {"r", "read"}

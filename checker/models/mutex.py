@@ -8,10 +8,10 @@ by the one who asked.
 from collections.abc import Collection
 from typing import Any, cast
 
-from checker.models.model import Call, KeyedModel, granted, is_list_of, refused
-from history.edn_values import is_number
-from history.records import PairedOperation
-from history.value_shapes import is_same, shown
+from splitbrain.checker.models.model import Call, KeyedModel, granted, is_list_of, refused
+from splitbrain.history.edn_values import is_number
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import is_same, shown
 
 
 class Mutex(KeyedModel):

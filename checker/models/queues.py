@@ -6,9 +6,15 @@
 from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
-from checker.models.model import Call, KeyedModel, NondeterministicModel, granted, refused
-from history.records import PairedOperation
-from history.value_shapes import wrong_echo
+from splitbrain.checker.models.model import (
+    Call,
+    KeyedModel,
+    NondeterministicModel,
+    granted,
+    refused,
+)
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_echo
 
 
 class FifoQueue(KeyedModel):

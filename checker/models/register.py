@@ -6,9 +6,9 @@ A refused compare-and-set is an observation: the value was another one than expe
 from collections.abc import Collection
 from typing import Any, cast
 
-from checker.models.model import Call, KeyedModel, text_of
-from history.records import PairedOperation
-from history.value_shapes import wrong_echo, wrong_shape
+from splitbrain.checker.models.model import Call, KeyedModel, text_of
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_echo, wrong_shape
 
 
 class CasRegister(KeyedModel):

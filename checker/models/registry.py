@@ -6,17 +6,17 @@ Users' own are loaded elsewhere (``harness.own_models``): this room reads no fil
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from checker.models.counter import Counter
-from checker.models.element_set import ElementSet
-from checker.models.fenced_register import FencedRegister
-from checker.models.key_value import KeyValue
-from checker.models.model import Model
-from checker.models.multi_register import MultiRegister
-from checker.models.mutex import Mutex
-from checker.models.queues import FifoQueue, UnorderedQueue
-from checker.models.register import CasRegister, Register
-from checker.models.topics import Topics
-from contracts.errors import UsageError
+from splitbrain.checker.models.counter import Counter
+from splitbrain.checker.models.element_set import ElementSet
+from splitbrain.checker.models.fenced_register import FencedRegister
+from splitbrain.checker.models.key_value import KeyValue
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.multi_register import MultiRegister
+from splitbrain.checker.models.mutex import Mutex
+from splitbrain.checker.models.queues import FifoQueue, UnorderedQueue
+from splitbrain.checker.models.register import CasRegister, Register
+from splitbrain.checker.models.topics import Topics
+from splitbrain.contracts.errors import UsageError
 
 #: Every built-in model by its name.
 MODELS: Final[dict[str, Model]] = {

@@ -8,9 +8,9 @@ topic. A refusal (it exists already, there is none) is an observation.
 from collections.abc import Collection
 from typing import Any, cast
 
-from checker.models.model import Call, KeyedModel, is_list_of, refused, text_of
-from history.records import PairedOperation
-from history.value_shapes import is_same, shown
+from splitbrain.checker.models.model import Call, KeyedModel, is_list_of, refused, text_of
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import is_same, shown
 
 
 class Topics(KeyedModel):

@@ -21,7 +21,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from runtimes.wall_clocks import offset_line, write_clock
+from splitbrain.runtimes.wall_clocks import offset_line, write_clock
 
 _TICK_S = 0.01
 

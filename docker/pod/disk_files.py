@@ -5,7 +5,7 @@ from pathlib import Path
 
 from disk_image import Disk
 
-from runtimes.folder_files import FolderFiles
+from splitbrain.runtimes.folder_files import FolderFiles
 
 
 def _files(folder: Path, node: str) -> FolderFiles:

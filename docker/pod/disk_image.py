@@ -13,7 +13,7 @@ from pathlib import Path
 
 import disk_mounts
 
-from runtimes.folder_files import SYNCED, sync
+from splitbrain.runtimes.folder_files import SYNCED, sync
 
 BLOCK_BYTES = 4096
 _MOUNTS = Path("/run/splitbrain-disks")

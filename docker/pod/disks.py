@@ -26,7 +26,7 @@ import disk_files
 import disk_mounts
 from disk_image import BLOCK_BYTES, Disk, run
 
-from runtimes.folder_files import OWN, state_of, sync
+from splitbrain.runtimes.folder_files import OWN, state_of, sync
 
 #: A node sees the ballast while it is there, the canary never.
 _BALLAST = f"{OWN}ballast"

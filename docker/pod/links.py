@@ -26,7 +26,7 @@ from pathlib import Path
 import link_rules
 import packet_queue
 
-from runtimes.system_programs import CannotError, run_tool
+from splitbrain.runtimes.system_programs import CannotError, run_tool
 
 DEVICE = "eth0"
 #: Rules of a trial of resets, and how to remove them, for the programs in the order above.

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from checker.models.model import Call, KeyedModel
-from checker.models.queues import BoundedFifoQueue
+from splitbrain.checker.models.model import Call, KeyedModel
+from splitbrain.checker.models.queues import BoundedFifoQueue
 
 
 class MaxRegister(KeyedModel):

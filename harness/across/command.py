@@ -12,17 +12,18 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import UNREADABLE, HarnessError, UsageError
-from harness.across.findings import Findings
-from harness.across.markdown import to_markdown
-from harness.across.page import across_page
-from harness.across.words import headline
-from harness.atomic_file import write_atomically
-from harness.refusals import tell_refusal
-from harness.results import EXIT_VALID
-from harness.spark_child import ask_spark
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
+from splitbrain.harness.across.findings import Findings
+from splitbrain.harness.across.markdown import to_markdown
+from splitbrain.harness.across.page import across_page
+from splitbrain.harness.across.words import headline
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.results import EXIT_VALID
+from splitbrain.harness.spark_child import ask_spark
 
-_MODULE: Final = "spark_analysis.across_process"
+_MODULE: Final = f"{PACKAGE}.spark_analysis.across_process"
 
 
 def look_across(lake: str, since: str | None, folder: Path, console: Console) -> int:

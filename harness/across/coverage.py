@@ -6,10 +6,10 @@ Definitions: ``docs/faults/coverage.md``.
 from collections.abc import Iterable
 from typing import Final
 
-from harness.across.findings import Met
-from harness.coverage_cells import PHASES, ROLES, CoverageCell
-from harness.coverage_tables import HEADER as _HEADER
-from harness.coverage_tables import coverage_rows
+from splitbrain.harness.across.findings import Met
+from splitbrain.harness.coverage_cells import PHASES, ROLES, CoverageCell
+from splitbrain.harness.coverage_tables import HEADER as _HEADER
+from splitbrain.harness.coverage_tables import coverage_rows
 
 HEADER: Final = ("system", "workload", *_HEADER)
 

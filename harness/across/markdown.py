@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from harness.across.coverage import HEADER, met_rows
-from harness.across.findings import Findings, trends_of
-from harness.across.matrix import worst_first
-from harness.across.words import (
+from splitbrain.harness.across.coverage import HEADER, met_rows
+from splitbrain.harness.across.findings import Findings, trends_of
+from splitbrain.harness.across.matrix import worst_first
+from splitbrain.harness.across.words import (
     MEASURES,
     change_text,
     failure_title,
@@ -15,9 +15,9 @@ from harness.across.words import (
     moment,
     value_text,
 )
-from harness.coverage_tables import NOTE
-from harness.plain_text import markdown
-from harness.results import counted
+from splitbrain.harness.coverage_tables import NOTE
+from splitbrain.harness.plain_text import markdown
+from splitbrain.harness.results import counted
 
 _ROWS_MAX: Final = 100
 #: Characters of a cell.

@@ -11,12 +11,12 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
-from harness.across.coverage import HEADER, met_rows
-from harness.across.findings import Change, Findings, Point, Trend, trends_of
-from harness.across.matrix import matrix_of
-from harness.across.trend_charts import shown_id, trend_charts
-from harness.across.trend_plot import draw_trend
-from harness.across.words import (
+from splitbrain.harness.across.coverage import HEADER, met_rows
+from splitbrain.harness.across.findings import Change, Findings, Point, Trend, trends_of
+from splitbrain.harness.across.matrix import matrix_of
+from splitbrain.harness.across.trend_charts import shown_id, trend_charts
+from splitbrain.harness.across.trend_plot import draw_trend
+from splitbrain.harness.across.words import (
     MEASURES,
     change_text,
     failure_title,
@@ -25,16 +25,16 @@ from harness.across.words import (
     moment,
     value_text,
 )
-from harness.coverage_tables import NOTE
-from harness.plain_text import printable
-from harness.report.embedding import (
+from splitbrain.harness.coverage_tables import NOTE
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.report.embedding import (
     content_security_policy,
     json_for_script,
     own_script,
     own_style,
 )
-from harness.report.page_assets import VENDOR, page_assets, template_environment
-from harness.results import counted
+from splitbrain.harness.report.page_assets import VENDOR, page_assets, template_environment
+from splitbrain.harness.results import counted
 
 #: Trends with a picture; the others are rows of a table.
 CHARTS_MAX: Final = 30

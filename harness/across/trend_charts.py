@@ -5,10 +5,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from harness.across.findings import Trend
-from harness.across.trend_levels import levels_of, shown_range
-from harness.across.words import SHARES, change_text
-from harness.plain_text import value_text
+from splitbrain.harness.across.findings import Trend
+from splitbrain.harness.across.trend_levels import levels_of, shown_range
+from splitbrain.harness.across.words import SHARES, change_text
+from splitbrain.harness.plain_text import value_text
 
 #: Longer ids are cut; a lake may hold anything.
 _ID_CHARACTERS_MAX: Final = 80

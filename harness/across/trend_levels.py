@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from harness.across.findings import Change, Trend
-from harness.across.words import SHARES
+from splitbrain.harness.across.findings import Change, Trend
+from splitbrain.harness.across.words import SHARES
 
 #: Room above and below the values, as a share of what they span.
 _MARGIN: Final = 0.08

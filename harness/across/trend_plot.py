@@ -9,10 +9,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from harness.across.findings import Change, Trend
-from harness.across.trend_levels import levels_of, shown_range
-from harness.across.words import MEASURES, change_text, moment, value_text
-from harness.results import counted
+from splitbrain.harness.across.findings import Change, Trend
+from splitbrain.harness.across.trend_levels import levels_of, shown_range
+from splitbrain.harness.across.words import MEASURES, change_text, moment, value_text
+from splitbrain.harness.results import counted
 
 _WIDTH: Final = 520
 _HEIGHT: Final = 200

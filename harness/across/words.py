@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from harness.across.findings import Change, Failure, Findings, Flake
-from harness.results import counted
+from splitbrain.harness.across.findings import Change, Failure, Findings, Flake
+from splitbrain.harness.results import counted
 
 MEASURES: Final = {
     "availability": "Availability under faults",

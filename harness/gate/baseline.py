@@ -12,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from checker.fingerprints import fingerprint_of
-from contracts.errors import HarnessError, UsageError
-from contracts.figure import Measured, Subject
-from harness.gate.expressions import parse_subject
-from harness.gate.gated_run import Selection
-from harness.gate.record import GateRecord, decode_record
-from harness.gate.selection import is_run_source, select
-from history.json_problems import in_words
+from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.harness.gate.expressions import parse_subject
+from splitbrain.harness.gate.gated_run import Selection
+from splitbrain.harness.gate.record import GateRecord, decode_record
+from splitbrain.harness.gate.selection import is_run_source, select
+from splitbrain.history.json_problems import in_words
 
 #: The reference that waives a baseline.
 NONE: Final = "none"

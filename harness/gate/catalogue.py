@@ -6,10 +6,10 @@
 
 from typing import Final
 
-from contracts.errors import UsageError
-from contracts.figure import RUN_DIMENSIONS, Dimension, Figure
-from nemesis.nearest import or_nearest
-from spark_analysis.figure_catalogue import SPARK_FIGURES
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import RUN_DIMENSIONS, Dimension, Figure
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
 
 _BY_CHECKER: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "checker")
 _BY_FAULT: Final[tuple[Dimension, ...]] = (*RUN_DIMENSIONS, "fault")

@@ -8,18 +8,18 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import UsageError
-from harness.atomic_file import write_atomically
-from harness.gate import terminal
-from harness.gate.gating import GateRequest, Held, hold_gate, output_paths
-from harness.gate.junit import to_junit
-from harness.gate.markdown import to_markdown
-from harness.gate.policy import read_policy
-from harness.gate.record import encode_record
-from harness.gate.self_test import Proof, prove
-from harness.plain_text import printable
-from harness.refusals import tell_refusal
-from harness.results import EXIT_INVALID, EXIT_VALID, counted
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.gate import terminal
+from splitbrain.harness.gate.gating import GateRequest, Held, hold_gate, output_paths
+from splitbrain.harness.gate.junit import to_junit
+from splitbrain.harness.gate.markdown import to_markdown
+from splitbrain.harness.gate.policy import read_policy
+from splitbrain.harness.gate.record import encode_record
+from splitbrain.harness.gate.self_test import Proof, prove
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.results import EXIT_INVALID, EXIT_VALID, counted
 
 
 class GateOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,11 +11,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.figure import Figure, Measured, Subject
-from harness.gate.catalogue import COMPARING, figure_named
-from harness.gate.expressions import Threshold
-from harness.gate.policy import Policy, Tier
-from harness.results import (
+from splitbrain.contracts.figure import Figure, Measured, Subject
+from splitbrain.harness.gate.catalogue import COMPARING, figure_named
+from splitbrain.harness.gate.expressions import Threshold
+from splitbrain.harness.gate.policy import Policy, Tier
+from splitbrain.harness.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
     EXIT_UNKNOWN,

@@ -17,10 +17,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.figure import Condition, Dimension, Figure, Subject
-from harness.gate.catalogue import figure_named
-from nemesis.nearest import or_nearest
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import Condition, Dimension, Figure, Subject
+from splitbrain.harness.gate.catalogue import figure_named
+from splitbrain.nemesis.nearest import or_nearest
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 

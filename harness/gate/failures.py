@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from checker.fingerprints import Fingerprint, fingerprint_of
-from checker.verdict import CheckResult
-from harness.gate.gated_run import GatedRun
-from harness.gate.policy import Quarantine
+from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.harness.gate.gated_run import GatedRun
+from splitbrain.harness.gate.policy import Quarantine
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from harness.results import FaultResult, counted
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.results import FaultResult, counted
 
 #: One word for what came of a run; ``unjudged``: nobody has said.
 Outcome = Literal["valid", "invalid", "unknown", "vacuous", "failed", "unjudged"]

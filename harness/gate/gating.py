@@ -12,20 +12,25 @@ from typing import NamedTuple
 
 import msgspec
 
-from contracts.figure import Measured, Subject
-from harness.gate.baseline import NONE, Baseline, read_baseline
-from harness.gate.catalogue import VERDICT_FIGURES, needs_spark
-from harness.gate.evaluation import evaluate, subjects_of, verdict_of
-from harness.gate.failures import Failures, find_failures
-from harness.gate.gated_run import GatedRun, Selection
-from harness.gate.policy import IMPLIED_OF_CANARIES, Policy, Tier
-from harness.gate.record import GateRecord, failure_records, run_records, threshold_record
-from harness.gate.selection import select
-from harness.gate.spark_figures import measure_with_spark
-from harness.gate.verdict_figures import is_flaky, measure_verdicts
-from harness.gate.words import leading_sentence
-from harness.results import counted
-from harness.tool_version import tool_commit, tool_version
+from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.harness.gate.baseline import NONE, Baseline, read_baseline
+from splitbrain.harness.gate.catalogue import VERDICT_FIGURES, needs_spark
+from splitbrain.harness.gate.evaluation import evaluate, subjects_of, verdict_of
+from splitbrain.harness.gate.failures import Failures, find_failures
+from splitbrain.harness.gate.gated_run import GatedRun, Selection
+from splitbrain.harness.gate.policy import IMPLIED_OF_CANARIES, Policy, Tier
+from splitbrain.harness.gate.record import (
+    GateRecord,
+    failure_records,
+    run_records,
+    threshold_record,
+)
+from splitbrain.harness.gate.selection import select
+from splitbrain.harness.gate.spark_figures import measure_with_spark
+from splitbrain.harness.gate.verdict_figures import is_flaky, measure_verdicts
+from splitbrain.harness.gate.words import leading_sentence
+from splitbrain.harness.results import counted
+from splitbrain.harness.tool_version import tool_commit, tool_version
 
 
 class GateRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,13 +5,13 @@ replays did; a quarantined one is flaky, and so is a run that failed without a v
 replay, or a later try of the suite, did not. A planted bug of a suite that was found passes.
 """
 
-from checker.verdict import CheckResult, Verdict
-from harness.gate.failures import Failures
-from harness.gate.gated_run import GatedRun
-from harness.gate.record import GateRecord, JudgedThreshold
-from harness.gate.words import threshold_sentence
-from harness.junit import seconds_of, violation_text
-from harness.junit_document import JunitCase, JunitSuite, Trouble, document
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.gate.failures import Failures
+from splitbrain.harness.gate.gated_run import GatedRun
+from splitbrain.harness.gate.record import GateRecord, JudgedThreshold
+from splitbrain.harness.gate.words import threshold_sentence
+from splitbrain.harness.junit import seconds_of, violation_text
+from splitbrain.harness.junit_document import JunitCase, JunitSuite, Trouble, document
 
 
 def to_junit(

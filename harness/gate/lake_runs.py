@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from harness.gate.gated_run import GatedRun, Outcome
-from harness.results import FaultResult
-from spark_analysis.lake.commits import COMMITS, TABLES
-from spark_analysis.lake.plain_rows import Row, read_plainly
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.results import FaultResult
+from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
+from splitbrain.spark_analysis.lake.plain_rows import Row, read_plainly
 
 _UNKNOWN: Final = "unknown"
 _OUTCOMES: Final[Mapping[str, Outcome]] = {

@@ -7,15 +7,15 @@ text from outside is escaped.
 from collections import Counter
 from collections.abc import Iterator
 
-from harness.gate.record import FailureCase, FailureRecord, GateRecord, RunRecord, State
-from harness.gate.words import (
+from splitbrain.harness.gate.record import FailureCase, FailureRecord, GateRecord, RunRecord, State
+from splitbrain.harness.gate.words import (
     failure_state,
     failure_title,
     headline,
     measured_text,
 )
-from harness.plain_text import markdown, printable, value_text
-from harness.results import counted
+from splitbrain.harness.plain_text import markdown, printable, value_text
+from splitbrain.harness.results import counted
 
 #: What a summary of one step may have, with room for what else the step writes.
 BYTES_MAX = 1_000_000

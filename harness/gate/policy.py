@@ -13,15 +13,15 @@ from typing import Any, Final, NoReturn, cast
 
 import msgspec
 
-from checker.fingerprints import is_fingerprint
-from contracts.errors import UsageError
-from contracts.figure import Subject
-from harness.gate.catalogue import figure_named
-from harness.gate.expressions import Threshold, parse_threshold
-from harness.gate.toml_lines import TomlLines
-from harness.gate.vocabulary import refuse_unknown_value
-from history.json_problems import in_words
-from nemesis.nearest import or_nearest
+from splitbrain.checker.fingerprints import is_fingerprint
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import Subject
+from splitbrain.harness.gate.catalogue import figure_named
+from splitbrain.harness.gate.expressions import Threshold, parse_threshold
+from splitbrain.harness.gate.toml_lines import TomlLines
+from splitbrain.harness.gate.vocabulary import refuse_unknown_value
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.nearest import or_nearest
 
 #: Version of the policy file.
 POLICY_SCHEMA: Final = 1

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from contracts.figure import Measured
-from harness.gate.evaluation import Judged, State, Verdict
-from harness.gate.failures import Failure, Failures
-from harness.gate.gated_run import GatedRun, Outcome
-from harness.gate.policy import Quarantine
+from splitbrain.contracts.figure import Measured
+from splitbrain.harness.gate.evaluation import Judged, State, Verdict
+from splitbrain.harness.gate.failures import Failure, Failures
+from splitbrain.harness.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.gate.policy import Quarantine
 
 #: Version of the gate's JSON.
 GATE_SCHEMA = 1

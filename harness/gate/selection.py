@@ -13,19 +13,19 @@ from pathlib import Path
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from contracts.errors import UsageError
-from harness.gate.gated_run import GatedRun, Outcome, Selection
-from harness.gate.lake_runs import is_lake, runs_of_lake
-from harness.manifest import damage
-from harness.results import Results, leading_sentence
-from harness.results import read as read_results
-from harness.suite.ledger import Ledger, RunEnded
-from harness.suite.tally import NightTally, nights_of
-from history.border import stray
-from history.plan import Plan, decode_plan
-from history.run_folder import RunFolder
-from nemesis.nearest import or_nearest
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.gate.gated_run import GatedRun, Outcome, Selection
+from splitbrain.harness.gate.lake_runs import is_lake, runs_of_lake
+from splitbrain.harness.manifest import damage
+from splitbrain.harness.results import Results, leading_sentence
+from splitbrain.harness.results import read as read_results
+from splitbrain.harness.suite.ledger import Ledger, RunEnded
+from splitbrain.harness.suite.tally import NightTally, nights_of
+from splitbrain.history.border import stray
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.nearest import or_nearest
 
 _UNKNOWN = "unknown"
 _OUTCOMES: dict[str, Outcome] = {

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from contracts.figure import Figure, Measured, Subject
-from harness.gate.catalogue import figure_named
-from harness.gate.evaluation import evaluate, subjects_of, verdict_of
-from harness.gate.expressions import Threshold, can_be
-from harness.gate.policy import Policy, Tier
+from splitbrain.contracts.figure import Figure, Measured, Subject
+from splitbrain.harness.gate.catalogue import figure_named
+from splitbrain.harness.gate.evaluation import evaluate, subjects_of, verdict_of
+from splitbrain.harness.gate.expressions import Threshold, can_be
+from splitbrain.harness.gate.policy import Policy, Tier
 
 #: Enough for any regression.
 _SAMPLES = 10**9

@@ -8,17 +8,18 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from contracts.figure import Measured, Subject
-from harness.gate.gated_run import GatedRun
-from harness.results import counted
-from harness.spark_child import ask_spark
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.figure import Measured, Subject
+from splitbrain.harness.gate.gated_run import GatedRun
+from splitbrain.harness.results import counted
+from splitbrain.harness.spark_child import ask_spark
 
 #: An ingest of a long run takes seconds, and a night has hundreds of runs.
 TIMEOUT_S: Final = 3600.0
 #: Outcomes of runs that may have ended before any client worked.
 _WITHOUT_HISTORY: Final = ("failed", "unjudged")
-_MODULE: Final = "spark_analysis.gate_process"
+_MODULE: Final = f"{PACKAGE}.spark_analysis.gate_process"
 
 
 class SparkMeasures(NamedTuple):

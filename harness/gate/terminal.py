@@ -3,10 +3,10 @@
 from rich.console import Console
 from rich.text import Text
 
-from harness.gate.record import FailureRecord, GateRecord
-from harness.gate.words import failure_state, failure_title, headline, threshold_sentence
-from harness.plain_text import printable
-from harness.results import counted
+from splitbrain.harness.gate.record import FailureRecord, GateRecord
+from splitbrain.harness.gate.words import failure_state, failure_title, headline, threshold_sentence
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.results import counted
 
 _FAILURES_MAX = 10
 _RUNS_MAX = 5

@@ -7,11 +7,11 @@ what is missing could make it worse.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from checker.verdict import CheckResult, Verdict
-from contracts.figure import Dimension, Measured, Subject
-from harness.gate.failures import Failures
-from harness.gate.gated_run import GatedRun, Outcome, Selection
-from harness.results import FaultResult, counted
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.figure import Dimension, Measured, Subject
+from splitbrain.harness.gate.failures import Failures
+from splitbrain.harness.gate.gated_run import GatedRun, Outcome, Selection
+from splitbrain.harness.results import FaultResult, counted
 
 _LOST_COMMITS: Final = "lost-commits"
 _LOST: Final = "lost"

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from checker.registry import checker_names
-from contracts.errors import UsageError
-from contracts.figure import Condition, Dimension
-from contracts.runtime import SIMULATED
-from harness import node_health, record_health
-from harness.simulation.record import INVARIANTS
-from nemesis.kinds import kind_names
-from nemesis.nearest import or_nearest
-from runtimes.registry import runtime_names
-from systems import registry as systems
-from workloads.workload import workload_names
+from splitbrain.checker.registry import checker_names
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import Condition, Dimension
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness import node_health, record_health
+from splitbrain.harness.simulation.record import INVARIANTS
+from splitbrain.nemesis.kinds import kind_names
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.runtimes.registry import runtime_names
+from splitbrain.systems import registry as systems
+from splitbrain.workloads.workload import workload_names
 
 
 def refuse_unknown_value(condition: Condition) -> None:

@@ -1,9 +1,9 @@
 """The gate's findings in words, the same in every output."""
 
-from contracts.figure import Unit
-from harness.gate.catalogue import FIGURES
-from harness.gate.record import FailureRecord, GateRecord, JudgedThreshold
-from harness.results import counted
+from splitbrain.contracts.figure import Unit
+from splitbrain.harness.gate.catalogue import FIGURES
+from splitbrain.harness.gate.record import FailureRecord, GateRecord, JudgedThreshold
+from splitbrain.harness.results import counted
 
 #: Violated thresholds that are told before all others: what was seen, then what could not be.
 _TOLD_FIRST = ("violations", "canaries_missed")

@@ -8,7 +8,7 @@ import contextlib
 import time
 from typing import Any
 
-from harness.framed_child import FramedChild
+from splitbrain.harness.framed_child import FramedChild
 
 
 class Child(FramedChild):
@@ -23,7 +23,7 @@ class Child(FramedChild):
     """
 
     def __init__(self, number: int, assignment: bytes) -> None:
-        super().__init__("harness.load.worker")
+        super().__init__(f"{__package__}.worker")
         self.number = number
         self._reason: str | None = None
         self.is_ready = False

@@ -15,14 +15,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.operations import Operation
-from harness.clients import Load
-from harness.frames import frame
-from harness.load.child import Child
-from harness.load.merge import ENDED, Merge
-from harness.load.messages import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Operation
+from splitbrain.harness.clients import Load
+from splitbrain.harness.frames import frame
+from splitbrain.harness.load.child import Child
+from splitbrain.harness.load.merge import ENDED, Merge
+from splitbrain.harness.load.messages import (
     Assignment,
     Begin,
     ClientOpener,
@@ -33,15 +33,15 @@ from harness.load.messages import (
     Unsettled,
     final_reads_of,
 )
-from harness.load.shares import shares
-from harness.processes import Processes
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from harness.traffic import Traffic
-from history.reader import HistoryReader
-from history.records import Event
-from history.writer import HistoryWriter
-from workloads.workload import Workload
+from splitbrain.harness.load.shares import shares
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event
+from splitbrain.history.writer import HistoryWriter
+from splitbrain.workloads.workload import Workload
 
 #: Longest silence of a worker process that lives; it speaks many times a second.
 SILENCE_MAX_S = 30.0

@@ -7,8 +7,8 @@ its real one, and encoded at once, so that what a client does with its values la
 from collections.abc import Callable
 from typing import Unpack
 
-from history.records import Event, EventFields, EventType
-from history.writer import stamped_line
+from splitbrain.history.records import Event, EventFields, EventType
+from splitbrain.history.writer import stamped_line
 
 
 class EventBuffer:

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.operations import Client, Operation
-from contracts.system import Route
-from harness.clients import Load
-from harness.traffic import TrafficShare
-from workloads.workload import Workload
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness.clients import Load
+from splitbrain.harness.traffic import TrafficShare
+from splitbrain.workloads.workload import Workload
 
 
 class ClientOpener(Protocol):

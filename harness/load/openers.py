@@ -10,11 +10,11 @@ from typing import cast
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.operations import Client
-from contracts.runtime import Address, NodeSpec, Runtime
-from contracts.system import Route, System
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Client
+from splitbrain.contracts.runtime import Address, NodeSpec, Runtime
+from splitbrain.contracts.system import Route, System
 
 
 class FixedEndpoints(msgspec.Struct, frozen=True):

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from workloads.workload import Workload
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.workloads.workload import Workload
 
 _RETRY_PAUSE_US: Final = 50_000
 

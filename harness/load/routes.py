@@ -6,8 +6,8 @@ client that stays with a deposed leader sees what that leader still answers.
 
 from collections.abc import Sequence
 
-from contracts.names import NodeName
-from contracts.system import ROUTE_KINDS, Route
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import ROUTE_KINDS, Route
 
 
 def routes(

@@ -10,11 +10,11 @@ from typing import Final, Protocol, Unpack
 
 import msgspec
 
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from harness.processes import Processes
-from history.functions import Functions, only_reads
-from history.records import Event, EventFields, EventType
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness.processes import Processes
+from splitbrain.history.functions import Functions, only_reads
+from splitbrain.history.records import Event, EventFields, EventType
 
 #: A failure that took this share of the timeout is taken for a timeout.
 TIMED_OUT_SHARE: Final = Fraction(9, 10)

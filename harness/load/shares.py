@@ -4,7 +4,7 @@ import itertools
 import math
 import os
 
-from harness.clients import Load
+from splitbrain.harness.clients import Load
 
 #: Operations a second that one process is trusted with. A null client reaches many times this; a
 #: client that really talks costs some tens of microseconds, and the nemesis wants its share.

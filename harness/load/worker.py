@@ -1,9 +1,9 @@
 """A worker process of the load: performs its share of the slots and hands over what happened.
 
-Started as ``python -m harness.load.worker``. The first frame in is the assignment; the frames out
-are ready, shipments every few milliseconds, and the end. It must never outlive the run's process:
-a thread reads the input and ends the process at its end, whatever the event loop is doing. Nothing
-that a client prints may reach the frames.
+Started as ``python -m splitbrain.harness.load.worker``. The first frame in is the assignment; the
+frames out are ready, shipments every few milliseconds, and the end. It must never outlive the run's
+process: a thread reads the input and ends the process at its end, whatever the event loop is doing.
+Nothing that a client prints may reach the frames.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ import threading
 import traceback
 from typing import Any, BinaryIO
 
-from contracts.errors import HarnessError
-from contracts.operations import Completion, Operation
-from harness.clients import Clients
-from harness.defects import failure
-from harness.frames import read_body, take_over_pipes, write_frame
-from harness.load.event_buffer import EventBuffer
-from harness.load.messages import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.harness.clients import Clients
+from splitbrain.harness.defects import failure
+from splitbrain.harness.frames import read_body, take_over_pipes, write_frame
+from splitbrain.harness.load.event_buffer import EventBuffer
+from splitbrain.harness.load.messages import (
     Assignment,
     Begin,
     End,
@@ -30,12 +30,12 @@ from harness.load.messages import (
     Shipment,
     Unsettled,
 )
-from harness.load.seat import Books
-from harness.processes import Processes
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from harness.traffic import Traffic
-from workloads.workload import Workload
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Traffic
+from splitbrain.workloads.workload import Workload
 
 #: Time between two shipments: events are in the file within 100 ms.
 SHIPMENT_INTERVAL_S = 0.01

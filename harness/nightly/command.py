@@ -12,16 +12,16 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError
-from harness.nightly.definition import Nightly, read_nightly
-from harness.nightly.record import STEPS, NightlyRecord, Nights
-from harness.nightly.steps import Steps, end_of
-from harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
-from harness.suite import night as suite_nights
-from harness.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
-from harness.suite.conductor import TOOL
-from harness.suite.ledger import Ledger
-from harness.suite.tally import NightTally, nights_of
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.nightly.definition import Nightly, read_nightly
+from splitbrain.harness.nightly.record import STEPS, NightlyRecord, Nights
+from splitbrain.harness.nightly.steps import Steps, end_of
+from splitbrain.harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
+from splitbrain.harness.suite import night as suite_nights
+from splitbrain.harness.suite.command import SUITES, SuiteOptions, ledger_path, run_suite
+from splitbrain.harness.suite.conductor import TOOL
+from splitbrain.harness.suite.ledger import Ledger
+from splitbrain.harness.suite.tally import NightTally, nights_of
 
 #: Below the folder of runs.
 NIGHTS: Final = "nightly"

@@ -11,13 +11,13 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from contracts.errors import UsageError
-from harness.gate.policy import read_policy
-from harness.gate.toml_lines import TomlLines
-from harness.suite.definition import seconds_of
-from harness.suite.reading import SuiteFile, plan, read_suite
-from history.json_problems import in_words
-from nemesis.nearest import or_nearest
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.gate.policy import read_policy
+from splitbrain.harness.gate.toml_lines import TomlLines
+from splitbrain.harness.suite.definition import seconds_of
+from splitbrain.harness.suite.reading import SuiteFile, plan, read_suite
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.nearest import or_nearest
 
 #: Version of the file.
 NIGHTLY_SCHEMA: Final = 1

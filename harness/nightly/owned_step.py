@@ -1,4 +1,6 @@
-"""``python -P -m harness.nightly.owned_step OWNER WORD...``: a command that dies with its night.
+"""A command that dies with its night.
+
+Started as ``python -P -m splitbrain.harness.nightly.owned_step OWNER WORD...``.
 
 A nightly process that is killed tells nobody. A step that went on without it would be done a second
 time beside itself by the next one: two ingests, two JVMs, and folders pruned under a reader. So the
@@ -10,7 +12,7 @@ import os
 import signal
 import sys
 
-from runtimes.local.kernel import die_with_parent
+from splitbrain.runtimes.local.kernel import die_with_parent
 
 _EXIT_HARNESS_FAILED = 3
 

@@ -14,10 +14,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
-from harness.atomic_file import write_atomically
-from harness.refusals import ELSEWHERE, tell_refusal
-from history.json_problems import in_words
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.refusals import ELSEWHERE, tell_refusal
+from splitbrain.history.json_problems import in_words
 
 RECORD_SCHEMA: Final = 1
 #: In their order; ``prune`` has no verdict of its own.

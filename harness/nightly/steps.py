@@ -19,20 +19,20 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from harness.child_environment import child_environment
-from harness.gate.baseline import NONE
-from harness.nightly.definition import LAST, Nightly
-from harness.nightly.record import STEPS, NightlyRecord, Nights, Step, StepEnded
-from harness.refusals import tell_refusal
-from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
-from harness.suite.conclusion import prune
-from harness.suite.conductor import TOOL
-from harness.suite.tally import NightTally
-from history.run_folder import RunFolder
-from spark_analysis.lake.sources import find_runs
+from splitbrain.harness.child_environment import child_environment
+from splitbrain.harness.gate.baseline import NONE
+from splitbrain.harness.nightly.definition import LAST, Nightly
+from splitbrain.harness.nightly.record import STEPS, NightlyRecord, Nights, Step, StepEnded
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, counted
+from splitbrain.harness.suite.conclusion import prune
+from splitbrain.harness.suite.conductor import TOOL
+from splitbrain.harness.suite.tally import NightTally
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.sources import find_runs
 
 _END_PATIENCE_S: Final = 10.0
-_OWNED: Final = "harness.nightly.owned_step"
+_OWNED: Final = f"{__package__}.owned_step"
 #: Exit codes that are answers; any other is a failure of the harness.
 _ANSWERS: Final = (0, 1, 2)
 

@@ -6,15 +6,15 @@ a failure may not come back: said is in how many of n replays it did.
 
 from rich.console import Console
 
-from contracts.errors import UsageError
-from harness import commands
-from harness.console_lines import say
-from harness.replaying.options import ReplayOptions
-from harness.replaying.recorded import is_exact, replay_options
-from harness.replaying.verdicts import ReplayVerdict, recorded_verdict, replay_lines
-from harness.results import worst
-from harness.store import find_run
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness import commands
+from splitbrain.harness.console_lines import say
+from splitbrain.harness.replaying.options import ReplayOptions
+from splitbrain.harness.replaying.recorded import is_exact, replay_options
+from splitbrain.harness.replaying.verdicts import ReplayVerdict, recorded_verdict, replay_lines
+from splitbrain.harness.results import worst
+from splitbrain.harness.store import find_run
+from splitbrain.history.run_folder import RunFolder
 
 
 def replay(options: ReplayOptions, console: Console) -> int:
@@ -27,7 +27,7 @@ def replay(options: ReplayOptions, console: Console) -> int:
     Raises:
         UsageError: there is no such run or world, or an option does not fit it.
     """
-    from harness.replaying.exact import replay_file, replay_scenario
+    from splitbrain.harness.replaying.exact import replay_file, replay_scenario
 
     options.check()
     if options.scenario is not None:

@@ -11,28 +11,28 @@ from typing import Any
 
 from rich.console import Console
 
-from contracts.scenario import Scenario
-from contracts.simulation import SimulatedSystem
-from harness.console_lines import say, write_lines
-from harness.interrupts import Interrupts
-from harness.options import check_bugs
-from harness.replaying.options import ReplayOptions
-from harness.replaying.verdicts import exact_line
-from harness.results import (
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.console_lines import say, write_lines
+from splitbrain.harness.interrupts import Interrupts
+from splitbrain.harness.options import check_bugs
+from splitbrain.harness.replaying.options import ReplayOptions
+from splitbrain.harness.replaying.verdicts import exact_line
+from splitbrain.harness.results import (
     EXIT_HARNESS_FAILED,
     EXIT_INVALID,
     EXIT_UNKNOWN,
     EXIT_VALID,
 )
-from harness.simulation.judging import judged, sentence_of, undecided
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.record import SimulationRecord, record_of
-from harness.simulation.scenario_file import read_named_scenario, read_recorded, said_of
-from harness.simulation.story_lines import heading, story_lines
-from harness.simulation.trial import simulated_system
-from harness.tool_version import tool_commit, tool_version
-from history.run_folder import RunFolder
-from simulation.world.world import SimulatedWorld
+from splitbrain.harness.simulation.judging import judged, sentence_of, undecided
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.simulation.record import SimulationRecord, record_of
+from splitbrain.harness.simulation.scenario_file import read_named_scenario, read_recorded, said_of
+from splitbrain.harness.simulation.story_lines import heading, story_lines
+from splitbrain.harness.simulation.trial import simulated_system
+from splitbrain.harness.tool_version import tool_commit, tool_version
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.simulation.world.world import SimulatedWorld
 
 
 class _Watched:
@@ -168,7 +168,7 @@ def _held(judged_outcome: JudgedOutcome, trace: str) -> tuple[str, int]:
 def _run(
     scenario: Scenario, system: SimulatedSystem, options: ReplayOptions, console: Console
 ) -> SimulationOutcome:
-    from harness.simulation.simulate import simulate
+    from splitbrain.harness.simulation.simulate import simulate
 
     if not options.trace:
         return simulate(scenario, system, stop_at_step=options.until_step)
@@ -183,7 +183,7 @@ def _run(
 
 
 def _system_of(scenario: Scenario) -> SimulatedSystem:
-    from systems.registry import system
+    from splitbrain.systems.registry import system
 
     adapter = system(scenario.system)
     check_bugs(scenario.bugs, adapter)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UsageError
+from splitbrain.contracts.errors import UsageError
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from contracts.errors import UsageError
-from contracts.runtime import SIMULATED
-from harness.manifest import is_changed
-from harness.options import TestOptions
-from harness.replaying.options import ReplayOptions
-from harness.simulation.record import DRAWN
-from harness.store import find_run
-from history.json_problems import in_words
-from history.plan import Plan, decode_plan
-from history.run_folder import RunFolder
-from nemesis.schedule_lines import decode_schedule, pin
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.manifest import is_changed
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.replaying.options import ReplayOptions
+from splitbrain.harness.simulation.record import DRAWN
+from splitbrain.harness.store import find_run
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.schedule_lines import decode_schedule, pin
 
 
 def replay_options(

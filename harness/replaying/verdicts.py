@@ -10,15 +10,15 @@ from contextlib import suppress
 
 import msgspec
 
-from checker.verdict import Verdict
-from contracts.errors import UNREADABLE
-from harness.results import (
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness.results import (
     EXIT_HARNESS_FAILED,
     Results,
     counted,
     read,
 )
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 
 
 class ReplayVerdict(msgspec.Struct, frozen=True):

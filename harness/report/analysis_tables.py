@@ -8,8 +8,8 @@ charts already. Tolerates a summary that lacks a part: an analysis may be older 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from harness.report.finding_tables import finding_tables
-from harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, share, text
+from splitbrain.harness.report.finding_tables import finding_tables
+from splitbrain.harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, share, text
 
 
 def analysis_tables(

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Sequence
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 
 def busiest(operations: Sequence[PairedOperation]) -> list[PairedOperation]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.analysis_findings import (
+from splitbrain.harness.analysis_findings import (
     Row,
     RunFindings,
     divergence_sentence,
@@ -12,7 +12,7 @@ from harness.analysis_findings import (
     reign_sentence,
     stale_sentence,
 )
-from harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, text
+from splitbrain.harness.report.shown_table import ROWS_MAX, AnalysisTable, milliseconds, text
 
 #: Header, and what stands below it in a row.
 _Column = tuple[str, Callable[[Row], str]]

@@ -12,8 +12,8 @@ import msgspec
 import networkx as nx
 from markupsafe import Markup
 
-from checker.explanation import from_data
-from harness.plain_text import printable
+from splitbrain.checker.explanation import from_data
+from splitbrain.harness.plain_text import printable
 
 _COLUMN_PX = 306
 _ROW_PX = 92

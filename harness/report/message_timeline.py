@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from history.json_problems import TOO_DEEP, in_words
-from history.timeline_records import (
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.history.json_problems import TOO_DEEP, in_words
+from splitbrain.history.timeline_records import (
     TimelineFault,
     TimelineLife,
     TimelineLog,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from harness.plain_text import printable
-from harness.report.message_timeline import ReadTimeline
-from history.timeline_records import (
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.report.message_timeline import ReadTimeline
+from splitbrain.history.timeline_records import (
     Microseconds,
     TimelineDisk,
     TimelineFault,

@@ -11,13 +11,13 @@ from typing import Any, cast
 import msgspec
 from markupsafe import Markup
 
-from checker.verdict import CheckResult
-from harness.evidence_loader import RunRecord
-from harness.plain_text import printable
-from harness.report.embedding import json_for_script
-from harness.report.message_timeline import ReadTimeline, read_timeline
-from harness.report.message_timeline_data import ROLELESS, idle_messages, picture_data
-from history.timeline_records import (
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.report.embedding import json_for_script
+from splitbrain.harness.report.message_timeline import ReadTimeline, read_timeline
+from splitbrain.harness.report.message_timeline_data import ROLELESS, idle_messages, picture_data
+from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,
     TimelineLife,

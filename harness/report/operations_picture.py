@@ -12,8 +12,8 @@ from typing import cast
 import msgspec
 from markupsafe import Markup
 
-from harness.plain_text import printable
-from history.records import PairedOperation
+from splitbrain.harness.plain_text import printable
+from splitbrain.history.records import PairedOperation
 
 OPERATIONS_MAX = 22
 _LABEL_CHARACTERS_MAX = 26

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from checker.verdict import CheckResult
-from harness.plain_text import printable
-from harness.report.busiest_stretch import busiest
-from harness.report.chart_data import Band, ShownReign
-from harness.report.operations_picture import choose, label_of
-from harness.report.violations import core_operations
-from history.records import PairedOperation
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.report.busiest_stretch import busiest
+from splitbrain.harness.report.chart_data import Band, ShownReign
+from splitbrain.harness.report.operations_picture import choose, label_of
+from splitbrain.harness.report.violations import core_operations
+from splitbrain.history.records import PairedOperation
 
 #: Operations drawn of one violation.
 OPERATIONS_MAX = 1_500

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from history.records import Event
+from splitbrain.history.records import Event
 
 #: Points of the latency chart.
 POINTS_MAX = 20_000

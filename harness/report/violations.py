@@ -11,11 +11,11 @@ from typing import Any, cast
 import msgspec
 from markupsafe import Markup
 
-from checker.verdict import CheckResult
-from harness.plain_text import printable
-from harness.report.graph_picture import draw_graph, essence
-from harness.report.operations_picture import Picture, choose, draw
-from history.records import PairedOperation
+from splitbrain.checker.verdict import CheckResult
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.report.graph_picture import draw_graph, essence
+from splitbrain.harness.report.operations_picture import Picture, choose, draw
+from splitbrain.history.records import PairedOperation
 
 #: Violations explained per checker; the rest is counted.
 EXPLAINED_MAX = 3

@@ -13,19 +13,19 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from harness.console_lines import say
-from harness.options import PreparedTest, TestOptions
-from harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
-from harness.shrinking.exact_search import ExactSearch
-from harness.shrinking.options import ShrinkOptions, is_simulated
-from harness.shrinking.plan_runs import LoudInterrupts, ready_test
-from harness.shrinking.rehearsal import Rehearse, rehearsed
-from harness.shrinking.run_search import RunSearch
-from harness.shrinking.words import Kept, headline, name_of, size_of, to_be_continued
-from harness.stop import Stop
-from harness.stopped_in_order import stopped_in_order
-from harness.store import find_run
-from nemesis.search import INTERRUPTED, SearchBudget
+from splitbrain.harness.console_lines import say
+from splitbrain.harness.options import PreparedTest, TestOptions
+from splitbrain.harness.results import EXIT_HARNESS_FAILED, EXIT_UNKNOWN, EXIT_VALID, counted
+from splitbrain.harness.shrinking.exact_search import ExactSearch
+from splitbrain.harness.shrinking.options import ShrinkOptions, is_simulated
+from splitbrain.harness.shrinking.plan_runs import LoudInterrupts, ready_test
+from splitbrain.harness.shrinking.rehearsal import Rehearse, rehearsed
+from splitbrain.harness.shrinking.run_search import RunSearch
+from splitbrain.harness.shrinking.words import Kept, headline, name_of, size_of, to_be_continued
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.stopped_in_order import stopped_in_order
+from splitbrain.harness.store import find_run
+from splitbrain.nemesis.search import INTERRUPTED, SearchBudget
 
 
 def shrink(

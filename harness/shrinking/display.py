@@ -5,10 +5,10 @@ from typing import Self
 from rich.console import Console
 from rich.text import Text
 
-from harness.console_lines import say_if_read
-from harness.live_area import PLAIN_INTERVAL_S, LiveArea
-from harness.plain_text import printable
-from nemesis.search import SearchBudget
+from splitbrain.harness.console_lines import say_if_read
+from splitbrain.harness.live_area import PLAIN_INTERVAL_S, LiveArea
+from splitbrain.harness.plain_text import printable
+from splitbrain.nemesis.search import SearchBudget
 
 
 class SearchDisplay:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.scenario import Scenario, Violation
-from harness.simulation.judging import judged, sentence_of
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.simulate import simulate
-from harness.simulation.trial import run, simulated_system
-from nemesis.search import Happened, Pair, SearchBudget
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario, Violation
+from splitbrain.harness.simulation.judging import judged, sentence_of
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.simulation.trial import run, simulated_system
+from splitbrain.nemesis.search import Happened, Pair, SearchBudget
+from splitbrain.simulation.world.world import SimulatedWorld
 
 
 class _TooLate(BaseException):

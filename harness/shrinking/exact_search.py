@@ -10,23 +10,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from contracts.scenario import Scenario
-from harness import judge as judging
-from harness.interrupts import Interrupts
-from harness.options import check_bugs
-from harness.results import counted
-from harness.shrinking.display import SearchDisplay
-from harness.shrinking.exact_oracle import (
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness import judge as judging
+from splitbrain.harness.interrupts import Interrupts
+from splitbrain.harness.options import check_bugs
+from splitbrain.harness.results import counted
+from splitbrain.harness.shrinking.display import SearchDisplay
+from splitbrain.harness.shrinking.exact_oracle import (
     ExactOracle,
     Failure,
     failure_of,
     finding_of,
     replay_for,
 )
-from harness.shrinking.options import ShrinkOptions, exact_limits
-from harness.shrinking.saved_test import check_test_file, content_of_test, save_test
-from harness.shrinking.words import (
+from splitbrain.harness.shrinking.options import ShrinkOptions, exact_limits
+from splitbrain.harness.shrinking.saved_test import check_test_file, content_of_test, save_test
+from splitbrain.harness.shrinking.words import (
     Kept,
     Result,
     change,
@@ -35,15 +35,15 @@ from harness.shrinking.words import (
     story,
     to_be_continued,
 )
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import judged
-from harness.simulation.outcome import JudgedOutcome
-from harness.simulation.scenario_file import read_recorded, said_of
-from harness.simulation.trial import run
-from harness.waiting import Waiting
-from history.run_folder import RunFolder
-from nemesis.search import SearchBudget
-from nemesis.shrinking import shrink
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.outcome import JudgedOutcome
+from splitbrain.harness.simulation.scenario_file import read_recorded, said_of
+from splitbrain.harness.simulation.trial import run
+from splitbrain.harness.waiting import Waiting
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
 
 
 class ExactSearch:
@@ -65,7 +65,7 @@ class ExactSearch:
                 "Name a run that `splitbrain sim` has kept, or make one with --runtime simulated",
             )
         self.start, self._record = read_recorded(folder)
-        from systems.registry import system
+        from splitbrain.systems.registry import system
 
         with said_of(folder.scenario):
             check_bugs(self.start.bugs, system(self.start.system))

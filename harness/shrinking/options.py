@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.runtime import SIMULATED
-from harness.options import check_runs_folder
-from history.plan import decode_plan
-from history.run_folder import RunFolder
-from nemesis.k_of_n import Asking
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.options import check_runs_folder
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.k_of_n import Asking
 
 
 class ShrinkOptions(msgspec.Struct, frozen=True, kw_only=True):

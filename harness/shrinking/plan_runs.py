@@ -14,18 +14,18 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from contracts.errors import HarnessError
-from contracts.scenario import Scenario
-from contracts.system import System
-from harness import judge as judging
-from harness.interrupts import Farewell, Interrupts, Reaction
-from harness.options import PreparedTest, TestOptions, prepare
-from harness.replaying.verdicts import verdict_of
-from harness.runner import run_test
-from harness.shrinking.run_oracle import Try
-from harness.shrinking.search_folder import SearchFolder
-from harness.stop import Stop
-from nemesis.plan import NONE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.system import System
+from splitbrain.harness import judge as judging
+from splitbrain.harness.interrupts import Farewell, Interrupts, Reaction
+from splitbrain.harness.options import PreparedTest, TestOptions, prepare
+from splitbrain.harness.replaying.verdicts import verdict_of
+from splitbrain.harness.runner import run_test
+from splitbrain.harness.shrinking.run_oracle import Try
+from splitbrain.harness.shrinking.search_folder import SearchFolder
+from splitbrain.harness.stop import Stop
+from splitbrain.nemesis.plan import NONE
 
 _US_PER_S: Final = 1_000_000
 _FIRST: Final = (
@@ -136,7 +136,7 @@ def with_plan(
 
 def system_of(options: TestOptions) -> System:
     """The system under test."""
-    from systems.registry import system
+    from splitbrain.systems.registry import system
 
     return system(options.system)
 
@@ -148,7 +148,7 @@ def ready_test(options: TestOptions) -> PreparedTest:
         UsageError: something does not exist or does not fit.
         HarnessError: the runtime cannot carry it out, or does not answer.
     """
-    from runtimes.registry import runtime
+    from splitbrain.runtimes.registry import runtime
 
     adapter = system_of(options)
     test = prepare(options, adapter, lambda: runtime(options.runtime))

@@ -16,21 +16,21 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from contracts.errors import UsageError
-from contracts.scenario import Scenario
-from harness.results import counted
-from harness.shrinking.display import SearchDisplay
-from harness.shrinking.exact_oracle import ExactOracle, Failure, replay_for
-from harness.shrinking.words import size_of
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import judged
-from harness.simulation.like_command import LikeOrder, lines_of, order_of, search
-from harness.simulation.likeness import like_scenario, within_load
-from harness.simulation.trial import run
-from harness.stop import Stop
-from history.run_folder import RunFolder
-from nemesis.search import SearchBudget
-from nemesis.shrinking import shrink
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.results import counted
+from splitbrain.harness.shrinking.display import SearchDisplay
+from splitbrain.harness.shrinking.exact_oracle import ExactOracle, Failure, replay_for
+from splitbrain.harness.shrinking.words import size_of
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.like_command import LikeOrder, lines_of, order_of, search
+from splitbrain.harness.simulation.likeness import like_scenario, within_load
+from splitbrain.harness.simulation.trial import run
+from splitbrain.harness.stop import Stop
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
 
 #: Seeds near the run's schedule that are tried.
 SEEDS: Final = range(50)

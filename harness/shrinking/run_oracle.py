@@ -13,11 +13,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.scenario import Scenario
-from harness.replaying.verdicts import ReplayVerdict
-from nemesis.k_of_n import Asking
-from nemesis.search import SearchBudget
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.replaying.verdicts import ReplayVerdict
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.search import SearchBudget
 
 #: Tries in a row that the harness could not carry out.
 _FAILURES_MAX: Final = 3

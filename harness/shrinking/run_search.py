@@ -16,20 +16,20 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from contracts.scenario import Scenario
-from harness.console_lines import say
-from harness.options import PreparedTest, TestOptions
-from harness.replaying.recorded import read_plan, replay_options
-from harness.results import counted
-from harness.results import read as read_results
-from harness.shrinking.display import SearchDisplay
-from harness.shrinking.options import ShrinkOptions, run_limits
-from harness.shrinking.plan_runs import LoudInterrupts, PlanRuns
-from harness.shrinking.rehearsal import Rehearse
-from harness.shrinking.run_oracle import Answer, RunOracle, Try
-from harness.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
-from harness.shrinking.words import (
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.console_lines import say
+from splitbrain.harness.options import PreparedTest, TestOptions
+from splitbrain.harness.replaying.recorded import read_plan, replay_options
+from splitbrain.harness.results import counted
+from splitbrain.harness.results import read as read_results
+from splitbrain.harness.shrinking.display import SearchDisplay
+from splitbrain.harness.shrinking.options import ShrinkOptions, run_limits
+from splitbrain.harness.shrinking.plan_runs import LoudInterrupts, PlanRuns
+from splitbrain.harness.shrinking.rehearsal import Rehearse
+from splitbrain.harness.shrinking.run_oracle import Answer, RunOracle, Try
+from splitbrain.harness.shrinking.search_folder import LEDGER, SearchFolder, runs_folder_of
+from splitbrain.harness.shrinking.words import (
     Kept,
     Result,
     answer_words,
@@ -40,17 +40,17 @@ from harness.shrinking.words import (
     size_of,
     try_words,
 )
-from harness.simulation.like_command import wanted_verdict
-from harness.simulation.planned import record_of_plan
-from harness.stop import Stop
-from harness.store import point_latest
-from harness.waiting import Waiting
-from history.run_folder import RunFolder
-from nemesis.k_of_n import Asking
-from nemesis.plan_text import fits
-from nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
-from nemesis.search import SearchBudget
-from nemesis.shrinking import shrink
+from splitbrain.harness.simulation.like_command import wanted_verdict
+from splitbrain.harness.simulation.planned import record_of_plan
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.store import point_latest
+from splitbrain.harness.waiting import Waiting
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.plan_text import fits
+from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
 
 #: Part of the time that simulation may take, and the most of it.
 _SIMULATION_SHARE: Final = 0.25

@@ -13,10 +13,10 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.scenario import Scenario
-from harness.plain_text import printable
-from harness.refusals import tell_refusal
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.refusals import tell_refusal
 
 #: As the line length of most projects' linters, this one's too.
 _WIDTH: Final = 100
@@ -84,7 +84,7 @@ def content_of_test(
         *([] if to_be_continued is None else [f"The search was {to_be_continued}."]),
         '"""',
         "",
-        "from harness.simulation.regression import replays",
+        "from splitbrain.harness.simulation.regression import replays",
         "",
         'SCENARIO = r"""',
         as_text(scenario),

@@ -13,16 +13,16 @@ from typing import TextIO
 
 import msgspec
 
-from contracts.fault import US_PER_MS
-from contracts.scenario import Scenario
-from harness.atomic_file import write_atomically
-from harness.new_folder import new_folder
-from harness.refusals import ELSEWHERE, tell_refusal
-from harness.shrinking.run_oracle import Answer, Try
-from harness.shrinking.words import size_of
-from history.run_folder import RunFolder
-from history.writer import LineWriter
-from nemesis.plan_text import plan_toml
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.new_folder import new_folder
+from splitbrain.harness.refusals import ELSEWHERE, tell_refusal
+from splitbrain.harness.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.shrinking.words import size_of
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.writer import LineWriter
+from splitbrain.nemesis.plan_text import plan_toml
 
 FOLDER = "shrinking"
 PLAN = "plan.toml"

@@ -5,20 +5,20 @@ from typing import Final
 
 import msgspec
 
-from contracts.fault import US_PER_MS, Fault, FaultEvent, Microseconds
-from contracts.scenario import Scenario
-from harness.plain_text import printable
-from harness.results import counted
-from harness.shrinking.run_oracle import Answer, Try
-from harness.simulation.judging import sentence_of
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from history.pairing import pair
-from history.records import PairedOperation
-from history.run_folder import RunFolder
-from nemesis.awaiting import sentence
-from nemesis.exact_steps import calm
-from nemesis.k_of_n import Asking
-from nemesis.search import INTERRUPTED, Happened
+from splitbrain.contracts.fault import US_PER_MS, Fault, FaultEvent, Microseconds
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.results import counted
+from splitbrain.harness.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.simulation.judging import sentence_of
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.awaiting import sentence
+from splitbrain.nemesis.exact_steps import calm
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.search import INTERRUPTED, Happened
 
 #: Operations that are told one by one.
 _OPERATIONS_TOLD_MAX: Final = 20

@@ -9,16 +9,16 @@ is on record, and then let pass (``take_crash``). Must never choose what is hit.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from contracts.arms import FileChanged
-from contracts.errors import CapabilityError
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import NodeCrashed
-from nemesis import acts
-from nemesis.acts import Act, Held
-from nemesis.holds import Holds
-from runtimes.file_changes import change_file
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.arms import FileChanged
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed
+from splitbrain.nemesis import acts
+from splitbrain.nemesis.acts import Act, Held
+from splitbrain.nemesis.holds import Holds
+from splitbrain.runtimes.file_changes import change_file
+from splitbrain.simulation.world.world import SimulatedWorld
 
 #: So many times as long as usual takes a job of a stalled disk: minutes at least.
 _STALLED_FACTOR: Final = 100_000

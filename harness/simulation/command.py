@@ -11,22 +11,22 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from contracts.errors import UsageError
-from harness.options import (
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.options import (
     SEED_MAX,
     check_bugs,
     check_runs_folder,
     check_simulated,
     chosen_state_machine,
 )
-from harness.simulation.one_world import run_world
-from harness.simulation.sweep import Sweep, SweepOrder
-from harness.simulation.sweep_display import SweepDisplay
-from harness.simulation.sweep_summary import show_hashes, show_summary
-from harness.simulation.trial import Trial, try_seed
-from harness.stop import Stop
-from harness.stopped_in_order import stopped_in_order
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.harness.simulation.one_world import run_world
+from splitbrain.harness.simulation.sweep import Sweep, SweepOrder
+from splitbrain.harness.simulation.sweep_display import SweepDisplay
+from splitbrain.harness.simulation.sweep_summary import show_hashes, show_summary
+from splitbrain.harness.simulation.trial import Trial, try_seed
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.stopped_in_order import stopped_in_order
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: More worker processes than any machine has use for.
 JOBS_MAX = 256
@@ -96,7 +96,7 @@ def run_sim(options: SimOptions, console: Console) -> int:
 
 def _run_like(options: SimOptions, run: Path, console: Console) -> int:
     """Look for a seed near a run; returns the exit code."""
-    from harness.simulation import like_command
+    from splitbrain.harness.simulation import like_command
 
     _refuse_beside(
         options,
@@ -252,8 +252,8 @@ def _check_numbers(options: SimOptions) -> None:
 
 
 def _check_system(options: SimOptions) -> None:
-    from nemesis.nearest import or_nearest
-    from systems.registry import names, system
+    from splitbrain.nemesis.nearest import or_nearest
+    from splitbrain.systems.registry import names, system
 
     if options.system not in names():
         raise UsageError(

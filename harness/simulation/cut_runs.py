@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from checker.registry import STATE_EVENTS, can_judge
-from checker.verdict import CheckResult, Verdict
-from contracts.fault import US_PER_MS
-from contracts.scenario import Violation
+from splitbrain.checker.registry import STATE_EVENTS, can_judge
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.scenario import Violation
 
 
 def how_the_world_ended(violation: Violation) -> str:

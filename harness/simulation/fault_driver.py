@@ -14,24 +14,24 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.arms import FileChanged
-from contracts.errors import UsageError
-from contracts.fault import ActualFault, Awaited, Fault, FaultEvent
-from contracts.names import NodeName
-from contracts.simulation import Timer
-from harness.simulation.acting import Arms, words_of_time
-from harness.simulation.happenings import Happenings
-from harness.simulation.load import VirtualHistory
-from harness.simulation.log_ends import ends_of
-from history.timeline_records import TimelineFault
-from nemesis import effects
-from nemesis.acts import Act, Resume, at
-from nemesis.aim import Aim, Patience
-from nemesis.awaiting import ANYWHERE, AT_LEADER
-from nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
-from nemesis.expectations import NodeIs
-from nemesis.fault_machine import FaultMachine, Nemesis
-from nemesis.fault_options import (
+from splitbrain.contracts.arms import FileChanged
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import Timer
+from splitbrain.harness.simulation.acting import Arms, words_of_time
+from splitbrain.harness.simulation.happenings import Happenings
+from splitbrain.harness.simulation.load import VirtualHistory
+from splitbrain.harness.simulation.log_ends import ends_of
+from splitbrain.history.timeline_records import TimelineFault
+from splitbrain.nemesis import effects
+from splitbrain.nemesis.acts import Act, Resume, at
+from splitbrain.nemesis.aim import Aim, Patience
+from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
+from splitbrain.nemesis.effects import Acknowledged, Doing, Done, Effect, Evidence, Present, Told
+from splitbrain.nemesis.expectations import NodeIs
+from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
+from splitbrain.nemesis.fault_options import (
     AFTER,
     BEYOND_PROMISE,
     PLACE,
@@ -40,9 +40,9 @@ from nemesis.fault_options import (
     UNTIL_COUNT,
     UNTIL_DELAY_US,
 )
-from nemesis.kinds import fault_kind
-from nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
-from simulation.world.world import SimulatedWorld
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.targets import LAGGARD, THERE, ClusterView, canonical, check_target
+from splitbrain.simulation.world.world import SimulatedWorld
 
 _NS_PER_US: Final = 1_000
 #: Nobody probes a world, and looking costs nothing.

@@ -15,27 +15,32 @@ from typing import Any
 
 import msgspec
 
-from contracts.fault import Fault
-from contracts.names import NodeName, RunId
-from contracts.runtime import SIMULATED
-from contracts.scenario import Scenario
-from contracts.system import System
-from harness.atomic_file import write_atomically
-from harness.log_collection import write_committed_log
-from harness.manifest import open_manifest, write_manifest
-from harness.phases import Phase, phases_path
-from harness.plan_record import reads_speak_for, unusable_checkers, usable_checkers, write_plan
-from harness.refusals import tell_refusal
-from harness.simulation.judging import checkers_not_asked, checkers_of, has_converged
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.simulation.record import DRAWN, encode_record, record_of
-from harness.simulation.scenario_file import encode_scenario
-from harness.store import create_run
-from harness.tool_version import tool_commit, tool_version
-from history.plan import Plan, sub_seeds
-from history.run_folder import RunFolder
-from history.timeline_records import TimelineViolation
-from workloads.workload import functions_of
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.system import System
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.log_collection import write_committed_log
+from splitbrain.harness.manifest import open_manifest, write_manifest
+from splitbrain.harness.phases import Phase, phases_path
+from splitbrain.harness.plan_record import (
+    reads_speak_for,
+    unusable_checkers,
+    usable_checkers,
+    write_plan,
+)
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.simulation.judging import checkers_not_asked, checkers_of, has_converged
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.simulation.record import DRAWN, encode_record, record_of
+from splitbrain.harness.simulation.scenario_file import encode_scenario
+from splitbrain.harness.store import create_run
+from splitbrain.harness.tool_version import tool_commit, tool_version
+from splitbrain.history.plan import Plan, sub_seeds
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.timeline_records import TimelineViolation
+from splitbrain.workloads.workload import functions_of
 
 _US_PER_S = 1_000_000
 #: Steps that every folder has, whatever the run tells of its course.
@@ -62,7 +67,7 @@ def keep_sweep_run(
     Raises:
         HarnessError: the folder cannot be made or written.
     """
-    from systems.registry import system
+    from splitbrain.systems.registry import system
 
     outcome = judged.outcome
     scenario = outcome.scenario

@@ -7,9 +7,9 @@ told before ``NodeCrashed`` is let pass.
 
 from collections.abc import Callable
 
-from contracts.names import NodeName
-from contracts.scenario import NodeCrashed
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed
+from splitbrain.simulation.world.world import SimulatedWorld
 
 
 class _Waiting:

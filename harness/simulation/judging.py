@@ -8,13 +8,13 @@ Source: design, section 9.
 
 from collections.abc import Sequence
 
-from checker.evidence import Evidence
-from checker.registry import STATE_EVENTS, can_judge, checker_named
-from checker.verdict import CheckResult, Verdict
-from contracts.scenario import LoadOptions
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from history.pairing import pair
-from workloads.workload import workload
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.registry import STATE_EVENTS, can_judge, checker_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.scenario import LoadOptions
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.history.pairing import pair
+from splitbrain.workloads.workload import workload
 
 #: How often a checker may ask whether it should stop, and how much more often for each event; one
 #: that drowns in open operations is given up within seconds.

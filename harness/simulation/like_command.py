@@ -16,25 +16,25 @@ from typing import Final
 import msgspec
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from contracts.runtime import SIMULATED
-from harness.console_lines import say
-from harness.evidence_loader import load_run
-from harness.options import check_bugs, check_simulated
-from harness.replaying.verdicts import ReplayVerdict, recorded_verdict
-from harness.results import counted
-from harness.shrinking.search_folder import runs_folder_of
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import checkers_of, judged
-from harness.simulation.likeness import Likeness, like_scenario, likeness_of
-from harness.simulation.sweep import Sweep, SweepOrder
-from harness.simulation.sweep_display import SweepDisplay
-from harness.simulation.trial import Purpose, SeedResult, result_of, run
-from harness.stop import Stop
-from harness.stopped_in_order import stopped_in_order
-from harness.store import find_run
-from history.run_folder import RunFolder
-from nemesis.nearest import or_nearest
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.console_lines import say
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.options import check_bugs, check_simulated
+from splitbrain.harness.replaying.verdicts import ReplayVerdict, recorded_verdict
+from splitbrain.harness.results import counted
+from splitbrain.harness.shrinking.search_folder import runs_folder_of
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import checkers_of, judged
+from splitbrain.harness.simulation.likeness import Likeness, like_scenario, likeness_of
+from splitbrain.harness.simulation.sweep import Sweep, SweepOrder
+from splitbrain.harness.simulation.sweep_display import SweepDisplay
+from splitbrain.harness.simulation.trial import Purpose, SeedResult, result_of, run
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.stopped_in_order import stopped_in_order
+from splitbrain.harness.store import find_run
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.nearest import or_nearest
 
 #: Seeds that are tried unless somebody says otherwise.
 SEEDS: Final = range(200)
@@ -103,7 +103,7 @@ def order_of(folder: RunFolder, runs_folder: Path) -> LikeOrder:
     Raises:
         UsageError: the run cannot be looked for in simulation; says why.
     """
-    from systems.registry import names, system
+    from splitbrain.systems.registry import names, system
 
     record = load_run(folder.root)
     plan = record.plan

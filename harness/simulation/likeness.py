@@ -13,19 +13,19 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.fault import US_PER_MS, Awaited, Fault, FaultEvent
-from contracts.runtime import SIMULATED_LACKS
-from contracts.scenario import Scenario
-from contracts.state_event import StateEvent
-from harness.evidence_loader import RunRecord
-from harness.simulation.planned import record_of_plan
-from harness.simulation.scenario_rules import CLIENTS_MAX
-from history.plan import Plan
-from nemesis.awaiting import Tale
-from nemesis.kinds import fault_kind
-from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
-from simulation.world.streams import Streams
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import US_PER_MS, Awaited, Fault, FaultEvent
+from splitbrain.contracts.runtime import SIMULATED_LACKS
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.simulation.planned import record_of_plan
+from splitbrain.harness.simulation.scenario_rules import CLIENTS_MAX
+from splitbrain.history.plan import Plan
+from splitbrain.nemesis.awaiting import Tale
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
+from splitbrain.simulation.world.streams import Streams
 
 _NS_PER_US: Final = 1_000
 #: Happenings that mark a change of the cluster; between them nothing distinguishes a moment.

@@ -12,16 +12,16 @@ Must never look at a wall clock, nor hold a float as a time.
 from collections.abc import Callable, Sequence
 from typing import Final, Unpack
 
-from contracts.operations import Completion, Operation
-from contracts.scenario import LoadOptions
-from contracts.simulation import SimulatedCluster, World
-from contracts.system import Route
-from harness.load.reading import Reading
-from harness.load.routes import routes
-from harness.load.seat import Books, Seat
-from harness.load.timetable import SlotTimes, Timetable
-from history.records import Event, EventFields, EventType
-from workloads.workload import Workload
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.scenario import LoadOptions
+from splitbrain.contracts.simulation import SimulatedCluster, World
+from splitbrain.contracts.system import Route
+from splitbrain.harness.load.reading import Reading
+from splitbrain.harness.load.routes import routes
+from splitbrain.harness.load.seat import Books, Seat
+from splitbrain.harness.load.timetable import SlotTimes, Timetable
+from splitbrain.history.records import Event, EventFields, EventType
+from splitbrain.workloads.workload import Workload
 
 #: The highest rate in a world: where refusals take no time, more would let no time pass.
 _RATE_MAX: Final = 1_000_000.0

@@ -1,7 +1,7 @@
 """Where the logs of simulated nodes end, by what the nodes last told."""
 
-from contracts.names import NodeName
-from contracts.simulation import SimulatedCluster
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import SimulatedCluster
 
 
 def ends_of(cluster: SimulatedCluster) -> dict[NodeName, int]:

@@ -9,18 +9,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError
-from harness.console_lines import say, write_lines
-from harness.interrupts import Interrupts
-from harness.options import check_bugs
-from harness.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import judged, sentence_of, undecided
-from harness.simulation.outcome import JudgedOutcome
-from harness.simulation.scenario_file import read_named_scenario, said_of
-from harness.simulation.sweep_display import replay_command
-from harness.simulation.trial import run
-from harness.waiting import Waiting
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.console_lines import say, write_lines
+from splitbrain.harness.interrupts import Interrupts
+from splitbrain.harness.options import check_bugs
+from splitbrain.harness.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import judged, sentence_of, undecided
+from splitbrain.harness.simulation.outcome import JudgedOutcome
+from splitbrain.harness.simulation.scenario_file import read_named_scenario, said_of
+from splitbrain.harness.simulation.sweep_display import replay_command
+from splitbrain.harness.simulation.trial import run
+from splitbrain.harness.waiting import Waiting
 
 
 def run_world(
@@ -38,7 +38,7 @@ def run_world(
         UsageError: the file holds no scenario that this version can run.
         HarnessError: it came out differently when it was run again, or no folder could be made.
     """
-    from systems.registry import system
+    from splitbrain.systems.registry import system
 
     scenario = read_named_scenario(path)
     say(console, f"splitbrain sim {scenario.system}, the world of {path}", "bold")

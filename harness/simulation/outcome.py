@@ -2,14 +2,14 @@
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from contracts.committed import CommittedLog
-from contracts.fault import ActualFault, FaultEvent
-from contracts.names import NodeName
-from contracts.scenario import Scenario, Violation
-from contracts.state_event import StateEvent
-from harness.phases import Phase
-from history.records import Event
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.fault import ActualFault, FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import Scenario, Violation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.phases import Phase
+from splitbrain.history.records import Event
 
 
 class SimulationOutcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,30 +12,30 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from rich.console import Console
 
-from contracts.errors import CapabilityError
-from contracts.fault import Fault
-from contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, SIMULATED_LACKS
-from contracts.scenario import (
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.runtime import SIMULATED, SIMULATED_CAPABILITIES, SIMULATED_LACKS
+from splitbrain.contracts.scenario import (
     LoadOptions,
     RecoveryOptions,
     Scenario,
 )
-from contracts.simulation import SimulatedSystem
-from harness.console_lines import say
-from harness.options import PlannedTest, TestOptions, check_simulated
-from harness.plan_record import plan_of
-from harness.progress import fault_sentence, phase_sentence, stamped_line
-from harness.run_clock import NANOSECONDS
-from harness.runner import RunOutcome
-from harness.simulation.folder import course, runtime_versions, write_run
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.scenario_rules import CLIENTS_MAX
-from harness.store import create_run
-from harness.waiting import Waiting
-from history.plan import Plan
-from history.run_folder import RunFolder
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.plan import refuse_what_cannot_be_had
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.console_lines import say
+from splitbrain.harness.options import PlannedTest, TestOptions, check_simulated
+from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.progress import fault_sentence, phase_sentence, stamped_line
+from splitbrain.harness.run_clock import NANOSECONDS
+from splitbrain.harness.runner import RunOutcome
+from splitbrain.harness.simulation.folder import course, runtime_versions, write_run
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.scenario_rules import CLIENTS_MAX
+from splitbrain.harness.store import create_run
+from splitbrain.harness.waiting import Waiting
+from splitbrain.history.plan import Plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.plan import refuse_what_cannot_be_had
 
 _US_PER_S = 1_000_000
 #: How long nodes get to agree after the last heal, as in containers.
@@ -148,7 +148,7 @@ def run_planned(test: PlannedTest, console: Console) -> RunOutcome:
         CapabilityError: no simulated world can carry out the plan.
         HarnessError: the run folder cannot be made or written.
     """
-    from harness.simulation.simulate import simulate
+    from splitbrain.harness.simulation.simulate import simulate
 
     system = check_plan(test)
     scenario = scenario_of(test)

@@ -8,13 +8,13 @@ import platform
 
 import msgspec
 
-from checker.verdict import CheckResult, Verdict
-from contracts.scenario import Violation
-from harness.simulation.judging import sentence_of
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from harness.tool_version import tool_commit, tool_version
-from history.json_problems import in_words
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.scenario import Violation
+from splitbrain.harness.simulation.judging import sentence_of
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.tool_version import tool_commit, tool_version
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.run_folder import RunFolder
 
 #: Version of the file's form.
 SIMULATION_SCHEMA = 1

@@ -19,13 +19,13 @@ never demand anything of a cluster whose voters' majority has forgotten.
 from collections.abc import Callable
 from typing import Final
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import ViolationError
-from harness.simulation.fault_driver import FaultDriver
-from harness.simulation.load import SimulatedLoad, VirtualHistory
-from nemesis.targets import shuffled
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.harness.simulation.fault_driver import FaultDriver
+from splitbrain.harness.simulation.load import SimulatedLoad, VirtualHistory
+from splitbrain.nemesis.targets import shuffled
+from splitbrain.simulation.world.world import SimulatedWorld
 
 PROGRESS: Final = "INV-40"
 SETTLED: Final = "INV-41"

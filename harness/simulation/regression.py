@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.scenario import Scenario
-from harness.simulation.judging import judged
-from harness.simulation.scenario_file import decode_scenario
-from harness.simulation.trial import run
-from history.json_problems import in_words
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.scenario_file import decode_scenario
+from splitbrain.harness.simulation.trial import run
+from splitbrain.history.json_problems import in_words
 
 
 def replays(scenario: str, *, bugs: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -11,14 +11,19 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.scenario import SCENARIO_SCHEMA, Scenario
-from harness.manifest import is_changed
-from harness.simulation.record import SimulationRecord, decode_record
-from harness.simulation.scenario_rules import CORRECT, RuleError, check_fields, check_values
-from history.json_problems import in_words
-from history.run_folder import RunFolder
-from history.upgrades import upgraded_scenario
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import SCENARIO_SCHEMA, Scenario
+from splitbrain.harness.manifest import is_changed
+from splitbrain.harness.simulation.record import SimulationRecord, decode_record
+from splitbrain.harness.simulation.scenario_rules import (
+    CORRECT,
+    RuleError,
+    check_fields,
+    check_values,
+)
+from splitbrain.history.json_problems import in_words
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.upgrades import upgraded_scenario
 
 _OTHER_VERSION = "Replay a run made by this version"
 

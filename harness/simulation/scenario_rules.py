@@ -11,13 +11,13 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from contracts.scenario import Scenario
-from harness.options import NODES_MAX, SEED_MAX
-from nemesis.awaiting import ANYWHERE, AT_LEADER
-from nemesis.fault_options import (
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.options import NODES_MAX, SEED_MAX
+from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
+from splitbrain.nemesis.fault_options import (
     AFTER,
     OTHER,
     PLACE,
@@ -26,10 +26,10 @@ from nemesis.fault_options import (
     UNTIL_DELAY_US,
     read_options,
 )
-from nemesis.kinds import fault_kind, world_kind_names
-from nemesis.nearest import or_nearest
-from nemesis.targets import PINNED_NODES, THERE, canonical, check_target
-from workloads.workload import workload_names
+from splitbrain.nemesis.kinds import fault_kind, world_kind_names
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.nemesis.targets import PINNED_NODES, THERE, canonical, check_target
+from splitbrain.workloads.workload import workload_names
 
 #: What is to be done about a value that cannot be.
 CORRECT = "Correct that, or take the scenario of another run"

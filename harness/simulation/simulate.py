@@ -13,32 +13,32 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-from contracts.committed import CommittedLog
-from contracts.errors import UsageError
-from contracts.names import NodeName
-from contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
-from contracts.simulation import SimulatedSystem
-from contracts.state_event import StateEvent
-from harness.load.reading import readers
-from harness.load.routes import reader_slots
-from harness.load.seat import Books
-from harness.phases import Phase, PhaseName
-from harness.processes import Processes
-from harness.simulation.fault_driver import FaultDriver
-from harness.simulation.load import (
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed, Scenario, Violation, ViolationError
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.load.reading import readers
+from splitbrain.harness.load.routes import reader_slots
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.phases import Phase, PhaseName
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.simulation.fault_driver import FaultDriver
+from splitbrain.harness.simulation.load import (
     SimulatedLoad,
     VirtualClient,
     VirtualFinalReads,
     VirtualHistory,
 )
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.recovery import LIVENESS, Recovery
-from history.plan import sub_seed
-from history.timeline_records import TimelineViolation
-from nemesis.fault_options import UNTIL
-from nemesis.nearest import or_nearest
-from simulation.world.world import SimulatedWorld
-from workloads.workload import workload
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.recovery import LIVENESS, Recovery
+from splitbrain.history.plan import sub_seed
+from splitbrain.history.timeline_records import TimelineViolation
+from splitbrain.nemesis.fault_options import UNTIL
+from splitbrain.nemesis.nearest import or_nearest
+from splitbrain.simulation.world.world import SimulatedWorld
+from splitbrain.workloads.workload import workload
 
 #: Id of the invariant in ``docs/invariants.md``: nothing raises but what says why.
 DEFECT: Final = "INV-31"

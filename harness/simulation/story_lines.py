@@ -6,9 +6,9 @@ in which it was seen, where, and what. The step is what ``--until-step`` takes.
 
 from collections.abc import Iterable
 
-from contracts.fault import US_PER_MS
-from harness.plain_text import printable
-from history.timeline_records import (
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.harness.plain_text import printable
+from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,
     TimelineLife,

@@ -26,16 +26,16 @@ option does not shift the others. Must never use a float but as a chance taken f
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.scenario import (
+from splitbrain.contracts.scenario import (
     DiskOptions,
     LoadOptions,
     NetworkOptions,
     RecoveryOptions,
     Scenario,
 )
-from contracts.simulation import SimulatedSystem
-from nemesis.swarm import Drawing, SwarmLimits, drawn_faults, log_spread
-from simulation.world.streams import Streams
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.nemesis.swarm import Drawing, SwarmLimits, drawn_faults, log_spread
+from splitbrain.simulation.world.streams import Streams
 
 _SMALL_SEGMENT_BYTES: Final = 300
 _LARGE_SEGMENT_BYTES: Final = 1 << 20

@@ -13,16 +13,16 @@ from typing import TypeAlias
 
 import msgspec
 
-from contracts.budget import Budget
-from contracts.errors import HarnessError
-from harness.framed_child import FramedChild
-from harness.simulation.sweep_tally import SweepTally
-from harness.simulation.trial import Purpose, SeedResult
-from harness.stop import Stop
-from harness.workers import Ended, Worker, Workers
-from history.plan import sub_seed
+from splitbrain.contracts.budget import Budget
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.framed_child import FramedChild
+from splitbrain.harness.simulation.sweep_tally import SweepTally
+from splitbrain.harness.simulation.trial import Purpose, SeedResult
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.workers import Ended, Worker, Workers
+from splitbrain.history.plan import sub_seed
 
-_FUNCTION = "harness.simulation.sweep:try_in_worker"
+_FUNCTION = f"{__name__}:try_in_worker"
 #: A seed that takes so long never ends: its world spins without its clock going on.
 SEED_PATIENCE_S = 600.0
 #: A worker takes what its worlds take.

@@ -7,10 +7,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.coverage_cells import CoverageCell
-from harness.coverage_tables import HEADER, Rows, coverage_rows, never_tried, workload_rows
-from harness.plain_text import printable
-from nemesis.sorts import drawn_kinds
+from splitbrain.harness.coverage_cells import CoverageCell
+from splitbrain.harness.coverage_tables import (
+    HEADER,
+    Rows,
+    coverage_rows,
+    never_tried,
+    workload_rows,
+)
+from splitbrain.harness.plain_text import printable
+from splitbrain.nemesis.sorts import drawn_kinds
 
 
 def coverage_blocks(

@@ -9,12 +9,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from harness.console_lines import say_if_read
-from harness.live_area import LiveArea
-from harness.plain_text import printable
-from harness.results import counted
-from harness.simulation.sweep_tally import FailureClass, SweepTally, failure_class
-from harness.simulation.trial import SeedResult
+from splitbrain.harness.console_lines import say_if_read
+from splitbrain.harness.live_area import LiveArea
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.results import counted
+from splitbrain.harness.simulation.sweep_tally import FailureClass, SweepTally, failure_class
+from splitbrain.harness.simulation.trial import SeedResult
 
 _BAR_WIDTH = 24
 _US_PER_S = 1_000_000

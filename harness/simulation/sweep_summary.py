@@ -12,17 +12,22 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from harness.console_lines import write_lines
-from harness.plain_text import printable
-from harness.results import counted
-from harness.simulation.sweep import SweepOrder
-from harness.simulation.sweep_coverage import coverage_blocks
-from harness.simulation.sweep_display import failure_line, replay_command
-from harness.simulation.sweep_tally import CONFIDENCE, SweepTally, bound_of, failure_groups
-from harness.simulation.trial import SeedResult
+from splitbrain.harness.console_lines import write_lines
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.results import counted
+from splitbrain.harness.simulation.sweep import SweepOrder
+from splitbrain.harness.simulation.sweep_coverage import coverage_blocks
+from splitbrain.harness.simulation.sweep_display import failure_line, replay_command
+from splitbrain.harness.simulation.sweep_tally import (
+    CONFIDENCE,
+    SweepTally,
+    bound_of,
+    failure_groups,
+)
+from splitbrain.harness.simulation.trial import SeedResult
 
 if TYPE_CHECKING:
-    from harness.simulation.command import SimOptions
+    from splitbrain.harness.simulation.command import SimOptions
 
 _US_PER_S = 1_000_000
 #: Classes of failures that are listed, and seeds of each; of the others their counts are told.

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from harness.coverage_cells import CoverageCell, sum_coverage
-from harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
-from harness.simulation.trial import SeedResult
+from splitbrain.harness.coverage_cells import CoverageCell, sum_coverage
+from splitbrain.harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
+from splitbrain.harness.simulation.trial import SeedResult
 
 #: How names of figures begin that say how far something went, not how often it happened.
 _HIGHEST = "highest_"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.scenario import Scenario, Violation
-from contracts.simulation import SimulatedSystem
-from harness.coverage_cells import CoverageCell
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import Scenario, Violation
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.harness.coverage_cells import CoverageCell
 
 if TYPE_CHECKING:
-    from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+    from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 
 #: What is done with a seed: try it, try it again to compare, or try it and keep its run folder.
 Purpose = Literal["first", "again", "keep"]
@@ -80,16 +80,16 @@ def simulated_system(name: str) -> SimulatedSystem:
     Raises:
         UsageError: there is no such system, or it has no simulated nodes.
     """
-    from harness.options import check_simulated
-    from systems.registry import system
+    from splitbrain.harness.options import check_simulated
+    from splitbrain.systems.registry import system
 
     return check_simulated(system(name))
 
 
 def draw(seed: int, trial: Trial) -> Scenario:
     """The world that a seed stands for."""
-    from harness.simulation.swarm import draw_scenario
-    from simulation.world.streams import Streams
+    from splitbrain.harness.simulation.swarm import draw_scenario
+    from splitbrain.simulation.world.streams import Streams
 
     simulation = simulated_system(trial.system)
     scenario = draw_scenario(
@@ -108,7 +108,7 @@ def draw(seed: int, trial: Trial) -> Scenario:
 
 def run(scenario: Scenario, *, is_recording: bool = False) -> "SimulationOutcome":
     """Run a scenario of a system that is known by its name."""
-    from harness.simulation.simulate import simulate
+    from splitbrain.harness.simulation.simulate import simulate
 
     return simulate(scenario, simulated_system(scenario.system), is_recording=is_recording)
 
@@ -118,7 +118,7 @@ def try_seed(trial: Trial, seed: int, purpose: Purpose) -> SeedResult:
 
     Never raises: what goes wrong is the result's ``crash``.
     """
-    from harness.simulation.judging import judged
+    from splitbrain.harness.simulation.judging import judged
 
     began = time.perf_counter()
     try:
@@ -136,8 +136,8 @@ def result_of(
     outcome: "JudgedOutcome", seed: int, purpose: Purpose, folder: Path | None, seconds: float
 ) -> SeedResult:
     """What a sweep needs to know of a judged outcome."""
-    from harness.fault_coverage import fault_coverage
-    from harness.simulation.judging import sentence_of, undecided
+    from splitbrain.harness.fault_coverage import fault_coverage
+    from splitbrain.harness.simulation.judging import sentence_of, undecided
 
     made = outcome.outcome
     return SeedResult(
@@ -166,6 +166,6 @@ def result_of(
 
 
 def _keep(outcome: "JudgedOutcome", trial: Trial) -> Path:
-    from harness.simulation.folder import keep_sweep_run
+    from splitbrain.harness.simulation.folder import keep_sweep_run
 
     return keep_sweep_run(outcome, Path(trial.runs_folder))

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from harness.suite.definition import PlannedRun
+from splitbrain.harness.suite.definition import PlannedRun
 
 
 class Agenda:

@@ -19,11 +19,11 @@ from typing import Literal
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from harness.atomic_file import write_atomically
-from harness.refusals import tell_refusal
-from harness.stop import Stop
-from harness.suite.night import now
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.suite.night import now
 
 #: How long a child that was asked to end may take: healing, stopping, collecting, judging.
 ASKED_PATIENCE_S = 150.0

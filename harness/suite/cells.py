@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import msgspec
 
-from harness.options import TestOptions
-from harness.suite.definition import (
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.suite.definition import (
     AXES,
     RUN_OVERHEAD_S,
     CellPattern,
@@ -25,7 +25,7 @@ from harness.suite.definition import (
     Suite,
     seconds_of,
 )
-from history.plan import sub_seed
+from splitbrain.history.plan import sub_seed
 
 #: Fresh seeds lie below it: easy to read aloud.
 _FRESH_SEED_END = 1_000_000

@@ -12,19 +12,19 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from contracts.errors import HarnessError, UsageError
-from harness.atomic_file import write_atomically
-from harness.results import EXIT_INVALID, counted
-from harness.suite import night as nights
-from harness.suite.conductor import TOOL, Conductor, Settings
-from harness.suite.definition import seconds_of
-from harness.suite.display import Display
-from harness.suite.ledger import Ledger, Line
-from harness.suite.night import Night, NightFolder, OpenNight
-from harness.suite.night_junit import to_junit
-from harness.suite.reading import SuiteFile, check_cells, plan, read_suite
-from harness.suite.summary import coverage_text, sums_text, to_markdown, to_text
-from harness.suite.tally import NightTally, nights_of, tally_night
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.results import EXIT_INVALID, counted
+from splitbrain.harness.suite import night as nights
+from splitbrain.harness.suite.conductor import TOOL, Conductor, Settings
+from splitbrain.harness.suite.definition import seconds_of
+from splitbrain.harness.suite.display import Display
+from splitbrain.harness.suite.ledger import Ledger, Line
+from splitbrain.harness.suite.night import Night, NightFolder, OpenNight
+from splitbrain.harness.suite.night_junit import to_junit
+from splitbrain.harness.suite.reading import SuiteFile, check_cells, plan, read_suite
+from splitbrain.harness.suite.summary import coverage_text, sums_text, to_markdown, to_text
+from splitbrain.harness.suite.tally import NightTally, nights_of, tally_night
 
 #: Below the folder of runs.
 SUITES = "suites"

@@ -16,17 +16,17 @@ from typing import Any
 
 import msgspec
 
-from checker.verdict import Verdict as RunVerdict
-from contracts.errors import UNREADABLE
-from harness import results as results_file
-from harness.coverage_cells import CoverageCell
-from harness.phases import read_phases
-from harness.results import Results, leading_sentence
-from harness.suite import ledger
-from harness.suite.attempt import Attempt, Ending
-from harness.suite.definition import PlannedRun
-from history.plan import Plan, decode_plan
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict as RunVerdict
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.harness import results as results_file
+from splitbrain.harness.coverage_cells import CoverageCell
+from splitbrain.harness.phases import read_phases
+from splitbrain.harness.results import Results, leading_sentence
+from splitbrain.harness.suite import ledger
+from splitbrain.harness.suite.attempt import Attempt, Ending
+from splitbrain.harness.suite.definition import PlannedRun
+from splitbrain.history.plan import Plan, decode_plan
+from splitbrain.history.run_folder import RunFolder
 
 #: What ``splitbrain check`` may take for a folder without a verdict.
 _CHECK_TIMEOUT_S = 900.0

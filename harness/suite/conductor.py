@@ -22,23 +22,24 @@ from typing import Literal
 
 import msgspec
 
-from contracts.errors import HarnessError
-from harness.stop import Stop
-from harness.suite import attempt as attempts
-from harness.suite import conclusion as conclusions
-from harness.suite import night as nights
-from harness.suite.agenda import Agenda
-from harness.suite.attempt import Attempt
-from harness.suite.conclusion import Conclusion
-from harness.suite.definition import PlannedRun
-from harness.suite.display import Display
-from harness.suite.ledger import Ledger, Line, NightBegan, NightEnded, RunEnded
-from harness.suite.night import OpenNight
-from harness.tool_version import tool_commit, tool_version
-from history.run_folder import RunFolder
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.suite import attempt as attempts
+from splitbrain.harness.suite import conclusion as conclusions
+from splitbrain.harness.suite import night as nights
+from splitbrain.harness.suite.agenda import Agenda
+from splitbrain.harness.suite.attempt import Attempt
+from splitbrain.harness.suite.conclusion import Conclusion
+from splitbrain.harness.suite.definition import PlannedRun
+from splitbrain.harness.suite.display import Display
+from splitbrain.harness.suite.ledger import Ledger, Line, NightBegan, NightEnded, RunEnded
+from splitbrain.harness.suite.night import OpenNight
+from splitbrain.harness.tool_version import tool_commit, tool_version
+from splitbrain.history.run_folder import RunFolder
 
 #: The real command line.
-TOOL: tuple[str, ...] = (sys.executable, "-m", "harness.cli")
+TOOL: tuple[str, ...] = (sys.executable, "-m", f"{PACKAGE}.harness.cli")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DIRTY = "-dirty"

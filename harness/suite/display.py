@@ -14,10 +14,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from harness.console_lines import say
-from harness.plain_text import printable
-from harness.suite.definition import PlannedRun
-from harness.suite.ledger import RunEnded
+from splitbrain.harness.console_lines import say
+from splitbrain.harness.plain_text import printable
+from splitbrain.harness.suite.definition import PlannedRun
+from splitbrain.harness.suite.ledger import RunEnded
 
 _STYLES = {"valid": "green", "invalid": "red", "failed": "red"}
 

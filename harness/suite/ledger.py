@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
-from harness.coverage_cells import CoverageCell
-from harness.refusals import tell_refusal
-from harness.suite.definition import Expectation
-from history.json_problems import in_words
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.harness.coverage_cells import CoverageCell
+from splitbrain.harness.refusals import tell_refusal
+from splitbrain.harness.suite.definition import Expectation
+from splitbrain.history.json_problems import in_words
 
 #: Version of the ledger's lines.
 LEDGER_SCHEMA = 1

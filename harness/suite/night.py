@@ -14,14 +14,14 @@ from typing import Self
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError, UsageError
-from harness.atomic_file import write_atomically
-from harness.new_folder import new_folder
-from harness.refusals import ELSEWHERE, tell_refusal
-from harness.stop import patiently
-from harness.suite.definition import PlannedRun
-from harness.suite.ledger import Line, NightBegan, NightEnded, PlannedCell, RunEnded
-from history.json_problems import in_words
+from splitbrain.contracts.errors import UNREADABLE, HarnessError, UsageError
+from splitbrain.harness.atomic_file import write_atomically
+from splitbrain.harness.new_folder import new_folder
+from splitbrain.harness.refusals import ELSEWHERE, tell_refusal
+from splitbrain.harness.stop import patiently
+from splitbrain.harness.suite.definition import PlannedRun
+from splitbrain.harness.suite.ledger import Line, NightBegan, NightEnded, PlannedCell, RunEnded
+from splitbrain.history.json_problems import in_words
 
 NIGHT_SCHEMA = 1
 #: A suite that is killed while it starts a child leaves its lock with the child until that has

@@ -4,9 +4,9 @@ An unexpected violation, and a run that proves nothing, is a failure; a failed h
 planted bug that went unseen fails its cell's own case.
 """
 
-from harness.junit_document import JunitSuite, document
-from harness.suite.ledger import RunEnded
-from harness.suite.tally import CellTally, NightTally
+from splitbrain.harness.junit_document import JunitSuite, document
+from splitbrain.harness.suite.ledger import RunEnded
+from splitbrain.harness.suite.tally import CellTally, NightTally
 
 
 def to_junit(night: NightTally) -> bytes:

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import msgspec
 
-from contracts.errors import UsageError
-from contracts.runtime import Runtime
-from harness.options import TestOptions, prepare
-from harness.suite.cells import planned_runs
-from harness.suite.definition import (
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.harness.options import TestOptions, prepare
+from splitbrain.harness.suite.cells import planned_runs
+from splitbrain.harness.suite.definition import (
     AXES,
     CellPattern,
     FreshSeeds,
@@ -27,8 +27,8 @@ from harness.suite.definition import (
     Program,
     Suite,
 )
-from history.json_problems import in_words
-from nemesis.nearest import or_nearest
+from splitbrain.history.json_problems import in_words
+from splitbrain.nemesis.nearest import or_nearest
 
 _UNKNOWN_FIELD = re.compile(
     r"^Object contains unknown field `(?P<field>.+?)`(?: - at `(?P<at>.+)`)?$"
@@ -105,8 +105,8 @@ def check_cells(path: Path, runs: Iterable[PlannedRun]) -> None:
     Raises:
         UsageError: a cell cannot be run by this version.
     """
-    from runtimes.registry import runtime_names
-    from systems import registry as systems
+    from splitbrain.runtimes.registry import runtime_names
+    from splitbrain.systems import registry as systems
 
     checked: set[str] = set()
     for run in runs:

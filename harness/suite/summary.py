@@ -6,11 +6,11 @@ decides nothing, and it never leaves out a violation or a failure, however many 
 
 from collections.abc import Iterable, Sequence
 
-from harness.coverage_tables import HEADER, coverage_rows, never_tried, workload_rows
-from harness.plain_text import markdown, printable
-from harness.results import counted
-from harness.suite.ledger import VERDICTS, RunEnded
-from harness.suite.tally import (
+from splitbrain.harness.coverage_tables import HEADER, coverage_rows, never_tried, workload_rows
+from splitbrain.harness.plain_text import markdown, printable
+from splitbrain.harness.results import counted
+from splitbrain.harness.suite.ledger import VERDICTS, RunEnded
+from splitbrain.harness.suite.tally import (
     CellTally,
     CommitSum,
     NightTally,
@@ -18,7 +18,7 @@ from harness.suite.tally import (
     sum_by_commit,
     sum_programs,
 )
-from nemesis.kinds import machine_kind_names
+from splitbrain.nemesis.kinds import machine_kind_names
 
 Rows = list[tuple[str, ...]]
 

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import msgspec
 
-from harness.coverage_cells import CoverageCell, sum_coverage
-from harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
-from harness.suite.ledger import (
+from splitbrain.harness.coverage_cells import CoverageCell, sum_coverage
+from splitbrain.harness.results import EXIT_HARNESS_FAILED, EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
+from splitbrain.harness.suite.ledger import (
     VERDICTS,
     Line,
     NightBegan,

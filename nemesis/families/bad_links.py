@@ -8,17 +8,17 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from contracts.arms import LARGE_PROBE_BYTES, Shape
-from contracts.fault import Link, Microseconds, in_ms
-from contracts.fault_draws import how, spread, where
-from contracts.names import NodeName
-from contracts.runtime import Capability
-from nemesis.acts import Disconnect, ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
-from nemesis.courses import Course, Setting, Step
-from nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped
-from nemesis.families.partitions import flows, links_between
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import (
+from splitbrain.contracts.arms import LARGE_PROBE_BYTES, Shape
+from splitbrain.contracts.fault import Link, Microseconds, in_ms
+from splitbrain.contracts.fault_draws import how, spread, where
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Capability
+from splitbrain.nemesis.acts import Disconnect, ResetLinks, ShapeLinks, UnresetLinks, UnshapeLinks
+from splitbrain.nemesis.courses import Course, Setting, Step
+from splitbrain.nemesis.expectations import Expectation, LinkBehaves, LinkIs, LinkShaped
+from splitbrain.nemesis.families.partitions import flows, links_between
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import (
     BlackHoleOptions,
     DelayOptions,
     DuplicateOptions,
@@ -29,7 +29,7 @@ from nemesis.fault_options import (
     ResetOptions,
     SlowLinkOptions,
 )
-from nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
 #: Probes along a link by which it is judged.
 PROBES: Final = 40

@@ -5,15 +5,15 @@ Monotonic clocks stay right: no runtime can change those, and says so.
 
 from typing import Any, Final
 
-from contracts.arms import ClockWarp
-from contracts.fault import US_PER_MS, in_ms
-from nemesis.acts import Unwarp, Warp
-from nemesis.courses import Course, Setting, Step, looks_at
-from nemesis.expectations import ClockIs, ClockOff, Expectation
-from nemesis.families.processes import running
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import ClockDriftOptions, ClockJumpOptions, ClockStrobeOptions
-from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+from splitbrain.contracts.arms import ClockWarp
+from splitbrain.contracts.fault import US_PER_MS, in_ms
+from splitbrain.nemesis.acts import Unwarp, Warp
+from splitbrain.nemesis.courses import Course, Setting, Step, looks_at
+from splitbrain.nemesis.expectations import ClockIs, ClockOff, Expectation
+from splitbrain.nemesis.families.processes import running
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import ClockDriftOptions, ClockJumpOptions, ClockStrobeOptions
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
 PAGE: Final = "clocks"
 #: How far a clock that is right may seem off: the time that asking takes.

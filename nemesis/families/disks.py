@@ -8,10 +8,10 @@ it starts: what its formats can detect it must refuse, with the reason.
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
-from contracts.arms import DiskState, FileChange
-from contracts.fault import US_PER_MS, Milliseconds
-from contracts.names import NodeName
-from nemesis.acts import (
+from splitbrain.contracts.arms import DiskState, FileChange
+from splitbrain.contracts.fault import US_PER_MS, Milliseconds
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import (
     Act,
     ChangeFile,
     Drain,
@@ -27,12 +27,18 @@ from nemesis.acts import (
     Unstall,
     Wipe,
 )
-from nemesis.courses import Course, Setting, Step
-from nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
-from nemesis.families.processes import answering, exited, running, until_healed, until_started
-from nemesis.fault_kind import CORRUPT, FAILED, FaultKind
-from nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
-from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+from splitbrain.nemesis.courses import Course, Setting, Step
+from splitbrain.nemesis.expectations import CanariesTell, DataGone, DiskIs, FileReads, NodeTookBack
+from splitbrain.nemesis.families.processes import (
+    answering,
+    exited,
+    running,
+    until_healed,
+    until_started,
+)
+from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, FaultKind
+from splitbrain.nemesis.fault_options import FileOptions, FullDiskOptions, NoOptions, RestoreOptions
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
 #: Of kinds that change files.
 _FILES_PAGE: Final = "file-change"

@@ -11,8 +11,8 @@ did. Source: design, section 9.
 from collections.abc import Callable
 from typing import Any, Final
 
-from contracts.fault_draws import how, spread
-from nemesis.acts import (
+from splitbrain.contracts.fault_draws import how, spread
+from splitbrain.nemesis.acts import (
     Act,
     DiskCall,
     FailCalls,
@@ -27,16 +27,16 @@ from nemesis.acts import (
     SlowDisk,
     Start,
 )
-from nemesis.courses import Course, Setting, Step
-from nemesis.fault_kind import CORRUPT, FAILED, FaultKind
-from nemesis.fault_options import (
+from splitbrain.nemesis.courses import Course, Setting, Step
+from splitbrain.nemesis.fault_kind import CORRUPT, FAILED, FaultKind
+from splitbrain.nemesis.fault_options import (
     CallOptions,
     NoOptions,
     RotOptions,
     SlowDiskOptions,
     SyncOptions,
 )
-from nemesis.targets import ALL, HALVES
+from splitbrain.nemesis.targets import ALL, HALVES
 
 PAGE: Final = "exact-disks"
 #: A slow disk takes 2 to 1,023 times as long.

@@ -7,22 +7,22 @@ partial partitions as in Cloudflare's post-mortem of 2020-11-02.
 
 from typing import Any, Final
 
-from contracts.fault import US_PER_MS, Link
-from contracts.names import NodeName
-from contracts.runtime import Capability
-from nemesis.acts import Cut, Kill, Restore, Start
-from nemesis.courses import Course, Setting, Step, looks_at
-from nemesis.expectations import (
+from splitbrain.contracts.fault import US_PER_MS, Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Capability
+from splitbrain.nemesis.acts import Cut, Kill, Restore, Start
+from splitbrain.nemesis.courses import Course, Setting, Step, looks_at
+from splitbrain.nemesis.expectations import (
     Expectation,
     LinkDelivers,
     LinkIs,
     PeersFlow,
     PeersStall,
 )
-from nemesis.families.processes import exited, running
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
-from nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
+from splitbrain.nemesis.families.processes import exited, running
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import CutThenKillOptions, FlapOptions, GroupOptions
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, ClusterView, random_target, shuffled
 
 PAGE: Final = "partitions"
 _Nodes = tuple[NodeName, ...]

@@ -7,9 +7,9 @@ believed before.
 
 from typing import Any, Final
 
-from contracts.fault import US_PER_MS
-from contracts.names import NodeName
-from nemesis.acts import (
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import (
     Act,
     Kill,
     LimitMemory,
@@ -21,8 +21,8 @@ from nemesis.acts import (
     UnlimitMemory,
     Unthrottle,
 )
-from nemesis.courses import Course, Setting, Step
-from nemesis.expectations import (
+from splitbrain.nemesis.courses import Course, Setting, Step
+from splitbrain.nemesis.expectations import (
     Expectation,
     MemoryFree,
     MemoryPressed,
@@ -31,15 +31,15 @@ from nemesis.expectations import (
     NodeIsSilent,
     ProcessorShare,
 )
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import (
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import (
     CpuOptions,
     CrashLoopOptions,
     MemoryOptions,
     NoOptions,
     TerminateOptions,
 )
-from nemesis.targets import ALL, FOLLOWER, HALVES, random_target
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, random_target
 
 PAGE: Final = "processes"
 _NO_HALVES: Final = frozenset({HALVES})

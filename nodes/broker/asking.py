@@ -4,11 +4,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.decisions import Refusal
-from nodes.controller.topic_names import check_topic_name
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.random_source import RandomSource
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.controller.topic_names import check_topic_name
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.wire.errors import ApiError
 
 #: Topics of the brokers' own, by name.
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})

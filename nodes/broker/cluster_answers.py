@@ -7,10 +7,10 @@ Source: KIP-700, KIP-919, KIP-1073; Kafka 4.3.1's AuthHelper and KafkaApis.
 
 from typing import Final
 
-from nodes.broker.asking import ALL_CLUSTER_OPERATIONS, NOT_ASKED, Asking
-from nodes.broker.listed_nodes import NOBODY, brokers_on, some_alive_broker
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import (
+from splitbrain.nodes.broker.asking import ALL_CLUSTER_OPERATIONS, NOT_ASKED, Asking
+from splitbrain.nodes.broker.listed_nodes import NOBODY, brokers_on, some_alive_broker
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribedNode,

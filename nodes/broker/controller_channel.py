@@ -10,11 +10,11 @@ and is still believed to lead is asked again without any pause; here it is not.
 
 import msgspec
 
-from nodes.broker.effects import AbandonRequest, Effect, FindController, SendToController
-from nodes.broker.settings import BrokerSettings
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.broker.effects import AbandonRequest, Effect, FindController, SendToController
+from splitbrain.nodes.broker.settings import BrokerSettings
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,

@@ -6,8 +6,8 @@ durable before something else, except what ``MayStop`` says.
 
 import msgspec
 
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerRegistrationRequest
 
 
 class FindController(msgspec.Struct, frozen=True, tag=True):

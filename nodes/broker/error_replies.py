@@ -11,19 +11,19 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.leader_elections import refused_elections
-from nodes.quorum.messages import ErrorCode
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import encode_reply
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import UnregisterBrokerResponse
-from nodes.wire.families.configs import (
+from splitbrain.nodes.controller.leader_elections import refused_elections
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import encode_reply
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import UnregisterBrokerResponse
+from splitbrain.nodes.wire.families.configs import (
     AlterConfigsResponse,
     AlteredResource,
     IncrementalAlterConfigsResponse,
 )
-from nodes.wire.families.controllers import UpdateFeaturesResponse
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.wire.families.controllers import UpdateFeaturesResponse
+from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsResponse,
     PartitionUnderReassignment,
@@ -31,7 +31,7 @@ from nodes.wire.families.partitions import (
     ReassignedTopic,
     TopicUnderReassignment,
 )
-from nodes.wire.families.topics import (
+from splitbrain.nodes.wire.families.topics import (
     CreatedTopic,
     CreatePartitionsResponse,
     CreateTopicsResponse,
@@ -39,8 +39,8 @@ from nodes.wire.families.topics import (
     DeleteTopicsResponse,
     EnlargedTopic,
 )
-from nodes.wire.families.voters import AddRaftVoterResponse, RemoveRaftVoterResponse
-from nodes.wire.messages import encode_refusal
+from splitbrain.nodes.wire.families.voters import AddRaftVoterResponse, RemoveRaftVoterResponse
+from splitbrain.nodes.wire.messages import encode_refusal
 
 #: First version of DeleteTopics that names topics in structures of their own.
 _TOPICS_SINCE: Final = 6

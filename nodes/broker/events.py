@@ -8,9 +8,12 @@ effects.
 
 import msgspec
 
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.families.brokers import BrokerHeartbeatResponse, BrokerRegistrationResponse
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.families.brokers import (
+    BrokerHeartbeatResponse,
+    BrokerRegistrationResponse,
+)
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):

@@ -16,15 +16,15 @@ from typing import Final
 
 import msgspec
 
-from nodes.broker.error_replies import error_reply
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import decode_call, decode_reply
-from nodes.wire.envelopes import envelope_of
-from nodes.wire.errors import ApiError, WireError
-from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from nodes.wire.framing import frame
-from nodes.wire.messages import decode_answer, decode_request
-from nodes.wire.principals import ANONYMOUS, Principal
+from splitbrain.nodes.broker.error_replies import error_reply
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import decode_call, decode_reply
+from splitbrain.nodes.wire.envelopes import envelope_of
+from splitbrain.nodes.wire.errors import ApiError, WireError
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.framing import frame
+from splitbrain.nodes.wire.messages import decode_answer, decode_request
+from splitbrain.nodes.wire.principals import ANONYMOUS, Principal
 
 #: APIs that a client may ask a broker for and a controller decides.
 FORWARDED: Final = frozenset(

@@ -12,10 +12,10 @@ Source: KIP-497, KIP-841, KIP-903; Kafka 4.3.1's Partition and AlterPartitionMan
 from collections.abc import Iterator
 from typing import Final
 
-from nodes.controller.registrations import is_active
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.metadata.partitions import PartitionState
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.registrations import is_active
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionRequest,
     InSyncBroker,
     PartitionToAlter,

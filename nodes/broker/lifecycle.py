@@ -24,9 +24,9 @@ Source: KIP-631, KIP-841; Kafka 4.3.1's BrokerLifecycleManager.
 from enum import Enum
 from typing import Final
 
-from nodes.broker.controller_channel import Answer, ControllerChannel
-from nodes.broker.effects import BecameRunning, Effect, MayStop, Recover
-from nodes.broker.events import (
+from splitbrain.nodes.broker.controller_channel import Answer, ControllerChannel
+from splitbrain.nodes.broker.effects import BecameRunning, Effect, MayStop, Recover
+from splitbrain.nodes.broker.events import (
     AnswerReceived,
     ControllerKnown,
     Event,
@@ -37,11 +37,11 @@ from nodes.broker.events import (
     Started,
     TimerElapsed,
 )
-from nodes.broker.settings import BrokerIdentity, BrokerSettings
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import Microseconds
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,

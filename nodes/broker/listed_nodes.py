@@ -6,11 +6,11 @@ Source: Kafka 4.3.1's KRaftMetadataCache.
 from collections.abc import Iterator
 from typing import Final
 
-from nodes.controller.registrations import is_online
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import PartitionState
-from nodes.metadata.records import Endpoint, RegisterBrokerRecord
-from nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.controller.registrations import is_online
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.metadata.records import Endpoint, RegisterBrokerRecord
+from splitbrain.nodes.quorum.random_source import RandomSource
 
 #: Where there is no broker to name.
 NOBODY: Final = -1

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import structs
 
-from nodes.broker.asking import (
+from splitbrain.nodes.broker.asking import (
     ALL_CLUSTER_OPERATIONS,
     ALL_TOPIC_OPERATIONS,
     NOT_ASKED,
@@ -19,7 +19,7 @@ from nodes.broker.asking import (
     is_internal,
     unknown_topic_code,
 )
-from nodes.broker.listed_nodes import (
+from splitbrain.nodes.broker.listed_nodes import (
     NOBODY,
     brokers_on,
     is_alive_on,
@@ -27,11 +27,11 @@ from nodes.broker.listed_nodes import (
     offline_replicas,
     some_alive_broker,
 )
-from nodes.metadata.image import TopicImage
-from nodes.metadata.partitions import PartitionState
-from nodes.wire.declared import NO_UUID
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import (
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import (
     ListedBroker,
     ListedPartition,
     ListedTopic,

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nodes.broker.forwarding import FORWARDED
-from nodes.broker.serving import ANSWERED
-from nodes.broker.settings import BROKER_FEATURES
-from nodes.metadata.image import MetadataImage
-from nodes.wire.api_versions import ApiVersionsAnswer, served_versions
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
-from nodes.wire.control_plane import TABLES
+from splitbrain.nodes.broker.forwarding import FORWARDED
+from splitbrain.nodes.broker.serving import ANSWERED
+from splitbrain.nodes.broker.settings import BROKER_FEATURES
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, served_versions
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, VersionRange
+from splitbrain.nodes.wire.control_plane import TABLES
 
 _OWN: Final[Mapping[ApiKey, VersionRange]] = MappingProxyType(
     {

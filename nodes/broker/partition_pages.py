@@ -8,13 +8,18 @@ Source: KIP-966; Kafka 4.3.1's DescribeTopicPartitionsRequestHandler and KRaftMe
 
 from typing import Final
 
-from nodes.broker.asking import ALL_TOPIC_OPERATIONS, Asking, is_internal, unknown_topic_code
-from nodes.broker.listed_nodes import leader_on, offline_replicas
-from nodes.metadata.image import TopicImage
-from nodes.metadata.partitions import PartitionState
-from nodes.wire.declared import NO_UUID
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import (
+from splitbrain.nodes.broker.asking import (
+    ALL_TOPIC_OPERATIONS,
+    Asking,
+    is_internal,
+    unknown_topic_code,
+)
+from splitbrain.nodes.broker.listed_nodes import leader_on, offline_replicas
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import (
     DescribedPartition,
     DescribedTopic,
     DescribeTopicPartitionsRequest,

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.broker.asking import Asking
-from nodes.broker.cluster_answers import answer_cluster
-from nodes.broker.metadata_answers import answer_metadata, refused_metadata
-from nodes.broker.partition_pages import answer_partitions
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.broker.cluster_answers import answer_cluster
+from splitbrain.nodes.broker.metadata_answers import answer_metadata, refused_metadata
+from splitbrain.nodes.broker.partition_pages import answer_partitions
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
 
 #: APIs that ``answer`` knows.
 ANSWERED: Final = frozenset(

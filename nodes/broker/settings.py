@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.quorum.identifiers import Microseconds
-from nodes.wire.apis import VersionRange
-from nodes.wire.controller_apis import CONTROLLER_FEATURES
-from nodes.wire.families.brokers import AdvertisedListener
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.wire.apis import VersionRange
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener
 
 #: A real broker of Kafka 4.3.1 has the same as its controllers.
 BROKER_FEATURES: Final = CONTROLLER_FEATURES

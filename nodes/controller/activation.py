@@ -10,16 +10,16 @@ Source: KIP-868; a real controller's activation records.
 from collections.abc import Iterator
 from typing import Final
 
-from nodes.metadata.image import METADATA_VERSION, MetadataImage
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.image import METADATA_VERSION, MetadataImage
+from splitbrain.nodes.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
     MetadataRecord,
 )
-from nodes.quorum.identifiers import Offset
-from nodes.wire.controller_apis import PINNED_LEVELS
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 
 TRANSACTION_NAME: Final = "Bootstrap records"
 ABORT_REASON: Final = "Controller failover"

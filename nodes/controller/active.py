@@ -14,28 +14,28 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.activation import activation_records
-from nodes.controller.broker_handlers import BROKER_HANDLERS
-from nodes.controller.contacts import Contacts
-from nodes.controller.decisions import Decision, Handler, View
-from nodes.controller.fencing import fence_stale
-from nodes.controller.leader_elections import balance, elect_unclean
-from nodes.controller.leaderships import Leaderships
-from nodes.controller.settings import ControllerSettings
-from nodes.controller.topic_handlers import TOPIC_HANDLERS
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import (
+from splitbrain.nodes.controller.activation import activation_records
+from splitbrain.nodes.controller.broker_handlers import BROKER_HANDLERS
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.decisions import Decision, Handler, View
+from splitbrain.nodes.controller.fencing import fence_stale
+from splitbrain.nodes.controller.leader_elections import balance, elect_unclean
+from splitbrain.nodes.controller.leaderships import Leaderships
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     MetadataRecord,
     NoOpRecord,
 )
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
-from nodes.quorum.random_source import RandomSource
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.wire.apis import ApiKey
 
 HANDLERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType({**BROKER_HANDLERS, **TOPIC_HANDLERS})
 _MARKERS: Final = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)

@@ -10,18 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.config_changes import (
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.config_changes import (
     ConfigChange,
     ConfigOperation,
     changed_configs,
     replaced_configs,
 )
-from nodes.controller.config_validation import ResourceType
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.metadata.records import ConfigRecord, MetadataRecord
-from nodes.wire.errors import ApiError
-from nodes.wire.families.configs import (
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.metadata.records import ConfigRecord, MetadataRecord
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     AlteredResource,

@@ -9,16 +9,16 @@ Source: a real controller's replication control; KIP-455, KIP-860.
 
 from collections.abc import Sequence
 
-from nodes.controller.assignments import check_assignment
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.leaderships import PartitionAt
-from nodes.controller.partition_change import Election, Target, partition_change
-from nodes.controller.unclean_elections import is_unclean_election_allowed
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import PartitionState, Sharing, changed_partition
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.assignments import check_assignment
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.leaderships import PartitionAt
+from splitbrain.nodes.controller.partition_change import Election, Target, partition_change
+from splitbrain.nodes.controller.unclean_elections import is_unclean_election_allowed
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import PartitionState, Sharing, changed_partition
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     PartitionToReassign,

@@ -5,12 +5,12 @@ Source: a real controller's replication control; KIP-858 (directories), KIP-1066
 
 from collections.abc import Sequence
 
-from nodes.controller.decisions import Refusal, View
-from nodes.controller.placement import UsableBroker, place
-from nodes.controller.registrations import default_directory, is_active
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import PartitionRecord
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal, View
+from splitbrain.nodes.controller.placement import UsableBroker, place
+from splitbrain.nodes.controller.registrations import default_directory, is_active
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import PartitionRecord
+from splitbrain.nodes.wire.errors import ApiError
 
 _RECOVERED = 0
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from nodes.controller.decisions import Refusal, View
-from nodes.metadata.records import MetadataRecord, TopicRecord
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal, View
+from splitbrain.nodes.metadata.records import MetadataRecord, TopicRecord
+from splitbrain.nodes.wire.errors import ApiError
 
 
 class RecordBatch:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nodes.controller.config_types import ConfigType
+from splitbrain.nodes.controller.config_types import ConfigType
 
 #: Configs that can be appended to, with their defaults.
 BROKER_LISTS: Final[Mapping[str, str | None]] = MappingProxyType(

@@ -10,17 +10,17 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.controllers import answered_controller, register_controller
-from nodes.controller.decisions import Decision, Handler, Refusal, View
-from nodes.controller.directories import answered_assignment, assign_replicas
-from nodes.controller.fencing import answered_unregistration, unregister_broker
-from nodes.controller.heartbeats import answered_heartbeat, heartbeat
-from nodes.controller.isr_changes import alter_partitions, answered_alteration
-from nodes.controller.leader_elections import elect_leaders, refused_elections
-from nodes.controller.producer_ids import allocate_producer_ids, answered_producer_ids
-from nodes.controller.registration import answered_registration, register_broker
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.controllers import answered_controller, register_controller
+from splitbrain.nodes.controller.decisions import Decision, Handler, Refusal, View
+from splitbrain.nodes.controller.directories import answered_assignment, assign_replicas
+from splitbrain.nodes.controller.fencing import answered_unregistration, unregister_broker
+from splitbrain.nodes.controller.heartbeats import answered_heartbeat, heartbeat
+from splitbrain.nodes.controller.isr_changes import alter_partitions, answered_alteration
+from splitbrain.nodes.controller.leader_elections import elect_leaders, refused_elections
+from splitbrain.nodes.controller.producer_ids import allocate_producer_ids, answered_producer_ids
+from splitbrain.nodes.controller.registration import answered_registration, register_broker
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
 
 #: Makes the answer to a request of one API, in its version, that is refused as a whole.
 Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]

@@ -11,18 +11,18 @@ replication control.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from nodes.controller.decisions import View
-from nodes.controller.leaderships import (
+from splitbrain.nodes.controller.decisions import View
+from splitbrain.nodes.controller.leaderships import (
     PartitionAt,
     partitions_in_directory,
     partitions_in_sync_on,
     partitions_without_leader,
 )
-from nodes.controller.partition_change import Election, Target, partition_change
-from nodes.controller.registrations import is_active
-from nodes.controller.unclean_elections import is_unclean_election_allowed
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import (
+from splitbrain.nodes.controller.partition_change import Election, Target, partition_change
+from splitbrain.nodes.controller.registrations import is_active
+from splitbrain.nodes.controller.unclean_elections import is_unclean_election_allowed
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     MetadataRecord,
     PartitionChangeRecord,

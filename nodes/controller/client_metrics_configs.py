@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from nodes.controller.config_types import (
+from splitbrain.nodes.controller.config_types import (
     ConfigDefinition,
     ConfigType,
     ListOf,
@@ -15,8 +15,8 @@ from nodes.controller.config_types import (
     config_table,
     parse_configs,
 )
-from nodes.controller.decisions import Refusal
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.wire.errors import ApiError
 
 CLIENT_METRICS_CONFIGS: Final = config_table(
     (

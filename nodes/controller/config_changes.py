@@ -13,18 +13,18 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.broker_configs import BROKER_LISTS
-from nodes.controller.config_types import ConfigType, bad_config
-from nodes.controller.config_validation import (
+from splitbrain.nodes.controller.broker_configs import BROKER_LISTS
+from splitbrain.nodes.controller.config_types import ConfigType, bad_config
+from splitbrain.nodes.controller.config_validation import (
     ResourceType,
     check_configs,
     check_resource_exists,
 )
-from nodes.controller.decisions import Refusal
-from nodes.controller.topic_configs import TOPIC_CONFIGS
-from nodes.metadata.image import ConfigResource, MetadataImage
-from nodes.metadata.records import ConfigRecord
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.controller.topic_configs import TOPIC_CONFIGS
+from splitbrain.nodes.metadata.image import ConfigResource, MetadataImage
+from splitbrain.nodes.metadata.records import ConfigRecord
+from splitbrain.nodes.wire.errors import ApiError
 
 VALUE_LENGTH_MAX: Final = 32_767
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

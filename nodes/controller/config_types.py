@@ -16,8 +16,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from nodes.controller.decisions import Refusal
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.wire.errors import ApiError
 
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...]
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from nodes.controller.client_metrics_configs import check_client_metrics
-from nodes.controller.decisions import Refusal
-from nodes.controller.group_configs import check_group_configs
-from nodes.controller.topic_configs import check_topic_configs
-from nodes.controller.topic_names import check_topic_name
-from nodes.metadata.image import ConfigResource, MetadataImage
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.client_metrics_configs import check_client_metrics
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.controller.group_configs import check_group_configs
+from splitbrain.nodes.controller.topic_configs import check_topic_configs
+from splitbrain.nodes.controller.topic_names import check_topic_name
+from splitbrain.nodes.metadata.image import ConfigResource, MetadataImage
+from splitbrain.nodes.wire.errors import ApiError
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _INT32_BOUND: Final = 1 << 31

@@ -10,8 +10,8 @@ Source: KIP-631; a real controller's heartbeat manager and heartbeat tracker.
 
 from typing import NamedTuple
 
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, Microseconds, Offset
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Microseconds, Offset
 
 
 class Incarnation(NamedTuple):

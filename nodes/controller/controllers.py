@@ -5,17 +5,17 @@ Source: KIP-919.
 
 from typing import Final
 
-from nodes.controller.decisions import Decision, View
-from nodes.controller.endpoints import record_endpoints
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import RegisterControllerRecord, SupportedFeature
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import (
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.controller.endpoints import record_endpoints
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import RegisterControllerRecord, SupportedFeature
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribedNode,
 )
-from nodes.wire.families.controllers import (
+from splitbrain.nodes.wire.families.controllers import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )

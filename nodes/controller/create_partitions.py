@@ -8,17 +8,17 @@ Source: a real controller's replication control; KIP-195.
 
 from collections import Counter
 
-from nodes.controller.assignments import (
+from splitbrain.nodes.controller.assignments import (
     check_assignment,
     check_chosen_isr,
     new_partition,
     place_replicas,
 )
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.metadata.image import TopicImage
-from nodes.wire.errors import ApiError
-from nodes.wire.families.topics import (
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.topics import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     EnlargedTopic,

@@ -11,24 +11,28 @@ Source: a real controller's replication control and its API layer; KIP-464 (defa
 from collections import Counter
 from typing import Final
 
-from nodes.controller.assignments import (
+from splitbrain.nodes.controller.assignments import (
     check_assignment,
     check_chosen_isr,
     new_partition,
     place_replicas,
 )
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.config_changes import ConfigChange, ConfigOperation, changed_configs
-from nodes.controller.config_validation import ResourceType
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.effective_configs import effective_configs
-from nodes.controller.topic_ids import new_topic_id
-from nodes.controller.topic_names import check_topic_name, colliding_topic
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import ConfigRecord, MetadataRecord, TopicRecord
-from nodes.wire.apis import METADATA_TOPIC
-from nodes.wire.errors import ApiError
-from nodes.wire.families.topics import (
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.config_changes import (
+    ConfigChange,
+    ConfigOperation,
+    changed_configs,
+)
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.effective_configs import effective_configs
+from splitbrain.nodes.controller.topic_ids import new_topic_id
+from splitbrain.nodes.controller.topic_names import check_topic_name, colliding_topic
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import ConfigRecord, MetadataRecord, TopicRecord
+from splitbrain.nodes.wire.apis import METADATA_TOPIC
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.topics import (
     CreatableTopic,
     CreatedTopic,
     CreatedTopicConfig,

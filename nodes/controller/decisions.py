@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from nodes.controller.contacts import Contacts
-from nodes.controller.leaderships import Leaderships
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import MetadataRecord
-from nodes.quorum.identifiers import Microseconds, NodeId, Offset
-from nodes.quorum.random_source import RandomSource
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.leaderships import Leaderships
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId, Offset
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.wire.errors import ApiError
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):

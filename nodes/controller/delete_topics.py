@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.metadata.image import TopicImage, TopicsImage
-from nodes.metadata.records import RemoveTopicRecord
-from nodes.wire.declared import NO_UUID
-from nodes.wire.errors import ApiError
-from nodes.wire.families.topics import (
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.metadata.image import TopicImage, TopicsImage
+from splitbrain.nodes.metadata.records import RemoveTopicRecord
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.topics import (
     DeletedTopic,
     DeleteTopicsRequest,
     DeleteTopicsResponse,

@@ -14,28 +14,28 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.broker_configs import DYNAMIC_BROKER_CONFIGS
-from nodes.controller.client_metrics_configs import CLIENT_METRICS_CONFIGS
-from nodes.controller.config_types import (
+from splitbrain.nodes.controller.broker_configs import DYNAMIC_BROKER_CONFIGS
+from splitbrain.nodes.controller.client_metrics_configs import CLIENT_METRICS_CONFIGS
+from splitbrain.nodes.controller.config_types import (
     ConfigDefinition,
     ConfigType,
     config_text,
     parse_config,
 )
-from nodes.controller.config_validation import ResourceType
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.effective_configs import (
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.effective_configs import (
     ConfigSource,
     cluster_configs,
     effective_config,
     static_configs,
 )
-from nodes.controller.group_configs import GROUP_CONFIGS, GROUP_SYNONYMS
-from nodes.controller.topic_configs import SYNONYMS, TOPIC_CONFIGS
-from nodes.controller.topic_names import check_topic_name
-from nodes.metadata.image import ConfigResource
-from nodes.wire.errors import ApiError
-from nodes.wire.families.configs import (
+from splitbrain.nodes.controller.group_configs import GROUP_CONFIGS, GROUP_SYNONYMS
+from splitbrain.nodes.controller.topic_configs import SYNONYMS, TOPIC_CONFIGS
+from splitbrain.nodes.controller.topic_names import check_topic_name
+from splitbrain.nodes.metadata.image import ConfigResource
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.configs import (
     ConfigSynonym,
     DescribeConfigsRequest,
     DescribeConfigsResponse,

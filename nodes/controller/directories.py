@@ -8,16 +8,16 @@ directory that looked past the assignment could bring back replicas of a move th
 Source: KIP-858.
 """
 
-from nodes.controller.broker_transitions import without_broker
-from nodes.controller.decisions import Decision, View
-from nodes.controller.leaderships import PartitionAt
-from nodes.controller.partition_change import Target, partition_change
-from nodes.controller.registrations import is_online, registered
-from nodes.metadata.image import TopicImage
-from nodes.metadata.partitions import Sharing, changed_partition
-from nodes.metadata.records import MetadataRecord, RegisterBrokerRecord
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.controller.broker_transitions import without_broker
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.controller.leaderships import PartitionAt
+from splitbrain.nodes.controller.partition_change import Target, partition_change
+from splitbrain.nodes.controller.registrations import is_online, registered
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.metadata.partitions import Sharing, changed_partition
+from splitbrain.nodes.metadata.records import MetadataRecord, RegisterBrokerRecord
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
     AssignedDirectory,
     AssignedPartition,
     AssignedTopic,

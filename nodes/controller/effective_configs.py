@@ -11,11 +11,11 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from nodes.controller.config_types import config_text, parse_config
-from nodes.controller.config_validation import ResourceType
-from nodes.controller.settings import ControllerSettings
-from nodes.controller.topic_configs import MIN_INSYNC_REPLICAS, SYNONYMS, TOPIC_CONFIGS
-from nodes.metadata.image import ConfigResource, MetadataImage
+from splitbrain.nodes.controller.config_types import config_text, parse_config
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.topic_configs import MIN_INSYNC_REPLICAS, SYNONYMS, TOPIC_CONFIGS
+from splitbrain.nodes.metadata.image import ConfigResource, MetadataImage
 
 #: The resource whose configs count for all brokers.
 ALL_BROKERS: Final[ConfigResource] = (ResourceType.BROKER, "")

@@ -6,10 +6,10 @@ What no socket can have is refused as a real controller refuses it: as an error 
 from collections.abc import Iterable
 from typing import Final
 
-from nodes.controller.decisions import Refusal
-from nodes.metadata.records import Endpoint
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import AdvertisedListener
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.metadata.records import Endpoint
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener
 
 _SECURITY_PROTOCOLS: Final = range(4)
 

@@ -13,13 +13,18 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.metadata.image import METADATA_VERSION
-from nodes.metadata.records import FeatureLevelRecord, MetadataRecord, NoOpRecord, SupportedFeature
-from nodes.wire.apis import VersionRange
-from nodes.wire.controller_apis import CONTROLLER_FEATURES, PINNED_LEVELS
-from nodes.wire.errors import ApiError
-from nodes.wire.families.controllers import (
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.metadata.image import METADATA_VERSION
+from splitbrain.nodes.metadata.records import (
+    FeatureLevelRecord,
+    MetadataRecord,
+    NoOpRecord,
+    SupportedFeature,
+)
+from splitbrain.nodes.wire.apis import VersionRange
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES, PINNED_LEVELS
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.controllers import (
     FeatureToUpdate,
     UpdatedFeature,
     UpdateFeaturesRequest,

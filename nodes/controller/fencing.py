@@ -6,11 +6,11 @@ partitions are looked at.
 Source: KIP-631; a real controller's periodic fencing, and its UnregisterBroker (KIP-746).
 """
 
-from nodes.controller import broker_transitions
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
+from splitbrain.nodes.controller import broker_transitions
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
 def fence_stale(view: View) -> Decision | None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from nodes.controller.config_types import (
+from splitbrain.nodes.controller.config_types import (
     AtLeast,
     ConfigDefinition,
     ConfigType,

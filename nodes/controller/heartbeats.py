@@ -15,19 +15,19 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller import broker_transitions
-from nodes.controller.contacts import Incarnation
-from nodes.controller.decisions import Decision, View
-from nodes.controller.registrations import registered
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.records import (
+from splitbrain.nodes.controller import broker_transitions
+from splitbrain.nodes.controller.contacts import Incarnation
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.controller.registrations import registered
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     MetadataRecord,
     RegisterBrokerRecord,
 )
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, Offset
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Offset
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 
 class BrokerState(Enum):

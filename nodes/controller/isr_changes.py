@@ -7,9 +7,9 @@ Source: KIP-497; KIP-704 (recovery), KIP-841 (fenced brokers), KIP-903 (broker e
 controller's order of checks.
 """
 
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.leaderships import PartitionAt
-from nodes.controller.partition_change import (
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.leaderships import PartitionAt
+from splitbrain.nodes.controller.partition_change import (
     RECOVERED,
     RECOVERING,
     Election,
@@ -17,13 +17,13 @@ from nodes.controller.partition_change import (
     names_leader,
     partition_change,
 )
-from nodes.controller.registrations import registered
-from nodes.controller.unclean_elections import is_unclean_election_allowed
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.metadata.partitions import PartitionState, Sharing, changed_partition
-from nodes.metadata.records import MetadataRecord, PartitionChangeRecord
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.registrations import registered
+from splitbrain.nodes.controller.unclean_elections import is_unclean_election_allowed
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState, Sharing, changed_partition
+from splitbrain.nodes.metadata.records import MetadataRecord, PartitionChangeRecord
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import (
     AlteredPartition,
     AlteredTopic,
     AlterPartitionRequest,

@@ -10,19 +10,19 @@ Source: KIP-460; a real controller's periodic elections, and their bound per eve
 from collections.abc import Iterator
 from typing import Final
 
-from nodes.controller.batch_limit import RecordBatch
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.leaderships import (
+from splitbrain.nodes.controller.batch_limit import RecordBatch
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.leaderships import (
     PartitionAt,
     partitions_off_balance,
     partitions_without_leader,
 )
-from nodes.controller.partition_change import Election, Target, partition_change
-from nodes.controller.unclean_elections import is_unclean_election_allowed
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import NO_LEADER, MetadataRecord, PartitionChangeRecord
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.partition_change import Election, Target, partition_change
+from splitbrain.nodes.controller.unclean_elections import is_unclean_election_allowed
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import NO_LEADER, MetadataRecord, PartitionChangeRecord
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import (
     ElectedPartition,
     ElectedTopic,
     ElectLeadersRequest,

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
-from nodes.metadata.image import MetadataImage, TopicImage, TopicsImage
-from nodes.metadata.partitions import PartitionState
-from nodes.metadata.records import NO_LEADER
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage, TopicsImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.metadata.records import NO_LEADER
 
 
 class PartitionAt(NamedTuple):

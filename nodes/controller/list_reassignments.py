@@ -5,10 +5,10 @@ Source: a real controller's replication control; KIP-455.
 
 from collections.abc import Iterable
 
-from nodes.controller.decisions import Decision, View
-from nodes.metadata.image import TopicImage
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     PartitionUnderReassignment,

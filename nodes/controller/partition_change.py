@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.leaderships import PartitionAt
-from nodes.controller.reassignment import completed
-from nodes.controller.registrations import default_directory, is_active, is_online
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import LEADER_UNCHANGED, NO_LEADER, PartitionChangeRecord
+from splitbrain.nodes.controller.leaderships import PartitionAt
+from splitbrain.nodes.controller.reassignment import completed
+from splitbrain.nodes.controller.registrations import default_directory, is_active, is_online
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import LEADER_UNCHANGED, NO_LEADER, PartitionChangeRecord
 
 RECOVERED: Final = 0
 RECOVERING: Final = 1

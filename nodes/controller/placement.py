@@ -11,9 +11,9 @@ Source: a real controller's striped replica placer (KIP-631, KIP-36 for racks).
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from nodes.controller.decisions import Refusal
-from nodes.quorum.random_source import RandomSource
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.wire.errors import ApiError
 
 
 class UsableBroker(NamedTuple):

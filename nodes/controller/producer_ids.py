@@ -5,11 +5,14 @@ Source: KIP-730.
 
 from typing import Final
 
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.registrations import registered
-from nodes.metadata.records import ProducerIdsRecord
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.registrations import registered
+from splitbrain.nodes.metadata.records import ProducerIdsRecord
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 
 BLOCK_LENGTH: Final = 1_000
 _LAST_ID: Final = (1 << 63) - 1

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.broker_handlers import BROKER_REFUSALS
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families import configs, controllers, partitions, topics
+from splitbrain.nodes.controller.broker_handlers import BROKER_REFUSALS
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families import configs, controllers, partitions, topics
 
 Refuse = Callable[[Any, int, ApiError, str | None], msgspec.Struct]
 

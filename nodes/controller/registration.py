@@ -6,16 +6,19 @@ register again and amends what it said; its epoch stays.
 Source: KIP-631; KIP-858 (directories), KIP-584 (features); a real controller's cluster control.
 """
 
-from nodes.controller.broker_transitions import replaced
-from nodes.controller.contacts import Incarnation
-from nodes.controller.decisions import Decision, Refusal, View
-from nodes.controller.endpoints import record_endpoints
-from nodes.controller.registrations import is_reserved
-from nodes.metadata.image import METADATA_VERSION, MetadataImage
-from nodes.metadata.records import MetadataRecord, RegisterBrokerRecord, SupportedFeature
-from nodes.quorum.identifiers import Offset
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import BrokerRegistrationRequest, BrokerRegistrationResponse
+from splitbrain.nodes.controller.broker_transitions import replaced
+from splitbrain.nodes.controller.contacts import Incarnation
+from splitbrain.nodes.controller.decisions import Decision, Refusal, View
+from splitbrain.nodes.controller.endpoints import record_endpoints
+from splitbrain.nodes.controller.registrations import is_reserved
+from splitbrain.nodes.metadata.image import METADATA_VERSION, MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord, RegisterBrokerRecord, SupportedFeature
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
 
 
 def register_broker(view: View, request: BrokerRegistrationRequest, _version: int) -> Decision:

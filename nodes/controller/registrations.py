@@ -5,11 +5,15 @@ Source: KIP-858 for directories; a real controller's rules for both.
 
 from typing import Final
 
-from nodes.controller.decisions import Refusal
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from nodes.metadata.records import RegisterBrokerRecord
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import (
+    LOST_DIRECTORY,
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+)
+from splitbrain.nodes.metadata.records import RegisterBrokerRecord
+from splitbrain.nodes.wire.errors import ApiError
 
 #: Directory ids below it are not for directories; Kafka compares the lower half as signed.
 _RESERVED_IDS: Final = 100

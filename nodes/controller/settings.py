@@ -2,8 +2,8 @@
 
 import msgspec
 
-from nodes.controller.bugs import NO_BUGS, ControllerBugs
-from nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.controller.bugs import NO_BUGS, ControllerBugs
+from splitbrain.nodes.quorum.identifiers import Microseconds
 
 
 class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,14 +11,14 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.active import Identity
-from nodes.controller.contacts import Contacts
-from nodes.controller.decisions import Handler, View
-from nodes.controller.describe_configs import describe_configs
-from nodes.controller.list_reassignments import list_reassignments
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.controller.active import Identity
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.decisions import Handler, View
+from splitbrain.nodes.controller.describe_configs import describe_configs
+from splitbrain.nodes.controller.list_reassignments import list_reassignments
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.wire.apis import ApiKey
 
 _READERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType(
     {

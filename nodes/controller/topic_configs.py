@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from nodes.controller.config_types import (
+from splitbrain.nodes.controller.config_types import (
     AtLeast,
     Between,
     BetweenOr,

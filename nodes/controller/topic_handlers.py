@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nodes.controller.alter_configs import alter_configs, alter_configs_incrementally
-from nodes.controller.alter_reassignments import alter_reassignments
-from nodes.controller.create_partitions import create_partitions
-from nodes.controller.create_topics import create_topics
-from nodes.controller.decisions import Handler
-from nodes.controller.delete_topics import delete_topics
-from nodes.controller.describe_configs import describe_configs
-from nodes.controller.features import update_features
-from nodes.controller.list_reassignments import list_reassignments
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.controller.alter_configs import alter_configs, alter_configs_incrementally
+from splitbrain.nodes.controller.alter_reassignments import alter_reassignments
+from splitbrain.nodes.controller.create_partitions import create_partitions
+from splitbrain.nodes.controller.create_topics import create_topics
+from splitbrain.nodes.controller.decisions import Handler
+from splitbrain.nodes.controller.delete_topics import delete_topics
+from splitbrain.nodes.controller.describe_configs import describe_configs
+from splitbrain.nodes.controller.features import update_features
+from splitbrain.nodes.controller.list_reassignments import list_reassignments
+from splitbrain.nodes.wire.apis import ApiKey
 
 TOPIC_HANDLERS: Final[Mapping[ApiKey, Handler]] = MappingProxyType(
     {

@@ -6,7 +6,7 @@ Source: Kafka's ``Uuid.randomUuid``; an id that a tool would take for an option 
 from collections.abc import Container
 from typing import Final
 
-from nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.quorum.random_source import RandomSource
 
 _WORDS: Final = 4
 _WORD_BITS: Final = 32

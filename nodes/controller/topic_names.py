@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Final
 
-from nodes.controller.decisions import Refusal
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.wire.errors import ApiError
 
 NAME_LENGTH_MAX: Final = 249
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")

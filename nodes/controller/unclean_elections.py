@@ -6,7 +6,7 @@ Source: KIP-106; a real controller's resolution of topic configs.
 
 from typing import Final
 
-from nodes.metadata.image import TOPIC_RESOURCE, MetadataImage
+from splitbrain.nodes.metadata.image import TOPIC_RESOURCE, MetadataImage
 
 _UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 #: What is configured of all brokers.

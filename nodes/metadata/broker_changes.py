@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.metadata.drafts import Draft
-from nodes.metadata.errors import ContradictionError
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.drafts import Draft
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,

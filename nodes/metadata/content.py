@@ -8,9 +8,9 @@ Source: KIP-630; the order in which a real controller writes its own image.
 
 from collections.abc import Iterator
 
-from nodes.metadata.image import METADATA_VERSION, MetadataImage, QuotaKey, TopicImage
-from nodes.metadata.partitions import partition_record
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.image import METADATA_VERSION, MetadataImage, QuotaKey, TopicImage
+from splitbrain.nodes.metadata.partitions import partition_record
+from splitbrain.nodes.metadata.records import (
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from nodes.metadata import broker_changes, records
-from nodes.metadata.drafts import Draft
-from nodes.metadata.errors import ContradictionError
-from nodes.metadata.image import (
+from splitbrain.nodes.metadata import broker_changes, records
+from splitbrain.nodes.metadata.drafts import Draft
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.image import (
     METADATA_VERSION,
     TOPIC_RESOURCE,
     MetadataImage,
 )
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.topic_drafts import TopicsDraft
-from nodes.metadata.transactions import Provenance, Settled
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.topic_drafts import TopicsDraft
+from splitbrain.nodes.metadata.transactions import Provenance, Settled
 
 #: Levels of ``metadata.version`` that there are: Kafka 3.3 to 4.3. Records are written for the
 #: last of them.

@@ -8,15 +8,15 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final
 
-from nodes.metadata.content import (
+from splitbrain.nodes.metadata.content import (
     records_after_topics,
     records_before_topics,
     topic_records,
     topics_in_order,
 )
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.serde import encode_record
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import encode_record
 
 _DIGEST_BYTES: Final = 16
 

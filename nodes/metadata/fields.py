@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 
-from nodes.wire.codec import (
+from splitbrain.nodes.wire.codec import (
     BOOLEAN,
     BYTES,
     FLOAT64,

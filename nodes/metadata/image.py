@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.metadata.partitions import PartitionState
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.metadata.records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
     DelegationTokenRecord,
@@ -23,7 +23,7 @@ from nodes.metadata.records import (
     RegisterControllerRecord,
     UserScramCredentialRecord,
 )
-from nodes.metadata.transactions import Provenance
+from splitbrain.nodes.metadata.transactions import Provenance
 
 #: The feature whose level says which records there are.
 METADATA_VERSION: Final = "metadata.version"

@@ -6,16 +6,16 @@ shown.
 
 from collections.abc import Callable, Iterator
 
-from nodes.metadata.content import image_records
-from nodes.metadata.delta import MetadataDelta, image_after
-from nodes.metadata.digest import ImageDigests
-from nodes.metadata.errors import MetadataError
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.serde import decode_record, encode_record
-from nodes.metadata.transactions import Provenance, TransactionBuffer, read_batch
-from nodes.quorum.errors import UnreadableRecordError
-from nodes.quorum.identifiers import NO_EPOCH, Offset
-from nodes.wire.batches import RecordBatch
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import MetadataDelta, image_after
+from splitbrain.nodes.metadata.digest import ImageDigests
+from splitbrain.nodes.metadata.errors import MetadataError
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.serde import decode_record, encode_record
+from splitbrain.nodes.metadata.transactions import Provenance, TransactionBuffer, read_batch
+from splitbrain.nodes.quorum.errors import UnreadableRecordError
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Offset
+from splitbrain.nodes.wire.batches import RecordBatch
 
 
 class MetadataMachine:

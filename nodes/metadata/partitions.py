@@ -8,8 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.metadata.errors import ContradictionError
-from nodes.metadata.records import LEADER_UNCHANGED, PartitionChangeRecord, PartitionRecord
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.records import (
+    LEADER_UNCHANGED,
+    PartitionChangeRecord,
+    PartitionRecord,
+)
 
 #: Directory of a replica that its broker has not said yet, in a cluster that had none before.
 MIGRATING_DIRECTORY: Final = "0" * 32

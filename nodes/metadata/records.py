@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from nodes.metadata.fields import (
+from splitbrain.nodes.metadata.fields import (
     NULLABLE_INT32S,
     NULLABLE_UUIDS,
     UUIDS,
@@ -32,7 +32,7 @@ from nodes.metadata.fields import (
     Uuid,
     tuple_of,
 )
-from nodes.wire.codec import BOOLEAN, INT8, INT32, NULLABLE_STRING
+from splitbrain.nodes.wire.codec import BOOLEAN, INT8, INT32, NULLABLE_STRING
 
 #: ``PartitionChangeRecord.leader``: the leader stays.
 LEADER_UNCHANGED: Final = -2

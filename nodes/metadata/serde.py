@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from nodes.metadata import records
-from nodes.metadata.errors import RecordError, UnknownRecordError
-from nodes.metadata.fields import StructAs
-from nodes.metadata.records import MetadataRecord
-from nodes.wire.errors import WireError
-from nodes.wire.varints import decode_unsigned, encode_unsigned
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.errors import RecordError, UnknownRecordError
+from splitbrain.nodes.metadata.fields import StructAs
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned
 
 FRAME_VERSION: Final = 1
 

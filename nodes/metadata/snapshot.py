@@ -6,17 +6,17 @@ Source: KIP-630.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from nodes.metadata.content import image_records
-from nodes.metadata.delta import METADATA_VERSIONS, MetadataDelta
-from nodes.metadata.errors import ContradictionError, MetadataError, RecordError
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.serde import decode_record, encode_record
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.batches import RecordBatch
-from nodes.wire.errors import WireError
-from nodes.wire.snapshots import SnapshotReader, encode_snapshot
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import METADATA_VERSIONS, MetadataDelta
+from splitbrain.nodes.metadata.errors import ContradictionError, MetadataError, RecordError
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.serde import decode_record, encode_record
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.batches import RecordBatch
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.snapshots import SnapshotReader, encode_snapshot
 
 #: The metadata version for which snapshots are written.
 _WRITTEN_FOR: Final = METADATA_VERSIONS[-1]

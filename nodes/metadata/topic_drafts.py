@@ -1,16 +1,16 @@
 """Topics that are being changed: only those that a record names are opened, the rest is shared."""
 
-from nodes.metadata.drafts import Draft
-from nodes.metadata.errors import ContradictionError
-from nodes.metadata.image import TopicImage, TopicsImage
-from nodes.metadata.partitions import (
+from splitbrain.nodes.metadata.drafts import Draft
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.image import TopicImage, TopicsImage
+from splitbrain.nodes.metadata.partitions import (
     PartitionState,
     Sharing,
     changed_partition,
     new_partition,
     without_eligible_leaders,
 )
-from nodes.metadata.records import PartitionChangeRecord, PartitionRecord, TopicRecord
+from splitbrain.nodes.metadata.records import PartitionChangeRecord, PartitionRecord, TopicRecord
 
 
 class _OpenTopic:

@@ -13,16 +13,16 @@ from typing import Final
 
 import msgspec
 
-from nodes.metadata.errors import ContradictionError, RecordError
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.errors import ContradictionError, RecordError
+from splitbrain.nodes.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
     MetadataRecord,
 )
-from nodes.metadata.serde import decode_record
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.wire.batches import RecordBatch
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.wire.batches import RecordBatch
 
 _START: Final = Offset(0)
 

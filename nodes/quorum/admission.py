@@ -4,7 +4,7 @@ A peer's mistake gets the error code that Kafka gives it; it never changes anyth
 Kafka's KafkaRaftClient (``validateVoterOnlyRequest``, ``validateFetchRequest``), KIP-853.
 """
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     UNKNOWN_OFFSET,
     DirectoryId,
@@ -12,7 +12,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
@@ -26,7 +26,7 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.voters import VoterSet
+from splitbrain.nodes.quorum.voters import VoterSet
 
 #: Requests that carry a cluster id and an epoch.
 QuorumRequest = (

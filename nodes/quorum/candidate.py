@@ -6,13 +6,13 @@ pre-votes again; it never raises the epoch twice in a row. Source: KIP-595, Raft
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.messages import ErrorCode, VoteAnswer
-from nodes.quorum.request_ledger import Outstanding
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.timeline import earliest
-from nodes.quorum.transitions import RoleName
-from nodes.quorum.vote_round import VoteRound
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer
+from splitbrain.nodes.quorum.request_ledger import Outstanding
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.vote_round import VoteRound
 
 
 class Candidate(Role):

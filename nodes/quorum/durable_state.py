@@ -4,13 +4,13 @@ Within an epoch a vote and a leader, once set, never change (INV-04); the epoch 
 change is submitted at once; ``outbox`` holds the messages that depend on it. Never decides.
 """
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.epoch_limit import LAST_EPOCH
-from nodes.quorum.errors import HaltRequested, InvariantViolation
-from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
-from nodes.quorum.outbox import Outbox
-from nodes.quorum.persistent import QuorumState
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.epoch_limit import LAST_EPOCH
+from splitbrain.nodes.quorum.errors import HaltRequested, InvariantViolation
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
+from splitbrain.nodes.quorum.outbox import Outbox
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.quorum.voters import ReplicaKey
 
 
 class DurableState:

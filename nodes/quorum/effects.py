@@ -20,10 +20,16 @@ from typing import Literal
 
 import msgspec
 
-from nodes.quorum.events import ProposalId, ReadId
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
-from nodes.quorum.messages import Answer, BatchHeader, FetchAnswer, FetchSnapshotAnswer, Request
-from nodes.quorum.persistent import EpochStart, QuorumState, SnapshotId
+from splitbrain.nodes.quorum.events import ProposalId, ReadId
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import (
+    Answer,
+    BatchHeader,
+    FetchAnswer,
+    FetchSnapshotAnswer,
+    Request,
+)
+from splitbrain.nodes.quorum.persistent import EpochStart, QuorumState, SnapshotId
 
 ReportKind = Literal["started", "role", "high-watermark", "append", "commit", "truncate"]
 

@@ -1,8 +1,8 @@
 """Random waits of elections, in microseconds. The only user of the random source."""
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.quorum.random_source import RandomSource
-from nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.quorum.settings import QuorumSettings
 
 
 class ElectionTiming:

@@ -10,7 +10,7 @@ not stand.
 
 from typing import Final
 
-from nodes.quorum.identifiers import Epoch
+from splitbrain.nodes.quorum.identifiers import Epoch
 
 #: The highest that the wire and the files can say.
 EPOCH_MAX: Final = Epoch(2**31 - 1)

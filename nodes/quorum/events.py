@@ -18,9 +18,9 @@ from typing import NewType
 
 import msgspec
 
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Incarnation, NodeId
-from nodes.quorum.messages import Answer, Request
-from nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Incarnation, NodeId
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.quorum.persistent import SnapshotId
 
 #: Chosen by the layer above, unique within an incarnation.
 ProposalId = NewType("ProposalId", int)

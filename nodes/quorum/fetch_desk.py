@@ -7,13 +7,13 @@ state of this leadership is durable. At most one fetch per connection is parked.
 
 import msgspec
 
-from nodes.quorum.effects import AnswerFetch
-from nodes.quorum.events import RequestReceived
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, Microseconds, Offset
-from nodes.quorum.linearizable_reads import LinearizableReads
-from nodes.quorum.messages import ErrorCode, FetchAnswer, FetchRequest
-from nodes.quorum.role import RoleContext
-from nodes.quorum.serving import needed_snapshot
+from splitbrain.nodes.quorum.effects import AnswerFetch
+from splitbrain.nodes.quorum.events import RequestReceived
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, Microseconds, Offset
+from splitbrain.nodes.quorum.linearizable_reads import LinearizableReads
+from splitbrain.nodes.quorum.messages import ErrorCode, FetchAnswer, FetchRequest
+from splitbrain.nodes.quorum.role import RoleContext
+from splitbrain.nodes.quorum.serving import needed_snapshot
 
 
 class ParkedFetch(msgspec.Struct, frozen=True):

@@ -4,11 +4,11 @@ Pure functions over positions; the follower acts on them. A leader's answer is a
 does not fit is refused with a reason, it is never an invariant of ours. Sources: KIP-595, KIP-101.
 """
 
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.messages import BatchHeader, FetchAnswer, FetchRequest
-from nodes.quorum.persistent import EpochStart
-from nodes.quorum.role import RoleContext
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.messages import BatchHeader, FetchAnswer, FetchRequest
+from splitbrain.nodes.quorum.persistent import EpochStart
+from splitbrain.nodes.quorum.role import RoleContext
 
 
 def fetch_request(context: RoleContext) -> FetchRequest:

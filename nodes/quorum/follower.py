@@ -13,7 +13,7 @@ place of the log at once; another leader, or another role, makes an unfinished o
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AbandonSnapshot,
     AppendBatches,
     FreezeSnapshot,
@@ -21,16 +21,16 @@ from nodes.quorum.effects import (
     TruncateLog,
     WriteSnapshotChunk,
 )
-from nodes.quorum.errors import HaltRequested
-from nodes.quorum.events import SnapshotFrozen
-from nodes.quorum.fetching import (
+from splitbrain.nodes.quorum.errors import HaltRequested
+from splitbrain.nodes.quorum.events import SnapshotFrozen
+from splitbrain.nodes.quorum.fetching import (
     epoch_starts,
     fetch_request,
     refusal_of_batches,
     truncation_offset,
 )
-from nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, UNKNOWN_OFFSET, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import (
     EndQuorumEpochRequest,
     ErrorCode,
     FetchAnswer,
@@ -38,12 +38,12 @@ from nodes.quorum.messages import (
     FetchSnapshotAnswer,
     FetchSnapshotRequest,
 )
-from nodes.quorum.persistent import SnapshotId
-from nodes.quorum.request_ledger import Outstanding
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.snapshot_fetch import Fit, SnapshotFetch
-from nodes.quorum.timeline import earliest
-from nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.quorum.request_ledger import Outstanding
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.snapshot_fetch import Fit, SnapshotFetch
+from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.transitions import RoleName
 
 
 class Follower(Role):

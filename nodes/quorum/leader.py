@@ -13,7 +13,7 @@ Never truncates, never changes what it appended. Sources: KIP-595, KIP-996, desi
 
 import msgspec
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AcceptProposal,
     AnswerFetchSnapshot,
     AnswerRead,
@@ -21,10 +21,10 @@ from nodes.quorum.effects import (
     AppendRecords,
     RejectRead,
 )
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.events import ReadId, RecordsProposed, RequestReceived
-from nodes.quorum.fetch_desk import FetchDesk
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.events import ReadId, RecordsProposed, RequestReceived
+from splitbrain.nodes.quorum.fetch_desk import FetchDesk
+from splitbrain.nodes.quorum.identifiers import (
     UNKNOWN_OFFSET,
     ConnectionId,
     Epoch,
@@ -32,8 +32,8 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.linearizable_reads import LinearizableReads
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.linearizable_reads import LinearizableReads
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
     DescribeQuorumAnswer,
@@ -42,14 +42,14 @@ from nodes.quorum.messages import (
     FetchSnapshotRequest,
     ReplicaProgress,
 )
-from nodes.quorum.peer_progress import PeerTable
-from nodes.quorum.persistent import EpochStart, SnapshotId
-from nodes.quorum.request_ledger import Outstanding
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.serving import divergence, needed_snapshot
-from nodes.quorum.timeline import earliest
-from nodes.quorum.transitions import RoleName
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.peer_progress import PeerTable
+from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
+from splitbrain.nodes.quorum.request_ledger import Outstanding
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.serving import divergence, needed_snapshot
+from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.voters import ReplicaKey
 
 
 class Leader(Role):

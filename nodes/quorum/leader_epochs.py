@@ -5,9 +5,9 @@ checkpoint file is the host's. Sources: KIP-101, KIP-279, KIP-595, KIP-630 (a lo
 beginning).
 """
 
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.persistent import EpochStart
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.persistent import EpochStart
 
 
 class LeaderEpochs:

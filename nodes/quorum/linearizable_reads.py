@@ -16,10 +16,10 @@ from collections import deque
 
 import msgspec
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.events import ReadId
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, NodeId, Offset
-from nodes.quorum.voters import VoterSet
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.events import ReadId
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, NodeId, Offset
+from splitbrain.nodes.quorum.voters import VoterSet
 
 
 class PendingRead(msgspec.Struct):

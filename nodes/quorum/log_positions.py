@@ -8,11 +8,11 @@ snapshot holds is committed. Nothing here sends or decides anything.
 
 from collections import deque
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.errors import InvariantViolation, StorageMismatch
-from nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
-from nodes.quorum.leader_epochs import LeaderEpochs
-from nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
+from splitbrain.nodes.quorum.leader_epochs import LeaderEpochs
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
 
 
 class LogPositions:

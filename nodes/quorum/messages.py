@@ -9,8 +9,8 @@ from enum import IntEnum
 
 import msgspec
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
 
 
 class ErrorCode(IntEnum):

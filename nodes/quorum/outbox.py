@@ -7,17 +7,17 @@ So a vote, a vote request, an answer in a new epoch all wait for the write that 
 
 from collections import deque
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.effects import (
     AnswerFetchSnapshot,
     Effect,
     PersistQuorumState,
     SendAnswer,
     SendRequest,
 )
-from nodes.quorum.identifiers import ConnectionId, CorrelationId
-from nodes.quorum.messages import VoteAnswer, VoteRequest
-from nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
+from splitbrain.nodes.quorum.messages import VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.persistent import QuorumState
 
 Message = SendRequest | SendAnswer | AnswerFetchSnapshot
 

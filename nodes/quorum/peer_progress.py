@@ -6,9 +6,9 @@ never decides what follows from it.
 
 from typing import Final
 
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, Microseconds, NodeId, Offset
-from nodes.quorum.messages import ReplicaProgress
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Microseconds, NodeId, Offset
+from splitbrain.nodes.quorum.messages import ReplicaProgress
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 #: How many observers are remembered for DescribeQuorum; the longest silent one goes first.
 OBSERVERS_COUNT_MAX: Final = 100

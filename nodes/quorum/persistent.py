@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
 
 
 class Voter(msgspec.Struct, frozen=True):

@@ -7,14 +7,14 @@ epoch is left to stand in (``nodes.quorum.epoch_limit``) it asks nobody, and wai
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
-from nodes.quorum.epoch_limit import may_stand
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
-from nodes.quorum.request_ledger import Outstanding
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.timeline import earliest
-from nodes.quorum.transitions import RoleName
-from nodes.quorum.vote_round import VoteRound
+from splitbrain.nodes.quorum.epoch_limit import may_stand
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.request_ledger import Outstanding
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.vote_round import VoteRound
 
 
 class Prospective(Role):

@@ -23,13 +23,13 @@ KIP-996, design section 8.
 
 from typing import Final
 
-from nodes.quorum.admission import error_of, refusal
-from nodes.quorum.durable_state import DurableState
-from nodes.quorum.effects import CutLogStart, Effect, Halt, Warn
-from nodes.quorum.election_timing import ElectionTiming
-from nodes.quorum.epoch_limit import highest_from
-from nodes.quorum.errors import HaltRequested, InvariantViolation, StorageMismatch
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.admission import error_of, refusal
+from splitbrain.nodes.quorum.durable_state import DurableState
+from splitbrain.nodes.quorum.effects import CutLogStart, Effect, Halt, Warn
+from splitbrain.nodes.quorum.election_timing import ElectionTiming
+from splitbrain.nodes.quorum.epoch_limit import highest_from
+from splitbrain.nodes.quorum.errors import HaltRequested, InvariantViolation, StorageMismatch
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     ConnectionClosed,
     Event,
@@ -45,7 +45,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     UNKNOWN_OFFSET,
     Epoch,
     Incarnation,
@@ -53,8 +53,8 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
@@ -70,18 +70,18 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.outbox import Outbox
-from nodes.quorum.persistent import LogShape, QuorumState, SnapshotId, Voter
-from nodes.quorum.random_source import RandomSource
-from nodes.quorum.request_ledger import RequestLedger
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.role_changes import RoleOwner
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.story import Story
-from nodes.quorum.trace import describe
-from nodes.quorum.transitions import RoleName
-from nodes.quorum.vote_rule import may_grant
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.outbox import Outbox
+from splitbrain.nodes.quorum.persistent import LogShape, QuorumState, SnapshotId, Voter
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.quorum.request_ledger import RequestLedger
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.role_changes import RoleOwner
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.story import Story
+from splitbrain.nodes.quorum.trace import describe
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.vote_rule import may_grant
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 #: Errors whose epoch and leader are to be believed; the others come from strangers.
 _TELLING: Final = (

@@ -7,11 +7,11 @@ correlation and incarnation match (a correlation alone once matched an answer to
 
 import msgspec
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.effects import AbandonRequest, SendRequest
-from nodes.quorum.identifiers import CorrelationId, Incarnation, Microseconds, NodeId
-from nodes.quorum.messages import Request
-from nodes.quorum.outbox import Outbox
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.effects import AbandonRequest, SendRequest
+from splitbrain.nodes.quorum.identifiers import CorrelationId, Incarnation, Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import Request
+from splitbrain.nodes.quorum.outbox import Outbox
 
 
 class Outstanding(msgspec.Struct):

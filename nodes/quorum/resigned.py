@@ -6,13 +6,13 @@ the list, and stands again, by pre-vote, only after an election timeout.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.messages import EndQuorumEpochAnswer, EndQuorumEpochRequest, ErrorCode
-from nodes.quorum.request_ledger import Outstanding
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.timeline import earliest
-from nodes.quorum.transitions import RoleName
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import EndQuorumEpochAnswer, EndQuorumEpochRequest, ErrorCode
+from splitbrain.nodes.quorum.request_ledger import Outstanding
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.timeline import earliest
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.voters import ReplicaKey
 
 
 class Resigned(Role):

@@ -7,9 +7,9 @@ that does not lead.
 
 from typing import ClassVar, Protocol
 
-from nodes.quorum.admission import snapshot_refusal
-from nodes.quorum.durable_state import DurableState
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.admission import snapshot_refusal
+from splitbrain.nodes.quorum.durable_state import DurableState
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     RejectProposal,
     RejectRead,
@@ -17,9 +17,9 @@ from nodes.quorum.effects import (
     ReportState,
     SendAnswer,
 )
-from nodes.quorum.election_timing import ElectionTiming
-from nodes.quorum.events import ReadId, RecordsProposed, RequestReceived, SnapshotFrozen
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.election_timing import ElectionTiming
+from splitbrain.nodes.quorum.events import ReadId, RecordsProposed, RequestReceived, SnapshotFrozen
+from splitbrain.nodes.quorum.identifiers import (
     UNKNOWN_OFFSET,
     ConnectionId,
     Epoch,
@@ -27,8 +27,8 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     DescribeQuorumAnswer,
@@ -42,11 +42,11 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.outbox import Outbox
-from nodes.quorum.request_ledger import Outstanding, RequestLedger
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.transitions import RoleName
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.outbox import Outbox
+from splitbrain.nodes.quorum.request_ledger import Outstanding, RequestLedger
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 
 class RoleChanges(Protocol):

@@ -4,19 +4,19 @@ The order is always the same: the old role ends, the epoch and the leader are su
 disk, requests of the old role are orphaned, the new role begins. Decides nothing.
 """
 
-from nodes.quorum.candidate import Candidate
-from nodes.quorum.effects import Warn
-from nodes.quorum.epoch_limit import LAST_EPOCH, may_stand
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.follower import Follower
-from nodes.quorum.identifiers import Epoch, NodeId
-from nodes.quorum.leader import Leader
-from nodes.quorum.prospective import Prospective
-from nodes.quorum.resigned import Resigned
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.transitions import OBSERVER_ROLES, RoleName, check_transition
-from nodes.quorum.unattached import Unattached
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.candidate import Candidate
+from splitbrain.nodes.quorum.effects import Warn
+from splitbrain.nodes.quorum.epoch_limit import LAST_EPOCH, may_stand
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.follower import Follower
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId
+from splitbrain.nodes.quorum.leader import Leader
+from splitbrain.nodes.quorum.prospective import Prospective
+from splitbrain.nodes.quorum.resigned import Resigned
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.transitions import OBSERVER_ROLES, RoleName, check_transition
+from splitbrain.nodes.quorum.unattached import Unattached
+from splitbrain.nodes.quorum.voters import ReplicaKey
 
 
 def first_role(context: RoleContext) -> Role:

@@ -4,10 +4,10 @@ Pure functions over positions. Sources: KIP-595 (fetch validation), KIP-101, KIP
 ``RaftLog.validateOffsetAndEpoch``.
 """
 
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.messages import FetchRequest
-from nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.messages import FetchRequest
+from splitbrain.nodes.quorum.persistent import SnapshotId
 
 
 def needed_snapshot(log: LogPositions, request: FetchRequest) -> SnapshotId | None:

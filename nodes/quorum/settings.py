@@ -6,7 +6,7 @@ Defaults are ours (fast failover on one machine). ``nodes.server`` maps Kafka's 
 
 import msgspec
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
 
 
 class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ makes the follower begin anew. Must never take bytes for another place or anothe
 
 from enum import Enum
 
-from nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer, FetchSnapshotRequest
-from nodes.quorum.persistent import SnapshotId
-from nodes.quorum.role import RoleContext
+from splitbrain.nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer, FetchSnapshotRequest
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.quorum.role import RoleContext
 
 
 class Fit(Enum):

@@ -6,10 +6,10 @@ Keeps the objects and writes them out only when somebody reads; never influences
 from collections import deque
 from typing import Final
 
-from nodes.quorum.effects import Effect
-from nodes.quorum.events import Event
-from nodes.quorum.identifiers import Microseconds
-from nodes.quorum.trace import describe
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.quorum.trace import describe
 
 STORY_EVENTS_COUNT: Final = 40
 

@@ -1,6 +1,6 @@
 """Moments on the replica's clock."""
 
-from nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.quorum.identifiers import Microseconds
 
 
 def earliest(*moments: Microseconds | None) -> Microseconds | None:

@@ -7,8 +7,8 @@ from typing import cast
 
 import msgspec
 
-from nodes.quorum.identifiers import NO_DIRECTORY
-from nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY
+from splitbrain.nodes.quorum.messages import ErrorCode
 
 #: Fields that carry no news in a trace.
 _SILENT = ("cluster_id", "max_bytes", "max_wait_ms", "log_start_offset", "incarnation")

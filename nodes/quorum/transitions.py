@@ -8,8 +8,8 @@ again, never candidate directly; a resigned leader keeps its epoch and never lea
 from enum import StrEnum
 from typing import Final
 
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.identifiers import Epoch
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.identifiers import Epoch
 
 
 class RoleName(StrEnum):

@@ -5,12 +5,12 @@ An observer never stands: it asks the voters in turn who leads.
 """
 # ruff: noqa: D102 - the handlers are documented once, in Role
 
-from nodes.quorum.fetching import fetch_request
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.messages import FetchAnswer, FetchRequest
-from nodes.quorum.request_ledger import Outstanding
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.transitions import RoleName
+from splitbrain.nodes.quorum.fetching import fetch_request
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import FetchAnswer, FetchRequest
+from splitbrain.nodes.quorum.request_ledger import Outstanding
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.transitions import RoleName
 
 
 class Unattached(Role):

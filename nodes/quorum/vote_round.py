@@ -3,9 +3,9 @@
 Shared by the prospective (pre-vote) and the candidate (vote). Counts; never decides what follows.
 """
 
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.messages import VoteRequest
-from nodes.quorum.role import RoleContext
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import VoteRequest
+from splitbrain.nodes.quorum.role import RoleContext
 
 
 class VoteRound:

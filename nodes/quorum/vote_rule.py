@@ -3,9 +3,9 @@
 Pure; the replica acts on it and makes the vote durable. Sources: Raft paper 5.4.1, KIP-996.
 """
 
-from nodes.quorum.messages import VoteRequest
-from nodes.quorum.role import Role, RoleContext
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.messages import VoteRequest
+from splitbrain.nodes.quorum.role import Role, RoleContext
+from splitbrain.nodes.quorum.voters import ReplicaKey
 
 
 def may_grant(context: RoleContext, role: Role, request: VoteRequest) -> bool:

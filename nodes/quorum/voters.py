@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
-from nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import Voter
 
 
 class ReplicaKey(msgspec.Struct, frozen=True):

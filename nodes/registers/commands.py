@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.errors import UnreadableRecordError
+from splitbrain.nodes.quorum.errors import UnreadableRecordError
 
 #: First byte of every payload; raised when the layout of a command changes.
 FORMAT_VERSION: Final = 1

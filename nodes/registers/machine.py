@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.registers.commands import Add, CompareAndSet, Write, decode_command
-from nodes.registers.snapshot import ImageLoader, RegisterImage, image_values
-from nodes.wire.batches import RecordBatch
+from splitbrain.nodes.registers.commands import Add, CompareAndSet, Write, decode_command
+from splitbrain.nodes.registers.snapshot import ImageLoader, RegisterImage, image_values
+from splitbrain.nodes.wire.batches import RecordBatch
 
 #: How many of the newest operation ids are remembered to recognise a repeated command.
 REMEMBERED_OPERATIONS: Final = 10_000

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from nodes.registers.commands import UnknownCommandError
+from splitbrain.nodes.registers.commands import UnknownCommandError
 
 #: First byte of every record; raised when the layout changes.
 FORMAT_VERSION: Final = 1

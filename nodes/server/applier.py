@@ -7,12 +7,12 @@ apply a record above the high watermark, nor one twice.
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.server.disk import Disk
-from nodes.server.state_machine import FrozenState, Listener, Loading, StateMachine
-from nodes.wire.batches import HEADER_BYTES, RecordBatch
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.server.disk import Disk
+from splitbrain.nodes.server.state_machine import FrozenState, Listener, Loading, StateMachine
+from splitbrain.nodes.wire.batches import HEADER_BYTES, RecordBatch
 
 Machine = TypeVar("Machine", bound=StateMachine)
 

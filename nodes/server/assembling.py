@@ -10,29 +10,29 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
-from nodes.quorum.identifiers import Incarnation, NodeId
-from nodes.quorum.persistent import EMPTY_STATE, SnapshotId
-from nodes.quorum.random_source import RandomSource
-from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.voters import ReplicaKey
-from nodes.server.applier import Applier
-from nodes.server.client_service import register_layer
-from nodes.server.disk import Disk
-from nodes.server.incarnation import next_incarnation
-from nodes.server.layer import Layer
-from nodes.server.node import Node, NodeParts
-from nodes.server.snapshot_files import LoadedSnapshot, SnapshotFiles
-from nodes.server.state_machine import StateMachine
-from nodes.server.surroundings import Surroundings
-from nodes.storage.errors import StorageError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.identity import StorageIdentity, load_identity
-from nodes.storage.log import SEGMENT_BYTES, LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.wire.batches import RecordBatch
-from nodes.wire.snapshots import SnapshotReader
+from splitbrain.nodes.quorum.errors import StorageMismatch, UnreadableRecordError
+from splitbrain.nodes.quorum.identifiers import Incarnation, NodeId
+from splitbrain.nodes.quorum.persistent import EMPTY_STATE, SnapshotId
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.server.applier import Applier
+from splitbrain.nodes.server.client_service import register_layer
+from splitbrain.nodes.server.disk import Disk
+from splitbrain.nodes.server.incarnation import next_incarnation
+from splitbrain.nodes.server.layer import Layer
+from splitbrain.nodes.server.node import Node, NodeParts
+from splitbrain.nodes.server.snapshot_files import LoadedSnapshot, SnapshotFiles
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, load_identity
+from splitbrain.nodes.storage.log import SEGMENT_BYTES, LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.wire.batches import RecordBatch
+from splitbrain.nodes.wire.snapshots import SnapshotReader
 
 
 class NodeMaterials(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,30 +11,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.settings import QuorumSettings
-from nodes.server import exit_codes
-from nodes.server.assembling import Life, NodeMaterials, assemble, begin_life
-from nodes.server.bounded_log import BoundedLog
-from nodes.server.configuration import NodeConfiguration
-from nodes.server.disk_thread import DiskThread
-from nodes.server.filesystems import open_filesystem
-from nodes.server.layer import Layer
-from nodes.server.log_lines import LogLines
-from nodes.server.loop_timers import LoopTimers
-from nodes.server.node import Node
-from nodes.server.open_files import connections_per_port
-from nodes.server.peers import Peers
-from nodes.server.planted import bugs_named
-from nodes.server.prometheus import CONTENT_TYPE, PrometheusMeasurements
-from nodes.server.state_events import StateEventFile, last_incarnation
-from nodes.server.surroundings import Surroundings
-from nodes.storage.filesystem import FileSystem
-from nodes.transport.client_listener import ClientListener
-from nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
-from nodes.transport.control_links import ControlLinks
-from nodes.transport.metrics_listener import MetricsListener
-from nodes.transport.peer_listener import InboundCodec
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.assembling import Life, NodeMaterials, assemble, begin_life
+from splitbrain.nodes.server.bounded_log import BoundedLog
+from splitbrain.nodes.server.configuration import NodeConfiguration
+from splitbrain.nodes.server.disk_thread import DiskThread
+from splitbrain.nodes.server.filesystems import open_filesystem
+from splitbrain.nodes.server.layer import Layer
+from splitbrain.nodes.server.log_lines import LogLines
+from splitbrain.nodes.server.loop_timers import LoopTimers
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.server.open_files import connections_per_port
+from splitbrain.nodes.server.peers import Peers
+from splitbrain.nodes.server.planted import bugs_named
+from splitbrain.nodes.server.prometheus import CONTENT_TYPE, PrometheusMeasurements
+from splitbrain.nodes.server.state_events import StateEventFile, last_incarnation
+from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.transport.client_listener import ClientListener
+from splitbrain.nodes.transport.client_protocol import PROTOCOL_VERSION, Hello, NodeState
+from splitbrain.nodes.transport.control_links import ControlLinks
+from splitbrain.nodes.transport.metrics_listener import MetricsListener
+from splitbrain.nodes.transport.peer_listener import InboundCodec
 
 
 class Server:
@@ -174,9 +174,9 @@ def _layer_maker(
     if configuration.is_broker:
         return _broker_maker(configuration, filesystem)
     # A node of registers shall not pay for what it never runs.
-    from nodes.controller.active import Identity
-    from nodes.server.controller_service import metadata_layer
-    from nodes.server.controller_settings import controller_settings
+    from splitbrain.nodes.controller.active import Identity
+    from splitbrain.nodes.server.controller_service import metadata_layer
+    from splitbrain.nodes.server.controller_settings import controller_settings
 
     bugs = bugs_named(configuration.bugs, configuration.state_machine)
     identity = Identity(
@@ -189,10 +189,10 @@ def _layer_maker(
 
 
 def _broker_maker(configuration: NodeConfiguration, filesystem: FileSystem) -> Callable[[], Layer]:
-    from nodes.server.broker_materials import BrokerMaterials
-    from nodes.server.broker_service import broker_layer
-    from nodes.server.broker_settings import broker_settings
-    from nodes.server.clean_stop import CleanStop
+    from splitbrain.nodes.server.broker_materials import BrokerMaterials
+    from splitbrain.nodes.server.broker_service import broker_layer
+    from splitbrain.nodes.server.broker_settings import broker_settings
+    from splitbrain.nodes.server.clean_stop import CleanStop
 
     where = configuration.advertised_listener or configuration.quorum_listener
     bugs = bugs_named(configuration.bugs, configuration.state_machine).broker
@@ -210,7 +210,7 @@ def _codec_of(configuration: NodeConfiguration, node: Node) -> InboundCodec | No
     """What reads the quorum's listener; None for what the quorum's nodes send."""
     if not configuration.is_broker:
         return None
-    from nodes.transport.broker_codec import BrokerCodec
+    from splitbrain.nodes.transport.broker_codec import BrokerCodec
 
     return BrokerCodec(node.service.versions)
 

@@ -7,7 +7,7 @@ says it of itself. Must never raise.
 
 from typing import Any, Final
 
-from nodes.server.surroundings import Level, LogSink, TimerHandle, Timers
+from splitbrain.nodes.server.surroundings import Level, LogSink, TimerHandle, Timers
 
 #: Warnings with one message that are written in one while.
 WARNINGS_COUNT_MAX: Final = 10

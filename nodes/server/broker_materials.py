@@ -5,12 +5,12 @@ Must never make two lives the same: each draws an incarnation of its own.
 
 from typing import Final, NamedTuple
 
-from nodes.broker.settings import BrokerIdentity, BrokerSettings
-from nodes.quorum.random_source import RandomSource
-from nodes.server.clean_stop import CleanStop
-from nodes.server.incarnation import drawn_incarnation_id
-from nodes.storage.identity import StorageIdentity
-from nodes.wire.families.brokers import AdvertisedListener
+from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.server.clean_stop import CleanStop
+from splitbrain.nodes.server.incarnation import drawn_incarnation_id
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener
 
 #: Name of the listener that Kafka's clients are told of.
 CLIENT_LISTENER: Final = "PLAINTEXT"

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.broker import serving
-from nodes.broker.asking import Asking
-from nodes.broker.effects import (
+from splitbrain.nodes.broker import serving
+from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.broker.effects import (
     AbandonRequest,
     BecameRunning,
     Effect,
@@ -27,7 +27,7 @@ from nodes.broker.effects import (
     Recover,
     SendToController,
 )
-from nodes.broker.events import (
+from splitbrain.nodes.broker.events import (
     AnswerReceived,
     ControllerKnown,
     Event,
@@ -38,25 +38,29 @@ from nodes.broker.events import (
     Started,
     TimerElapsed,
 )
-from nodes.broker.forwarding import Forwarding
-from nodes.broker.lifecycle import BrokerState, Lifecycle
-from nodes.broker.offered_versions import offered_versions
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
-from nodes.quorum.messages import DescribeQuorumAnswer
-from nodes.server import exit_codes
-from nodes.server.broker_materials import CLIENT_LISTENER, BrokerMaterials, broker_identity
-from nodes.server.envelopes_out import EnvelopesOut
-from nodes.server.image_figures import image_figures
-from nodes.server.isr_proposer import IsrProposer
-from nodes.server.layer import Layer, ServiceNeeds
-from nodes.server.surroundings import TimerHandle
-from nodes.server.topic_requests import change_asked, partition_count
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
-from nodes.wire.api_versions import ApiVersionsAnswer
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.broker.forwarding import Forwarding
+from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
+from splitbrain.nodes.broker.offered_versions import offered_versions
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.broker_materials import (
+    CLIENT_LISTENER,
+    BrokerMaterials,
+    broker_identity,
+)
+from splitbrain.nodes.server.envelopes_out import EnvelopesOut
+from splitbrain.nodes.server.image_figures import image_figures
+from splitbrain.nodes.server.isr_proposer import IsrProposer
+from splitbrain.nodes.server.layer import Layer, ServiceNeeds
+from splitbrain.nodes.server.surroundings import TimerHandle
+from splitbrain.nodes.server.topic_requests import change_asked, partition_count
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, Reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
 )

@@ -7,9 +7,9 @@ pass over a controller's. Source of Kafka's names: KRaftConfigs of Kafka 4.3.
 from collections.abc import Mapping
 from typing import Final
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.broker.settings import BrokerSettings
-from nodes.server.whole_settings import whole_settings
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.broker.settings import BrokerSettings
+from splitbrain.nodes.server.whole_settings import whole_settings
 
 _KAFKA: Final = {
     "broker.heartbeat.interval.ms": "heartbeat_interval_ms",

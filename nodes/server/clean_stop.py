@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.storage.filesystem import FileSystem, replace_file
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
 
 CLEAN_STOP_FILE: Final = ".kafka_cleanshutdown"
 #: Of a life before that ended otherwise, or never was.

@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds
-from nodes.quorum.messages import DescribeQuorumAnswer
-from nodes.registers.machine import RegisterMachine
-from nodes.server.layer import Layer, ServiceNeeds
-from nodes.server.proposals import InvalidRequestError, Proposals
-from nodes.server.reads import Look, Reads, Seen
-from nodes.server.surroundings import TimerHandle
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
-from nodes.wire.api_versions import ApiVersionsAnswer, own_versions
-from nodes.wire.apis import RequestHeader
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.server.layer import Layer, ServiceNeeds
+from splitbrain.nodes.server.proposals import InvalidRequestError, Proposals
+from splitbrain.nodes.server.reads import Look, Reads, Seen
+from splitbrain.nodes.server.surroundings import TimerHandle
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, own_versions
+from splitbrain.nodes.wire.apis import RequestHeader
 
 #: How often requests are looked at whose time may be up.
 EXPIRY_INTERVAL_US: Final = 20_000

@@ -1,4 +1,4 @@
-"""The commands of ``python -m nodes``: format a data folder, adopt one of Kafka's, run a node.
+"""Commands of ``python -m splitbrain.nodes``: format a data folder, adopt one of Kafka's, run.
 
 Errors that a user can do something about are one sentence on standard error and an exit code; see
 ``exit_codes``. Must never print a traceback for them.
@@ -12,20 +12,24 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
-from nodes.quorum.settings import QuorumSettings
-from nodes.server import exit_codes
-from nodes.server.configuration import ConfigurationError, NodeConfiguration, read_configuration
-from nodes.server.data_folder import (
+from splitbrain.nodes.quorum.errors import StorageMismatch, UnreadableRecordError
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.configuration import (
+    ConfigurationError,
+    NodeConfiguration,
+    read_configuration,
+)
+from splitbrain.nodes.server.data_folder import (
     adopt_data_folder,
     format_data_folder,
     format_data_folder_if_empty,
 )
-from nodes.server.incarnation import IncarnationError
-from nodes.server.log_lines import LogLines
-from nodes.server.planted import bugs_named
-from nodes.server.quorum_settings import quorum_settings
-from nodes.storage.errors import CorruptStorageError, StorageError, StorageFailed
+from splitbrain.nodes.server.incarnation import IncarnationError
+from splitbrain.nodes.server.log_lines import LogLines
+from splitbrain.nodes.server.planted import bugs_named
+from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageError, StorageFailed
 
 #: Names the configuration file where ``--config`` does not.
 CONFIGURATION_VARIABLE: Final = "SPLITBRAIN_NODE_CONFIG"
@@ -60,7 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m nodes", description="A KRaft quorum's node.")
+    parser = argparse.ArgumentParser(
+        prog="python -m splitbrain.nodes", description="A KRaft quorum's node."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, purpose in (
         ("format", "format the data folder, once"),
@@ -83,7 +89,7 @@ def _settings(configuration: NodeConfiguration) -> QuorumSettings:
         bugs = bugs_named(configuration.bugs, configuration.state_machine).quorum
         settings = configuration.settings
         if configuration.state_machine == "metadata":
-            from nodes.server.metadata_settings import quorums_part
+            from splitbrain.nodes.server.metadata_settings import quorums_part
 
             # Refused before anything is opened, by whatever node of the cluster.
             settings = quorums_part(settings)
@@ -113,7 +119,7 @@ def _run(configuration: NodeConfiguration, settings: QuorumSettings, *, format_f
 def _serve(configuration: NodeConfiguration, settings: QuorumSettings) -> int:
     import uvloop
 
-    from nodes.server.assembly import serve
+    from splitbrain.nodes.server.assembly import serve
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(configuration, settings))

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.persistent import Voter
-from nodes.server.state_machine import StateMachineName
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.server.state_machine import StateMachineName
 
 
 class ConfigurationError(Exception):

@@ -8,19 +8,19 @@ from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
-from nodes.controller.refusals import refuse
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.envelopes import (
+from splitbrain.nodes.controller.refusals import refuse
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.envelopes import (
     EnvelopeRefusedError,
     open_envelope,
     refused_envelope,
     seal_frame,
     seal_reply,
 )
-from nodes.wire.errors import ApiError, ForeignPartitionError
-from nodes.wire.families.controllers import EnvelopeRequest
-from nodes.wire.messages import Endpoint, encode_refusal
+from splitbrain.nodes.wire.errors import ApiError, ForeignPartitionError
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
+from splitbrain.nodes.wire.messages import Endpoint, encode_refusal
 
 Answer = Callable[[msgspec.Struct], None]
 

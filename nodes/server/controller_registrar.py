@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.replica import Replica
-from nodes.server.surroundings import CallPeer, TimerHandle, Timers
-from nodes.wire.families.controllers import (
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.surroundings import CallPeer, TimerHandle, Timers
+from splitbrain.nodes.wire.families.controllers import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )

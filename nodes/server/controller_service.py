@@ -14,31 +14,35 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.active import HANDLERS, Identity
-from nodes.controller.controllers import describe_cluster
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
-from nodes.quorum.events import RequestReceived
-from nodes.quorum.identifiers import ConnectionId, CorrelationId
-from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
-from nodes.server.controller_calls import Call, opened
-from nodes.server.controller_registrar import ControllerRegistrar
-from nodes.server.image_figures import image_figures
-from nodes.server.incarnation import drawn_incarnation_id
-from nodes.server.layer import Layer, ServiceNeeds
-from nodes.server.leading import Fate, Leading
-from nodes.server.own_registration import own_registration
-from nodes.server.standby_calls import answer_as_standby, refuse_as_standby
-from nodes.server.topic_requests import TopicRequests
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
-from nodes.wire.api_versions import ApiVersionsAnswer, served_versions
-from nodes.wire.apis import QUORUM_LISTENER, SUPPORTED_VERSIONS, ApiKey, RequestHeader
-from nodes.wire.controller_apis import CONTROLLER_FEATURES, PINNED_LEVELS, advertised_versions
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import DescribeClusterRequest
-from nodes.wire.families.controllers import EnvelopeRequest
-from nodes.wire.messages import Endpoint
+from splitbrain.nodes.controller.active import HANDLERS, Identity
+from splitbrain.nodes.controller.controllers import describe_cluster
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
+from splitbrain.nodes.quorum.events import RequestReceived
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
+from splitbrain.nodes.server.controller_calls import Call, opened
+from splitbrain.nodes.server.controller_registrar import ControllerRegistrar
+from splitbrain.nodes.server.image_figures import image_figures
+from splitbrain.nodes.server.incarnation import drawn_incarnation_id
+from splitbrain.nodes.server.layer import Layer, ServiceNeeds
+from splitbrain.nodes.server.leading import Fate, Leading
+from splitbrain.nodes.server.own_registration import own_registration
+from splitbrain.nodes.server.standby_calls import answer_as_standby, refuse_as_standby
+from splitbrain.nodes.server.topic_requests import TopicRequests
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, served_versions
+from splitbrain.nodes.wire.apis import QUORUM_LISTENER, SUPPORTED_VERSIONS, ApiKey, RequestHeader
+from splitbrain.nodes.wire.controller_apis import (
+    CONTROLLER_FEATURES,
+    PINNED_LEVELS,
+    advertised_versions,
+)
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
+from splitbrain.nodes.wire.messages import Endpoint
 
 #: What is served on the quorum's listener, besides the quorum's own requests.
 SERVED: Final = frozenset({*HANDLERS, ApiKey.DESCRIBE_CLUSTER, ApiKey.ENVELOPE})

@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.bugs import NO_BUGS, ControllerBugs
-from nodes.controller.settings import ControllerSettings
-from nodes.server.whole_settings import whole_settings
+from splitbrain.nodes.controller.bugs import NO_BUGS, ControllerBugs
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.server.whole_settings import whole_settings
 
 _KAFKA: Final = {
     "broker.session.timeout.ms": "broker_session_timeout_ms",

@@ -7,13 +7,13 @@ says with what.
 import secrets
 from pathlib import Path
 
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.server.configuration import ConfigurationError, NodeConfiguration
-from nodes.server.filesystems import open_filesystem
-from nodes.server.formatting import format_node, holds_node
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.errors import AlreadyFormattedError
-from nodes.storage.identity import StorageIdentity, adopt_storage
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.server.configuration import ConfigurationError, NodeConfiguration
+from splitbrain.nodes.server.filesystems import open_filesystem
+from splitbrain.nodes.server.formatting import format_node, holds_node
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.errors import AlreadyFormattedError
+from splitbrain.nodes.storage.identity import StorageIdentity, adopt_storage
 
 
 def format_data_folder(configuration: NodeConfiguration) -> DirectoryId:

@@ -10,7 +10,7 @@ nothing is reported any more. Source: the contracts of ``nodes.storage.log`` and
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AppendBatches,
     AppendLeaderChange,
     AppendRecords,
@@ -19,14 +19,14 @@ from nodes.quorum.effects import (
     ReplaceLog,
     TruncateLog,
 )
-from nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
-from nodes.quorum.identifiers import NO_DIRECTORY, Offset
-from nodes.server.surroundings import DiskJobs, TimerHandle, Timers
-from nodes.storage.durable_mark import LogPosition
-from nodes.storage.log import LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.wire.batches import RecordBatch
-from nodes.wire.control import LeaderChange
+from splitbrain.nodes.quorum.events import Event, LogFlushed, QuorumStatePersisted
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Offset
+from splitbrain.nodes.server.surroundings import DiskJobs, TimerHandle, Timers
+from splitbrain.nodes.storage.durable_mark import LogPosition
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.wire.batches import RecordBatch
+from splitbrain.nodes.wire.control import LeaderChange
 
 #: How often the planted bug ``ack-before-fsync`` asks for a flush, as systems do that write behind.
 _LAZY_FLUSH_INTERVAL_US: Final = 1_000_000

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from queue import SimpleQueue
 
-from nodes.server.surroundings import DiskJob, DiskJobDone
+from splitbrain.nodes.server.surroundings import DiskJob, DiskJobDone
 
 
 class DiskThread:

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.broker.forwarding import (
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.broker.forwarding import (
     FORWARDING_TIMEOUT_MS,
     AskAgain,
     Forwarding,
@@ -26,16 +26,21 @@ from nodes.broker.forwarding import (
     read_answer,
     timed_out,
 )
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.replica import Replica
-from nodes.server.client_service import TIMEOUT_MS_MAX
-from nodes.server.surroundings import CallPeer, TimerHandle, Timers
-from nodes.server.topic_requests import said_of_topic
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest, Reply
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import decode_reply, encode_call
-from nodes.wire.errors import ApiError, WireError
-from nodes.wire.families.controllers import EnvelopeResponse
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.client_service import TIMEOUT_MS_MAX
+from splitbrain.nodes.server.surroundings import CallPeer, TimerHandle, Timers
+from splitbrain.nodes.server.topic_requests import said_of_topic
+from splitbrain.nodes.transport.client_protocol import (
+    AnswerOutcome,
+    ClientAnswer,
+    ClientRequest,
+    Reply,
+)
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import decode_reply, encode_call
+from splitbrain.nodes.wire.errors import ApiError, WireError
+from splitbrain.nodes.wire.families.controllers import EnvelopeResponse
 
 _US_PER_MS: Final = 1_000
 _SIZE_BYTES: Final = 4

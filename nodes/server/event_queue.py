@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.server.measurements import Measurements
-from nodes.server.surroundings import Timers
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.server.measurements import Measurements
+from splitbrain.nodes.server.surroundings import Timers
 
 Event = Callable[[], None]
 

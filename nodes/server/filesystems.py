@@ -3,10 +3,10 @@
 import threading
 from pathlib import Path
 
-from nodes.server.configuration import NodeConfiguration
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
-from nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.server.configuration import NodeConfiguration
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
+from splitbrain.nodes.storage.filesystem import FileSystem
 
 
 def open_filesystem(configuration: NodeConfiguration) -> tuple[FileSystem, DurableLengths | None]:

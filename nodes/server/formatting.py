@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.identifiers import DirectoryId
-from nodes.storage.errors import AlreadyFormattedError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.layout import LOG_FOLDER, META_PROPERTIES, VOTERS
+from splitbrain.nodes.quorum.identifiers import DirectoryId
+from splitbrain.nodes.storage.errors import AlreadyFormattedError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.layout import LOG_FOLDER, META_PROPERTIES, VOTERS
 
 #: What may lie in a folder that holds nothing of a node: what a fresh file system has in its root,
 #: and what formatting makes before ``meta.properties``, which makes a folder a node's.

@@ -1,6 +1,6 @@
 """What an image counts, for a node's metrics. Pure; one pass over brokers and topics."""
 
-from nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.image import MetadataImage
 
 
 def image_figures(image: MetadataImage) -> dict[str, int]:

@@ -8,8 +8,8 @@ folder, nor, where state events outlive the folder, for one node.
 from pathlib import Path
 from typing import Final
 
-from nodes.quorum.random_source import RandomSource
-from nodes.storage.filesystem import FileSystem, replace_file
+from splitbrain.nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
 
 #: File in the data folder: the number of the next incarnation, in decimal digits.
 INCARNATION_FILE: Final = "incarnation"

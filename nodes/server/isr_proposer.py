@@ -6,11 +6,11 @@ it is fenced. Source: Kafka's AlterPartitionManager.
 
 import msgspec
 
-from nodes.broker.isr_proposals import propose_isrs
-from nodes.broker.lifecycle import Lifecycle
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.quorum.replica import Replica
-from nodes.server.surroundings import CallPeer, TimerHandle, Timers
+from splitbrain.nodes.broker.isr_proposals import propose_isrs
+from splitbrain.nodes.broker.lifecycle import Lifecycle
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.surroundings import CallPeer, TimerHandle, Timers
 
 
 class IsrProposer:

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
-from nodes.quorum.events import Event
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch
-from nodes.quorum.messages import DescribeQuorumAnswer
-from nodes.quorum.replica import Replica
-from nodes.server.state_machine import StateMachine
-from nodes.server.surroundings import Surroundings
-from nodes.storage.identity import StorageIdentity
-from nodes.transport.client_protocol import ClientRequest, NodeState, Reply
-from nodes.wire.api_versions import ApiVersionsAnswer
-from nodes.wire.apis import RequestHeader
+from splitbrain.nodes.quorum.effects import AcceptProposal, AnswerRead, RejectProposal, RejectRead
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState, Reply
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.apis import RequestHeader
 
 #: What a layer counts at any time, by its name in ``nodes.server.prometheus``.
 Figures = Callable[[], Mapping[str, float]]

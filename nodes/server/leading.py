@@ -15,21 +15,21 @@ from typing import Final, Literal
 
 import msgspec
 
-from nodes.controller.active import ActiveController, Identity
-from nodes.controller.decisions import Decision
-from nodes.metadata.errors import ContradictionError
-from nodes.metadata.machine import MetadataMachine
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.serde import encode_record
-from nodes.quorum.effects import AcceptProposal
-from nodes.quorum.events import ProposalId, RecordsProposed, ResignRequested
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.transitions import RoleName
-from nodes.server.controller_registrar import ControllerRegistrar
-from nodes.server.event_queue import EventQueue
-from nodes.server.layer import ServiceNeeds
-from nodes.server.surroundings import TimerHandle
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.controller.active import ActiveController, Identity
+from splitbrain.nodes.controller.decisions import Decision
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.effects import AcceptProposal
+from splitbrain.nodes.quorum.events import ProposalId, RecordsProposed, ResignRequested
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.transitions import RoleName
+from splitbrain.nodes.server.controller_registrar import ControllerRegistrar
+from splitbrain.nodes.server.event_queue import EventQueue
+from splitbrain.nodes.server.layer import ServiceNeeds
+from splitbrain.nodes.server.surroundings import TimerHandle
+from splitbrain.nodes.wire.apis import ApiKey
 
 #: Events of time that follow one another in one turn at most: requests wait meanwhile.
 _DUE_PER_TURN_MAX: Final = 10

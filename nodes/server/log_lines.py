@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.server.surroundings import Level
+from splitbrain.nodes.server.surroundings import Level
 
 _ENCODER: Final = msgspec.json.Encoder()
 _STANDARD_OUTPUT: Final = 1

@@ -4,8 +4,8 @@ import asyncio
 import time
 from typing import Final
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.server.surroundings import Action
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.server.surroundings import Action
 
 #: Timers of the loop are no finer than this.
 _TIMER_S_MIN: Final = 0.001

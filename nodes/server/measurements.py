@@ -6,7 +6,7 @@ to tell, all of it is nothing.
 
 from typing import Protocol
 
-from nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.quorum.identifiers import Microseconds
 
 
 class Measurements(Protocol):

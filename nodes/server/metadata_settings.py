@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 
-from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
-from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES, controller_settings
+from splitbrain.nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
+from splitbrain.nodes.server.controller_settings import (
+    CONTROLLER_SETTING_NAMES,
+    controller_settings,
+)
 
 
 def quorums_part(settings: Mapping[str, str]) -> dict[str, str]:

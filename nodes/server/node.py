@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AbandonRequest,
     AbandonSnapshot,
     AcceptProposal,
@@ -41,8 +41,8 @@ from nodes.quorum.effects import (
     Warn,
     WriteSnapshotChunk,
 )
-from nodes.quorum.errors import InvariantViolation, UnreadableRecordError
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.errors import InvariantViolation, UnreadableRecordError
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     ConnectionClosed,
     Event,
@@ -53,29 +53,34 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
     Incarnation,
     Microseconds,
     NodeId,
 )
-from nodes.quorum.messages import Answer, DescribeQuorumAnswer, FetchSnapshotAnswer, Request
-from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
-from nodes.server import exit_codes
-from nodes.server.applier import Applier
-from nodes.server.disk import Disk
-from nodes.server.layer import Service, ServiceNeeds
-from nodes.server.measurements import LeaderlessTime
-from nodes.server.snapshot_files import SnapshotFiles
-from nodes.server.snapshot_schedule import SnapshotSchedule
-from nodes.server.state_machine import StateMachine
-from nodes.server.surroundings import Surroundings, TimerHandle
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.identity import StorageIdentity
-from nodes.transport.client_protocol import NodeState
-from nodes.wire.apis import RequestHeader
+from splitbrain.nodes.quorum.messages import (
+    Answer,
+    DescribeQuorumAnswer,
+    FetchSnapshotAnswer,
+    Request,
+)
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.applier import Applier
+from splitbrain.nodes.server.disk import Disk
+from splitbrain.nodes.server.layer import Service, ServiceNeeds
+from splitbrain.nodes.server.measurements import LeaderlessTime
+from splitbrain.nodes.server.snapshot_files import SnapshotFiles
+from splitbrain.nodes.server.snapshot_schedule import SnapshotSchedule
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.server.surroundings import Surroundings, TimerHandle
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.transport.client_protocol import NodeState
+from splitbrain.nodes.wire.apis import RequestHeader
 
 #: Longest time that a stopping leader takes to tell its successors.
 RESIGNATION_US_MAX: Final = 500_000

@@ -3,7 +3,7 @@
 import resource
 from typing import Final
 
-from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
 
 #: Kept for the data folder, the node's own links and what the interpreter needs.
 _KEPT_COUNT: Final = 128

@@ -5,11 +5,11 @@ Source: KIP-919.
 
 from typing import Final
 
-from nodes.storage.identity import StorageIdentity
-from nodes.wire.apis import QUORUM_LISTENER
-from nodes.wire.controller_apis import CONTROLLER_FEATURES
-from nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
-from nodes.wire.families.controllers import ControllerRegistrationRequest
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.wire.apis import QUORUM_LISTENER
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
+from splitbrain.nodes.wire.families.controllers import ControllerRegistrationRequest
 
 _PLAINTEXT: Final = 0
 

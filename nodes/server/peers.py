@@ -5,14 +5,14 @@ Must never report to a node that is not attached: nothing is sent or heard befor
 
 from collections.abc import Callable
 
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
-from nodes.quorum.messages import Answer, Request
-from nodes.server.node import Node
-from nodes.storage.identity import StorageIdentity
-from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.peer_link import PeerLink
-from nodes.transport.peer_listener import InboundCodec, PeerListener, Reply
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.transport.peer_link import PeerLink
+from splitbrain.nodes.transport.peer_listener import InboundCodec, PeerListener, Reply
 
 
 class Peers:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from nodes.broker.bugs import BrokerBugs
-from nodes.controller.bugs import ControllerBugs
-from nodes.quorum.bugs import PlantedBugs
-from nodes.server.state_machine import StateMachineName
+from splitbrain.nodes.broker.bugs import BrokerBugs
+from splitbrain.nodes.controller.bugs import ControllerBugs
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.server.state_machine import StateMachineName
 
 
 class Bugs(NamedTuple):

@@ -15,8 +15,8 @@ import prometheus_client
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from nodes.quorum.replica import Replica
-from nodes.server.layer import Figures
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.layer import Figures
 
 CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
 _CONTROLLER: Final = "kafka_controller_kafkacontroller"

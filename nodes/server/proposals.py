@@ -11,13 +11,18 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.effects import AcceptProposal, RejectProposal
-from nodes.quorum.events import ProposalId, RecordsProposed
-from nodes.quorum.identifiers import Microseconds
-from nodes.registers.commands import Add, Command, CompareAndSet, Write, encode_command
-from nodes.registers.machine import Applied
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.effects import AcceptProposal, RejectProposal
+from splitbrain.nodes.quorum.events import ProposalId, RecordsProposed
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.registers.commands import Add, Command, CompareAndSet, Write, encode_command
+from splitbrain.nodes.registers.machine import Applied
+from splitbrain.nodes.transport.client_protocol import (
+    AnswerOutcome,
+    ClientAnswer,
+    ClientRequest,
+    Reply,
+)
 
 #: Commands that go into one batch at most, and their bytes.
 BATCH_COUNT_MAX: Final = 1_000

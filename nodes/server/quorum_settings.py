@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.settings import QuorumSettings
 
 _OURS: Final = frozenset(QuorumSettings.__struct_fields__) - {"bugs"}
 #: Settings that are on or off.

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nodes.quorum.effects import AnswerRead, RejectRead
-from nodes.quorum.events import ReadId, ReadRequested
-from nodes.quorum.identifiers import Microseconds
-from nodes.server.state_machine import StateMachine
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
+from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
+from splitbrain.nodes.quorum.events import ReadId, ReadRequested
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest, Reply
 
 
 class Seen(NamedTuple):

@@ -15,22 +15,22 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AbandonSnapshot,
     AnswerFetchSnapshot,
     FreezeSnapshot,
     WriteSnapshotChunk,
 )
-from nodes.quorum.events import Event, SnapshotFrozen, SnapshotWritten
-from nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer
-from nodes.quorum.persistent import SnapshotId
-from nodes.server.state_machine import FrozenState, Loading, StateMachine
-from nodes.server.surroundings import DiskJobs, LogSink
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.snapshots import SnapshotWriter, read_chunk
-from nodes.wire.errors import WireError
-from nodes.wire.snapshots import SnapshotReader, encode_snapshot
+from splitbrain.nodes.quorum.events import Event, SnapshotFrozen, SnapshotWritten
+from splitbrain.nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.server.state_machine import FrozenState, Loading, StateMachine
+from splitbrain.nodes.server.surroundings import DiskJobs, LogSink
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.snapshots import SnapshotWriter, read_chunk
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.snapshots import SnapshotReader, encode_snapshot
 
 #: Records that are read back in one job of the disk.
 _PIECE_COUNT: Final = 2_000

@@ -4,8 +4,8 @@ Asked whenever records were applied: a log in which nothing happens needs no sna
 Kafka's SnapshotGenerator. Must never look at a clock of its own.
 """
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.quorum.settings import QuorumSettings
 
 
 class SnapshotSchedule:

@@ -1,11 +1,11 @@
 """What becomes of a request to a controller that is not active. Must never append."""
 
-from nodes.controller.active import Identity
-from nodes.controller.standby import read, wrong_controller
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.replica import Replica
-from nodes.server.controller_calls import Call
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.active import Identity
+from splitbrain.nodes.controller.standby import read, wrong_controller
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.controller_calls import Call
+from splitbrain.nodes.wire.errors import ApiError
 
 
 def answer_as_standby(

@@ -9,8 +9,8 @@ machines, and equal snapshots.
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.batches import RecordBatch
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.batches import RecordBatch
 
 #: What may stand above the log.
 StateMachineName = Literal["registers", "metadata"]

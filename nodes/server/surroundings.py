@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
-from nodes.quorum.messages import Answer, Request
-from nodes.server.measurements import Measurements, NothingMeasured
-from nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Microseconds, NodeId
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.server.measurements import Measurements, NothingMeasured
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
 
 #: Something to be done later, in a turn of its own.
 Action = Callable[[], None]

@@ -15,20 +15,25 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.effects import AnswerRead, RejectRead
-from nodes.quorum.identifiers import Epoch, Microseconds
-from nodes.server.client_service import EXPIRY_INTERVAL_US, TIMEOUT_MS_MAX
-from nodes.server.layer import ServiceNeeds
-from nodes.server.leading import Fate, Leading
-from nodes.server.reads import Reads, Seen
-from nodes.server.surroundings import TimerHandle
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest, Reply
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families.topics import (
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds
+from splitbrain.nodes.server.client_service import EXPIRY_INTERVAL_US, TIMEOUT_MS_MAX
+from splitbrain.nodes.server.layer import ServiceNeeds
+from splitbrain.nodes.server.leading import Fate, Leading
+from splitbrain.nodes.server.reads import Reads, Seen
+from splitbrain.nodes.server.surroundings import TimerHandle
+from splitbrain.nodes.transport.client_protocol import (
+    AnswerOutcome,
+    ClientAnswer,
+    ClientRequest,
+    Reply,
+)
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.topics import (
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,

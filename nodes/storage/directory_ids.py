@@ -6,7 +6,7 @@ Source: Kafka's ``Uuid``; KIP-858.
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from nodes.quorum.identifiers import DirectoryId
+from splitbrain.nodes.quorum.identifiers import DirectoryId
 
 _TEXT_LENGTH = 22
 

@@ -10,7 +10,7 @@ import struct
 from pathlib import Path
 from typing import Final
 
-from nodes.storage.errors import StorageInUseError
+from splitbrain.nodes.storage.errors import StorageInUseError
 
 #: A write lock on the whole file, as the kernel's ``struct flock`` of a 64-bit machine has it.
 _WHOLE_FILE: Final = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)

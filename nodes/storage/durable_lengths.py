@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from nodes.storage.filesystem import DataFile, FileSystem, FolderLock
+from splitbrain.nodes.storage.filesystem import DataFile, FileSystem, FolderLock
 
 #: A divisor of the page size: a line is copied into the page cache in one go.
 LINE_BYTES: Final = 512

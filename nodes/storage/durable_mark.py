@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import crc32c
 
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.filesystem import DataFile, FileSystem
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.filesystem import DataFile, FileSystem
 
 _SECTOR_BYTES: Final = 512
 _SLOTS: Final = 2

@@ -11,10 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import EpochStart
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.filesystem import FileSystem, replace_file
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import EpochStart
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
 
 _VERSION: Final = 0
 

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import Offset
-from nodes.quorum.persistent import EpochStart
-from nodes.storage.durable_mark import DurableMarkFile, LogPosition
-from nodes.storage.epoch_checkpoint import write_epochs
-from nodes.storage.errors import StorageFailed
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.layout import EPOCH_CHECKPOINT
-from nodes.storage.log_restart import NOTHING
-from nodes.storage.segment import Segment
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.quorum.persistent import EpochStart
+from splitbrain.nodes.storage.durable_mark import DurableMarkFile, LogPosition
+from splitbrain.nodes.storage.epoch_checkpoint import write_epochs
+from splitbrain.nodes.storage.errors import StorageFailed
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT
+from splitbrain.nodes.storage.log_restart import NOTHING
+from splitbrain.nodes.storage.segment import Segment
 
 
 class Tail(NamedTuple):

@@ -17,20 +17,20 @@ from typing import Final
 import crc32c
 import msgspec
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
-from nodes.storage.durable_mark import DurableMark, LogPosition, write_new_mark
-from nodes.storage.epoch_checkpoint import write_epochs
-from nodes.storage.errors import (
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.storage.directory_ids import from_kafka_text, to_kafka_text
+from splitbrain.nodes.storage.durable_mark import DurableMark, LogPosition, write_new_mark
+from splitbrain.nodes.storage.epoch_checkpoint import write_epochs
+from splitbrain.nodes.storage.errors import (
     AlreadyFormattedError,
     CorruptStorageError,
     DynamicVotersError,
     ForeignStorageError,
     NotFormattedError,
 )
-from nodes.storage.filesystem import FileSystem, replace_file
-from nodes.storage.layout import (
+from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
+from splitbrain.nodes.storage.layout import (
     DURABLE_LENGTH,
     EPOCH_CHECKPOINT,
     LOCK,
@@ -41,8 +41,8 @@ from nodes.storage.layout import (
     segment_base_offset,
     segment_name,
 )
-from nodes.storage.logged_voters import has_logged_voters
-from nodes.storage.recovery import scan_log
+from splitbrain.nodes.storage.logged_voters import has_logged_voters
+from splitbrain.nodes.storage.recovery import scan_log
 
 _VERSION: Final = "1"
 #: Of the voter set's file; the first without a checksum, and the present one.

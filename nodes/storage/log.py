@@ -23,26 +23,26 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.leader_epochs import starts_from
-from nodes.quorum.messages import BatchHeader
-from nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
-from nodes.storage.durable_mark import DurableMarkFile, LogPosition, open_mark
-from nodes.storage.errors import CorruptStorageError, NotFormattedError, StorageFailed
-from nodes.storage.filesystem import FileSystem, FolderLock
-from nodes.storage.flushing import FailureLatch, Flusher, FlushPoint, Tail
-from nodes.storage.layout import (
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.leader_epochs import starts_from
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
+from splitbrain.nodes.storage.durable_mark import DurableMarkFile, LogPosition, open_mark
+from splitbrain.nodes.storage.errors import CorruptStorageError, NotFormattedError, StorageFailed
+from splitbrain.nodes.storage.filesystem import FileSystem, FolderLock
+from splitbrain.nodes.storage.flushing import FailureLatch, Flusher, FlushPoint, Tail
+from splitbrain.nodes.storage.layout import (
     DURABLE_LENGTH,
     LOCK,
     log_folder,
     segment_name,
 )
-from nodes.storage.log_restart import begin_anew
-from nodes.storage.recovery import LogScan, repair_log, scan_log
-from nodes.storage.segment import Segment
-from nodes.storage.snapshots import Load, check_whole, remove_snapshots, settle_snapshots
-from nodes.wire.batches import (
+from splitbrain.nodes.storage.log_restart import begin_anew
+from splitbrain.nodes.storage.recovery import LogScan, repair_log, scan_log
+from splitbrain.nodes.storage.segment import Segment
+from splitbrain.nodes.storage.snapshots import Load, check_whole, remove_snapshots, settle_snapshots
+from splitbrain.nodes.wire.batches import (
     Payload,
     RecordBatch,
     decode_batch,
@@ -50,8 +50,8 @@ from nodes.wire.batches import (
     peek_batch,
     peek_header,
 )
-from nodes.wire.control import LeaderChange, encode_leader_change
-from nodes.wire.errors import WireError
+from splitbrain.nodes.wire.control import LeaderChange, encode_leader_change
+from splitbrain.nodes.wire.errors import WireError
 
 #: A segment is closed before an append would make it longer.
 SEGMENT_BYTES: Final = 64 * 1024 * 1024

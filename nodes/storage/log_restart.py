@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from nodes.quorum.identifiers import Offset
-from nodes.storage.durable_mark import LogPosition, open_mark
-from nodes.storage.epoch_checkpoint import write_epochs
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.layout import DURABLE_LENGTH, EPOCH_CHECKPOINT, segment_name
-from nodes.storage.segment import Segment
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.storage.durable_mark import LogPosition, open_mark
+from splitbrain.nodes.storage.epoch_checkpoint import write_epochs
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import DURABLE_LENGTH, EPOCH_CHECKPOINT, segment_name
+from splitbrain.nodes.storage.segment import Segment
 
 #: Where the mark says nothing of any record.
 NOTHING: Final = LogPosition(0, 0)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.messages import BatchHeader
-from nodes.quorum.persistent import EpochStart, SnapshotId
-from nodes.storage.durable_mark import LogPosition
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.segment import Segment, scan_batches
-from nodes.wire.errors import CorruptBatchError
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
+from splitbrain.nodes.storage.durable_mark import LogPosition
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.segment import Segment, scan_batches
+from splitbrain.nodes.wire.errors import CorruptBatchError
 
 
 class Damage(msgspec.Struct, frozen=True):

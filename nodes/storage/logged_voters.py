@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.recovery import LogScan
-from nodes.storage.segment import decoded_batches
-from nodes.storage.snapshots import read_snapshot
-from nodes.wire.batches import RecordBatch
-from nodes.wire.control import VOTERS_TYPE, control_type
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.recovery import LogScan
+from splitbrain.nodes.storage.segment import decoded_batches
+from splitbrain.nodes.storage.snapshots import read_snapshot
+from splitbrain.nodes.wire.batches import RecordBatch
+from splitbrain.nodes.wire.control import VOTERS_TYPE, control_type
 
 
 def has_logged_voters(filesystem: FileSystem, folder: Path, scan: LogScan) -> bool:

@@ -12,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.epoch_limit import EPOCH_MAX
-from nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
-from nodes.quorum.persistent import QuorumState
-from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.filesystem import FileSystem, replace_file
-from nodes.storage.layout import QUORUM_STATE, log_folder
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.epoch_limit import EPOCH_MAX
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, Epoch, NodeId
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.storage.directory_ids import from_kafka_text, to_kafka_text
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
+from splitbrain.nodes.storage.layout import QUORUM_STATE, log_folder
 
 _NOBODY: Final = -1
 _DATA_VERSION: Final = 1

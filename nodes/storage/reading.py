@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.disk import ReadOnlyDiskFileSystem
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.recovery import scan_log
-from nodes.storage.segment import decoded_batches
-from nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
-from nodes.wire.errors import WireError
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.disk import ReadOnlyDiskFileSystem
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.recovery import scan_log
+from splitbrain.nodes.storage.segment import decoded_batches
+from splitbrain.nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
+from splitbrain.nodes.wire.errors import WireError
 
 
 class LoggedRecord(msgspec.Struct, frozen=True):

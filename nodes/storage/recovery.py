@@ -26,19 +26,24 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.leader_epochs import starts_from
-from nodes.quorum.persistent import EpochStart, SnapshotId
-from nodes.storage.durable_mark import DurableMark, LogPosition, read_mark
-from nodes.storage.epoch_checkpoint import read_epochs, write_epochs
-from nodes.storage.errors import CorruptStorageError, NotFormattedError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.layout import DURABLE_LENGTH, EPOCH_CHECKPOINT, log_folder, segment_base_offset
-from nodes.storage.log_restart import begin_anew, lower_mark
-from nodes.storage.log_scanner import Damage, LogScanner
-from nodes.storage.segment import Segment
-from nodes.storage.snapshots import (
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.leader_epochs import starts_from
+from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
+from splitbrain.nodes.storage.durable_mark import DurableMark, LogPosition, read_mark
+from splitbrain.nodes.storage.epoch_checkpoint import read_epochs, write_epochs
+from splitbrain.nodes.storage.errors import CorruptStorageError, NotFormattedError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import (
+    DURABLE_LENGTH,
+    EPOCH_CHECKPOINT,
+    log_folder,
+    segment_base_offset,
+)
+from splitbrain.nodes.storage.log_restart import begin_anew, lower_mark
+from splitbrain.nodes.storage.log_scanner import Damage, LogScanner
+from splitbrain.nodes.storage.segment import Segment
+from splitbrain.nodes.storage.snapshots import (
     Load,
     check_whole,
     find_snapshots,

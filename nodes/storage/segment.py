@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from nodes.quorum.identifiers import Offset
-from nodes.quorum.messages import BatchHeader
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.filesystem import DataFile
-from nodes.wire.batches import (
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.filesystem import DataFile
+from splitbrain.nodes.wire.batches import (
     BATCH_BYTES_MAX,
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
@@ -24,7 +24,7 @@ from nodes.wire.batches import (
     decode_batch,
     peek_batch,
 )
-from nodes.wire.errors import WireError
+from splitbrain.nodes.wire.errors import WireError
 
 INDEX_INTERVAL_BYTES: Final = 4096
 #: How many of the newest batches are found at once: followers nearly always ask for those.

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.filesystem import DataFile, FileSystem
-from nodes.storage.layout import log_folder
-from nodes.storage.segment import scan_batches
-from nodes.wire.batches import RecordBatch, decode_batch
-from nodes.wire.errors import WireError
-from nodes.wire.snapshots import SnapshotReader
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.filesystem import DataFile, FileSystem
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.segment import scan_batches
+from splitbrain.nodes.wire.batches import RecordBatch, decode_batch
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.snapshots import SnapshotReader
 
 SUFFIX: Final = ".checkpoint"
 PART_SUFFIX: Final = ".checkpoint.part"

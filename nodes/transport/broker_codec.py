@@ -9,16 +9,16 @@ from typing import Final
 
 import msgspec
 
-from nodes.broker.forwarding import FORWARDED, forward
-from nodes.broker.serving import ANSWERED
-from nodes.quorum.messages import Answer
-from nodes.transport.kafka_codec import Inbound
-from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import ReceivedCall, decode_call, encode_reply
-from nodes.wire.errors import ForeignPartitionError, UnsupportedApiError
-from nodes.wire.headers import decode_request_prefix
-from nodes.wire.messages import decode_request, encode_api_versions, encode_refusal
+from splitbrain.nodes.broker.forwarding import FORWARDED, forward
+from splitbrain.nodes.broker.serving import ANSWERED
+from splitbrain.nodes.quorum.messages import Answer
+from splitbrain.nodes.transport.kafka_codec import Inbound
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import ReceivedCall, decode_call, encode_reply
+from splitbrain.nodes.wire.errors import ForeignPartitionError, UnsupportedApiError
+from splitbrain.nodes.wire.headers import decode_request_prefix
+from splitbrain.nodes.wire.messages import decode_request, encode_api_versions, encode_refusal
 
 #: Named as the client's in envelopes: only local clients reach a broker that holds no records, and
 #: a controller does no more than log it.

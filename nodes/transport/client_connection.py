@@ -7,7 +7,7 @@ Tells apart what the outcome rules need: nothing was sent (``NotSentError``) or 
 import asyncio
 from typing import cast
 
-from nodes.transport.client_protocol import (
+from splitbrain.nodes.transport.client_protocol import (
     ClientAnswer,
     ClientRequest,
     FrameSplitter,

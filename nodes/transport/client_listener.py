@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from nodes.transport.client_protocol import (
+from splitbrain.nodes.transport.client_protocol import (
     ClientAnswer,
     FrameSplitter,
     Hello,
@@ -18,8 +18,8 @@ from nodes.transport.client_protocol import (
     decode_request,
     encode_frame,
 )
-from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
-from nodes.transport.inbound import InboundConnection
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
+from splitbrain.nodes.transport.inbound import InboundConnection
 
 #: Unanswered requests of one connection above which it is not read.
 UNANSWERED_COUNT_MAX: Final = 1_024

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from nodes.wire.errors import FrameTooLargeError
-from nodes.wire.framing import FrameReader, frame
+from splitbrain.nodes.wire.errors import FrameTooLargeError
+from splitbrain.nodes.wire.framing import FrameReader, frame
 
 #: Version of the protocol, in ``Hello``.
 PROTOCOL_VERSION: Final = 1

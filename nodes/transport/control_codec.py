@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.identifiers import NodeId
-from nodes.transport.peer_versions import PeerVersions
-from nodes.wire.api_versions import ApiVersionsAnswer
-from nodes.wire.control_plane import TABLES, api_key_of_call, decode_reply, encode_call
-from nodes.wire.errors import UnsupportedAnswerError
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.transport.peer_versions import PeerVersions
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.control_plane import TABLES, api_key_of_call, decode_reply, encode_call
+from splitbrain.nodes.wire.errors import UnsupportedAnswerError
 
 _CORRELATION_MASK: Final = 0x7FFFFFFF
 

@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.transport.link_machine import LinkOwner
+from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
+from splitbrain.nodes.transport.link_machine import LinkOwner
 
 #: Told once what came of a call; None: no answer.
 Called = Callable[[msgspec.Struct | None], None]

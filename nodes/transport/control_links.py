@@ -1,11 +1,11 @@
 """A node's own calls to controllers over TCP: ``control_lines`` on an event loop."""
 
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.persistent import Voter
-from nodes.transport.control_codec import ControlCodec
-from nodes.transport.control_lines import ControlLines
-from nodes.transport.peer_link import PeerLink
-from nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.control_codec import ControlCodec
+from splitbrain.nodes.transport.control_lines import ControlLines
+from splitbrain.nodes.transport.peer_link import PeerLink
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
 
 
 class ControlLinks:

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from typing import Final, Protocol, cast
 
-from nodes.transport.doorkeeper import STUCK_TICKS_MAX, Doorkeeper
+from splitbrain.nodes.transport.doorkeeper import STUCK_TICKS_MAX, Doorkeeper
 
 #: Frames of one connection that are taken in one turn.
 FRAMES_PER_TURN_MAX: Final = 64

@@ -10,16 +10,16 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.messages import Answer, Request
-from nodes.quorum.persistent import Voter
-from nodes.transport.peer_versions import PeerVersions
-from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest, own_versions
-from nodes.wire.apis import SUPPORTED_VERSIONS, RequestHeader
-from nodes.wire.control_plane import TABLES, ReceivedCall, decode_call, encode_reply
-from nodes.wire.errors import ForeignPartitionError, UnsupportedAnswerError
-from nodes.wire.headers import decode_request_prefix
-from nodes.wire.messages import (
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.peer_versions import PeerVersions
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest, own_versions
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, RequestHeader
+from splitbrain.nodes.wire.control_plane import TABLES, ReceivedCall, decode_call, encode_reply
+from splitbrain.nodes.wire.errors import ForeignPartitionError, UnsupportedAnswerError
+from splitbrain.nodes.wire.headers import decode_request_prefix
+from splitbrain.nodes.wire.messages import (
     api_key_of,
     decode_answer,
     decode_request,
@@ -28,7 +28,7 @@ from nodes.wire.messages import (
     encode_refusal,
     encode_request,
 )
-from nodes.wire.requests import Endpoint
+from splitbrain.nodes.wire.requests import Endpoint
 
 #: Correlation ids are 31 bits wide on the wire; one request at a time keeps them apart.
 _CORRELATION_MASK: Final = 0x7FFFFFFF

@@ -22,9 +22,9 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.transport.back_off import back_off_us
-from nodes.wire.errors import NoCommonVersionError, WireError
+from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
+from splitbrain.nodes.transport.back_off import back_off_us
+from splitbrain.nodes.wire.errors import NoCommonVersionError, WireError
 
 #: What the owner asks, what it is answered, and what travels.
 Asked = TypeVar("Asked")

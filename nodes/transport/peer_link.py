@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
-from nodes.quorum.persistent import Voter
-from nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner
-from nodes.wire.errors import WireError
-from nodes.wire.framing import FrameReader
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.framing import FrameReader
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")

@@ -13,15 +13,15 @@ from typing import Final, Protocol
 
 import msgspec
 
-from nodes.quorum.identifiers import ConnectionId, CorrelationId
-from nodes.quorum.messages import Answer, Request
-from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
-from nodes.transport.inbound import InboundConnection
-from nodes.transport.kafka_codec import Inbound
-from nodes.wire.apis import RequestHeader
-from nodes.wire.control_plane import ReceivedCall
-from nodes.wire.errors import WireError
-from nodes.wire.framing import FrameReader
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX, Doorkeeper
+from splitbrain.nodes.transport.inbound import InboundConnection
+from splitbrain.nodes.transport.kafka_codec import Inbound
+from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.framing import FrameReader
 
 #: Longest request; the records of a fetch are in answers only.
 REQUEST_BYTES_MAX: Final = 1024 * 1024

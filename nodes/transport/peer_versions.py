@@ -8,11 +8,11 @@ Source: KIP-511; ``NetworkClient`` of Kafka asks in the same order.
 
 from typing import Final
 
-from nodes.quorum.messages import ErrorCode, Request, VoteRequest
-from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest, choose_version
-from nodes.wire.apis import PRE_VOTE_SINCE, SUPPORTED_VERSIONS, ApiKey, VersionRange
-from nodes.wire.errors import UnsupportedAnswerError
-from nodes.wire.messages import api_key_of, decode_answer, encode_request
+from splitbrain.nodes.quorum.messages import ErrorCode, Request, VoteRequest
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest, choose_version
+from splitbrain.nodes.wire.apis import PRE_VOTE_SINCE, SUPPORTED_VERSIONS, ApiKey, VersionRange
+from splitbrain.nodes.wire.errors import UnsupportedAnswerError
+from splitbrain.nodes.wire.messages import api_key_of, decode_answer, encode_request
 
 #: Number of the question; the quorum's own requests come after its answer.
 _CORRELATION: Final = 0

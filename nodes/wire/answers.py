@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     UNKNOWN_OFFSET,
     DirectoryId,
@@ -19,7 +19,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     DescribeQuorumAnswer,
@@ -30,18 +30,18 @@ from nodes.quorum.messages import (
     ReplicaProgress,
     VoteAnswer,
 )
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.apis import (
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.apis import (
     METADATA_PARTITION,
     METADATA_TOPIC,
     METADATA_TOPIC_ID,
     QUORUM_LISTENER,
     ApiKey,
 )
-from nodes.wire.batches import split_whole_batches
-from nodes.wire.codec import Fields
-from nodes.wire.errors import UnsupportedAnswerError, WireError
-from nodes.wire.requests import (
+from splitbrain.nodes.wire.batches import split_whole_batches
+from splitbrain.nodes.wire.codec import Fields
+from splitbrain.nodes.wire.errors import UnsupportedAnswerError, WireError
+from splitbrain.nodes.wire.requests import (
     Endpoint,
     OtherPartition,
     named_topics,

@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.messages import ErrorCode
-from nodes.wire.apis import SUPPORTED_FEATURES, SUPPORTED_VERSIONS, ApiKey, VersionRange
-from nodes.wire.declared import kind_of
-from nodes.wire.errors import NoCommonVersionError
-from nodes.wire.families import api_versions as family
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.apis import SUPPORTED_FEATURES, SUPPORTED_VERSIONS, ApiKey, VersionRange
+from splitbrain.nodes.wire.declared import kind_of
+from splitbrain.nodes.wire.errors import NoCommonVersionError
+from splitbrain.nodes.wire.families import api_versions as family
 
 #: First version whose messages (not response headers) are flexible.
 FLEXIBLE_SINCE: Final = 3

@@ -17,10 +17,10 @@ from typing import Final
 import crc32c
 import msgspec
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.messages import BatchHeader
-from nodes.wire.errors import CorruptBatchError, WireError
-from nodes.wire.varints import decode_signed, encode_signed
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.wire.errors import CorruptBatchError, WireError
+from splitbrain.nodes.wire.varints import decode_signed, encode_signed
 
 MAGIC: Final = 2
 #: Bytes of a batch before its first record.

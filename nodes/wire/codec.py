@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple, Protocol
 
-from nodes.wire.errors import WireError
-from nodes.wire.varints import decode_unsigned, encode_unsigned
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned
 
 #: Decoded fields of one structure.
 Fields = dict[str, Any]

@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
-from nodes.wire.batches import Payload, Record
-from nodes.wire.errors import WireError
-from nodes.wire.varints import decode_unsigned, encode_unsigned, skip_tagged_fields
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
+from splitbrain.nodes.wire.batches import Payload, Record
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned, skip_tagged_fields
 
 LEADER_CHANGE_TYPE: Final = 2
 #: The voters of a quorum whose voters change (KIP-853).

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from nodes.wire.apis import ApiKey, RequestHeader, VersionRange
-from nodes.wire.declared import kind_of
-from nodes.wire.errors import UnsupportedApiError, WireError
-from nodes.wire.families import (
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader, VersionRange
+from splitbrain.nodes.wire.declared import kind_of
+from splitbrain.nodes.wire.errors import UnsupportedApiError, WireError
+from splitbrain.nodes.wire.families import (
     api_versions,
     brokers,
     cluster,
@@ -28,8 +28,8 @@ from nodes.wire.families import (
     topics,
     voters,
 )
-from nodes.wire.framing import frame
-from nodes.wire.headers import (
+from splitbrain.nodes.wire.framing import frame
+from splitbrain.nodes.wire.headers import (
     decode_request_header,
     decode_request_prefix,
     decode_response_header,

@@ -20,7 +20,7 @@ from typing import get_type_hints as type_hints
 
 import msgspec
 
-from nodes.wire.codec import (
+from splitbrain.nodes.wire.codec import (
     BOOLEAN,
     BYTES,
     INT8,
@@ -36,8 +36,8 @@ from nodes.wire.codec import (
     Kind,
     StructureOf,
 )
-from nodes.wire.errors import WireError
-from nodes.wire.legacy import (
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.legacy import (
     LEGACY_BYTES,
     LEGACY_NULLABLE_BYTES,
     LEGACY_NULLABLE_STRING,
@@ -45,7 +45,7 @@ from nodes.wire.legacy import (
     read_item_count,
     write_item_count,
 )
-from nodes.wire.varints import decode_unsigned, encode_unsigned
+from splitbrain.nodes.wire.varints import decode_unsigned, encode_unsigned
 
 #: Highest version of a field that has not been removed.
 _NEVER: Final = 1 << 15

@@ -18,15 +18,15 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.messages import DescribeQuorumAnswer, ErrorCode
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import decode_call, encode_reply
-from nodes.wire.errors import ApiError, ForeignPartitionError, WireError
-from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from nodes.wire.headers import decode_request_header
-from nodes.wire.messages import Endpoint, decode_request, encode_answer
-from nodes.wire.principals import Principal, decode_principal, encode_principal
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, ErrorCode
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import decode_call, encode_reply
+from splitbrain.nodes.wire.errors import ApiError, ForeignPartitionError, WireError
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.headers import decode_request_header
+from splitbrain.nodes.wire.messages import Endpoint, decode_request, encode_answer
+from splitbrain.nodes.wire.principals import Principal, decode_principal, encode_principal
 
 #: APIs by number that a broker may forward. Those that no table of ours knows are ACLs (30, 31),
 #: delegation tokens (38 to 40), client quotas (49) and SCRAM credentials (51).

@@ -6,8 +6,8 @@ and goes on; it never ends a node. Our own misuse of this room is a plain ``Valu
 
 from enum import IntEnum
 
-from nodes.quorum.messages import ErrorCode
-from nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
 
 
 class ApiError(IntEnum):

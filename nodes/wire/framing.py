@@ -7,7 +7,7 @@ what the last ``feed`` brought.
 from struct import Struct
 from typing import Final
 
-from nodes.wire.errors import FrameTooLargeError
+from splitbrain.nodes.wire.errors import FrameTooLargeError
 
 #: Kafka's default ``socket.request.max.bytes``.
 FRAME_BYTES_MAX: Final = 100 * 1024 * 1024

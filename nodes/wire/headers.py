@@ -10,9 +10,9 @@ Source: Kafka's protocol guide, "Request Header" and "Response Header"; KIP-511.
 from struct import Struct
 from typing import Final
 
-from nodes.wire.apis import RequestHeader
-from nodes.wire.errors import WireError
-from nodes.wire.varints import skip_tagged_fields
+from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.varints import skip_tagged_fields
 
 _REQUEST: Final = Struct(">hhi")
 _CLIENT_ID_SIZE: Final = Struct(">h")

@@ -9,8 +9,8 @@ Source: Kafka's protocol guide, "Protocol Primitive Types".
 from struct import Struct
 from typing import Final
 
-from nodes.wire.codec import Kind
-from nodes.wire.errors import WireError
+from splitbrain.nodes.wire.codec import Kind
+from splitbrain.nodes.wire.errors import WireError
 
 _NULL: Final = -1
 

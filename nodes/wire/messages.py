@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
@@ -30,8 +30,8 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.wire.answers import answer_from_fields, answer_to_fields, refusal_to_fields
-from nodes.wire.api_versions import (
+from splitbrain.nodes.wire.answers import answer_from_fields, answer_to_fields, refusal_to_fields
+from splitbrain.nodes.wire.api_versions import (
     FLEXIBLE_SINCE,
     ApiVersionsAnswer,
     ApiVersionsRequest,
@@ -42,10 +42,10 @@ from nodes.wire.api_versions import (
     own_versions,
     unsupported_version,
 )
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
-from nodes.wire.errors import ForeignPartitionError, UnsupportedApiError, WireError
-from nodes.wire.framing import frame
-from nodes.wire.headers import (
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
+from splitbrain.nodes.wire.errors import ForeignPartitionError, UnsupportedApiError, WireError
+from splitbrain.nodes.wire.framing import frame
+from splitbrain.nodes.wire.headers import (
     decode_request_header,
     decode_request_prefix,
     decode_response_header,
@@ -53,8 +53,13 @@ from nodes.wire.headers import (
     encode_response_header,
     read_correlation_id,
 )
-from nodes.wire.requests import Endpoint, OtherPartition, request_from_fields, request_to_fields
-from nodes.wire.schemas import SCHEMAS
+from splitbrain.nodes.wire.requests import (
+    Endpoint,
+    OtherPartition,
+    request_from_fields,
+    request_to_fields,
+)
+from splitbrain.nodes.wire.schemas import SCHEMAS
 
 __all__ = [
     "Endpoint",

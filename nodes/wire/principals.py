@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from nodes.wire.declared import Boolean, String, kind_of
-from nodes.wire.errors import WireError
+from splitbrain.nodes.wire.declared import Boolean, String, kind_of
+from splitbrain.nodes.wire.errors import WireError
 
 _VERSION: Final = Struct(">h")
 #: The one version that there is.

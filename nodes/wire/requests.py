@@ -11,8 +11,15 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.identifiers import (
+    NO_EPOCH,
+    UNKNOWN_OFFSET,
+    DirectoryId,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
@@ -22,8 +29,8 @@ from nodes.quorum.messages import (
     Request,
     VoteRequest,
 )
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.apis import (
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.apis import (
     METADATA_PARTITION,
     METADATA_TOPIC,
     METADATA_TOPIC_ID,
@@ -31,8 +38,8 @@ from nodes.wire.apis import (
     QUORUM_LISTENER,
     ApiKey,
 )
-from nodes.wire.codec import Fields
-from nodes.wire.schemas import HIGH_WATERMARK_NOT_SUPPORTED
+from splitbrain.nodes.wire.codec import Fields
+from splitbrain.nodes.wire.schemas import HIGH_WATERMARK_NOT_SUPPORTED
 
 
 class Endpoint(msgspec.Struct, frozen=True):

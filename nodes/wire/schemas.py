@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from nodes.wire.apis import ApiKey
-from nodes.wire.codec import (
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.codec import (
     BOOLEAN,
     INT8,
     INT16,

@@ -12,11 +12,11 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.batches import Payload, Record, RecordBatch, encode_payloads
-from nodes.wire.errors import WireError
-from nodes.wire.varints import skip_tagged_fields
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.batches import Payload, Record, RecordBatch, encode_payloads
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.varints import skip_tagged_fields
 
 HEADER_TYPE: Final = 3
 FOOTER_TYPE: Final = 4

@@ -4,7 +4,7 @@ Must never read past the end of the buffer nor accept more bytes than the widest
 Source: Kafka's protocol guide, "Record" and "Protocol Primitive Types".
 """
 
-from nodes.wire.errors import WireError
+from splitbrain.nodes.wire.errors import WireError
 
 #: 64 bits in groups of seven.
 VARLONG_BYTES_MAX = 10

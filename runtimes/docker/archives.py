@@ -12,8 +12,8 @@ from typing import Any
 
 from docker.models.containers import Container
 
-from contracts.errors import HarnessError
-from runtimes.docker.engine import engine_action
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.runtimes.docker.engine import engine_action
 
 #: Name of the file with a node's output, below its folder.
 OUTPUT = "output.log"

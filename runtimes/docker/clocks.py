@@ -11,14 +11,14 @@ from typing import Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from contracts.arms import ClockWarp
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from runtimes.docker.engine import engine_action
-from runtimes.docker.links import on_all
-from runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
-from runtimes.waiting import await_true
-from runtimes.wall_clocks import (
+from splitbrain.contracts.arms import ClockWarp
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.links import on_all
+from splitbrain.runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
+from splitbrain.runtimes.waiting import await_true
+from splitbrain.runtimes.wall_clocks import (
     HEAD_BYTES,
     LIBRARY,
     READING,

@@ -15,11 +15,11 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig
 
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from runtimes.docker.engine import engine_action
-from runtimes.docker.names import ROLE_LABEL, RunMark
-from runtimes.waiting import await_true
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.names import ROLE_LABEL, RunMark
+from splitbrain.runtimes.waiting import await_true
 
 _PROGRAM = "/opt/splitbrain/disks.py"
 #: Without these there are no mounts; with them nothing of the host's but its loop devices.

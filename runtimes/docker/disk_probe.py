@@ -11,11 +11,11 @@ from typing import Any
 import docker.errors
 from docker import DockerClient
 
-from contracts.errors import HarnessError
-from contracts.runtime import DISK_CAPABILITIES, Capability
-from runtimes.docker.disk_keeper import RIGHTS, ask
-from runtimes.docker.engine import connect, engine_action
-from runtimes.docker.images import POD, Images
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.runtime import DISK_CAPABILITIES, Capability
+from splitbrain.runtimes.docker.disk_keeper import RIGHTS, ask
+from splitbrain.runtimes.docker.engine import connect, engine_action
+from splitbrain.runtimes.docker.images import POD, Images
 
 _FOLDER = "/disks/probe"
 

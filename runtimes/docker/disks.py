@@ -10,14 +10,14 @@ from typing import Any, cast
 
 from docker import DockerClient
 
-from contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from runtimes.docker.disk_keeper import DiskKeeper
-from runtimes.docker.links import on_all
-from runtimes.docker.names import RunMark
-from runtimes.docker.pods import Pod
-from runtimes.file_changes import change_file
+from splitbrain.contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.docker.disk_keeper import DiskKeeper
+from splitbrain.runtimes.docker.links import on_all
+from splitbrain.runtimes.docker.names import RunMark
+from splitbrain.runtimes.docker.pods import Pod
+from splitbrain.runtimes.file_changes import change_file
 
 
 class DockerDisks:

@@ -1,8 +1,8 @@
 """The connection to the container engine, and what its refusals mean to a user.
 
-``python -m runtimes.docker.engine`` says whether an engine answers (exit code 0) or why not (3);
-``docker/engine.sh`` asks it, so that scripts and runs look for the engine in the same place.
-It never starts or installs one.
+``python -m splitbrain.runtimes.docker.engine`` says whether an engine answers (exit code 0) or why
+not (3); ``docker/engine.sh`` asks it, so that scripts and runs look for the engine in the same
+place. It never starts or installs one.
 """
 
 import os
@@ -16,7 +16,7 @@ import docker.errors
 import requests.exceptions
 from docker import DockerClient
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 #: Every call to the engine is answered within this time or has failed; engines under load take
 #: seconds to remove a container, never a minute.

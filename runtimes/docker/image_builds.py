@@ -21,9 +21,9 @@ import docker.errors
 import requests.exceptions
 from docker import DockerClient
 
-from contracts.errors import HarnessError
-from history.scratch_folders import scratch_folder
-from runtimes.docker.engine import engine_action
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.scratch_folders import scratch_folder
+from splitbrain.runtimes.docker.engine import engine_action
 
 #: What the base is made of where a registry answers.
 _PUBLIC_BASE = "debian:bookworm-slim"

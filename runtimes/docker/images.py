@@ -16,11 +16,11 @@ from pathlib import Path
 import docker.errors
 from docker import DockerClient
 
-from contracts.errors import HarnessError
-from contracts.image import ImageSource
-from runtimes.docker import image_builds
-from runtimes.docker.engine import engine_action
-from runtimes.docker.jars import fetch_jars
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.image import ImageSource
+from splitbrain.runtimes.docker import image_builds
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.jars import fetch_jars
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,7 +1,8 @@
 """The jars of an image: fetched by Maven as a pinned ``pom.xml`` says, held to the hashes locked.
 
-``python -m runtimes.docker.jars FOLDER`` writes ``jars.lock`` anew for the ``pom.xml`` of a folder
-below ``docker/``. Where jars come from is Maven's own configuration, never the project's.
+``python -m splitbrain.runtimes.docker.jars FOLDER`` writes ``jars.lock`` anew for the ``pom.xml``
+of a folder below ``docker/``. Where jars come from is Maven's own configuration, never the
+project's.
 """
 
 import hashlib
@@ -11,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError
-from history.scratch_folders import scratch_folder
-from runtimes.docker.image_builds import run
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.scratch_folders import scratch_folder
+from splitbrain.runtimes.docker.image_builds import run
 
 #: What is fetched, and what came of it: a line ``SHA256  NAME`` per jar, sorted by name.
 POM: Final = "pom.xml"

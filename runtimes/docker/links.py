@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 import docker.errors
 from docker import DockerClient
 
-from contracts.fault import Link
-from contracts.names import NodeName, RunId
-from runtimes.docker.engine import engine_action
-from runtimes.docker.names import OWNER_LABEL, ROLE_LABEL, RunMark
-from runtimes.docker.pods import TOOLS, Pod
-from runtimes.link_probes import ProbedLinks
-from runtimes.owners import this_process
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.names import OWNER_LABEL, ROLE_LABEL, RunMark
+from splitbrain.runtimes.docker.pods import TOOLS, Pod
+from splitbrain.runtimes.link_probes import ProbedLinks
+from splitbrain.runtimes.owners import this_process
 
 _AT_ONCE: Final = 16
 #: What is taken for possible until the pod's image, with which it can be tried, is there.

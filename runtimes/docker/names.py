@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from contracts.names import NodeName, RunId
+from splitbrain.contracts.names import NodeName, RunId
 
 #: Run that made it; whatever lacks it is foreign.
 RUN_LABEL = "splitbrain.run"

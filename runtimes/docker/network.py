@@ -15,10 +15,10 @@ from docker import DockerClient
 from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from runtimes.docker.engine import engine_action
-from runtimes.docker.names import RunMark
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.names import RunMark
 
 #: Private addresses that neither engines nor clouds hand out by default.
 POOL = ipaddress.IPv4Network("10.211.0.0/16")

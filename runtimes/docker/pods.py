@@ -13,12 +13,12 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig
 
-from contracts.errors import HarnessError
-from contracts.runtime import Address, NodeSpec, NodeStatus
-from runtimes.docker.engine import engine_action
-from runtimes.docker.freezing import freeze
-from runtimes.docker.names import Role, RunMark
-from runtimes.wall_clocks import LIBRARY, clock_environment
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.runtime import Address, NodeSpec, NodeStatus
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.freezing import freeze
+from splitbrain.runtimes.docker.names import Role, RunMark
+from splitbrain.runtimes.wall_clocks import LIBRARY, clock_environment
 
 #: Where the pause container has them.
 TOOLS = "/opt/splitbrain"

@@ -13,13 +13,13 @@ import requests.exceptions
 from docker import DockerClient
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
-from contracts.arms import MemoryState
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from runtimes.docker.engine import engine_action
-from runtimes.docker.pods import Pod
-from runtimes.docker.sampling import CGROUPS, control_group, is_leaving
-from runtimes.waiting import await_true
+from splitbrain.contracts.arms import MemoryState
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.docker.engine import engine_action
+from splitbrain.runtimes.docker.pods import Pod
+from splitbrain.runtimes.docker.sampling import CGROUPS, control_group, is_leaving
+from splitbrain.runtimes.waiting import await_true
 
 _PERIOD_US = 100_000
 _NO_QUOTA = -1

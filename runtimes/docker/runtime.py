@@ -13,12 +13,12 @@ from typing import Any
 
 from docker import DockerClient
 
-from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from contracts.errors import HarnessError
-from contracts.fault import Link
-from contracts.image import ImageSource
-from contracts.names import NodeName
-from contracts.runtime import (
+from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import (
     Address,
     Capability,
     DeploymentSpec,
@@ -26,20 +26,20 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from history.run_folder import RunFolder
-from runtimes.docker import archives, names, sampling, sweep
-from runtimes.docker.clocks import DockerClocks
-from runtimes.docker.disk_probe import disk_capabilities
-from runtimes.docker.disks import DockerDisks
-from runtimes.docker.engine import connect, engine_action
-from runtimes.docker.images import POD, Images
-from runtimes.docker.links import ENGINE_MEANS, PodLinks, on_all
-from runtimes.docker.network import create_network, pod_address
-from runtimes.docker.pods import Pod
-from runtimes.docker.processes import DockerProcesses
-from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
-from runtimes.owners import this_process
-from runtimes.watchdog import Watchdog
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker import archives, names, sampling, sweep
+from splitbrain.runtimes.docker.clocks import DockerClocks
+from splitbrain.runtimes.docker.disk_probe import disk_capabilities
+from splitbrain.runtimes.docker.disks import DockerDisks
+from splitbrain.runtimes.docker.engine import connect, engine_action
+from splitbrain.runtimes.docker.images import POD, Images
+from splitbrain.runtimes.docker.links import ENGINE_MEANS, PodLinks, on_all
+from splitbrain.runtimes.docker.network import create_network, pod_address
+from splitbrain.runtimes.docker.pods import Pod
+from splitbrain.runtimes.docker.processes import DockerProcesses
+from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
+from splitbrain.runtimes.owners import this_process
+from splitbrain.runtimes.watchdog import Watchdog
 
 #: What every engine can do.
 _ALWAYS: frozenset[Capability] = frozenset(

@@ -15,15 +15,15 @@ from docker import DockerClient
 from docker.models.containers import Container
 from tenacity import Retrying, retry_if_not_result, stop_after_delay
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from history.border import refuse_strays
-from history.run_folder import RunFolder, is_plain_name
-from runtimes.dead_runs import Swept, claimed
-from runtimes.docker import archives
-from runtimes.docker.disk_keeper import release_run
-from runtimes.docker.engine import connect, engine_action
-from runtimes.docker.names import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.history.border import refuse_strays
+from splitbrain.history.run_folder import RunFolder, is_plain_name
+from splitbrain.runtimes.dead_runs import Swept, claimed
+from splitbrain.runtimes.docker import archives
+from splitbrain.runtimes.docker.disk_keeper import release_run
+from splitbrain.runtimes.docker.engine import connect, engine_action
+from splitbrain.runtimes.docker.names import (
     DATA_LABEL,
     NODE_LABEL,
     ROLE_LABEL,

@@ -14,14 +14,14 @@ import docker.errors
 from docker import DockerClient
 from docker.models.containers import Container
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from history.run_folder import RunFolder
-from runtimes.docker.disk_keeper import release_run
-from runtimes.docker.engine import connect, engine_action
-from runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
-from runtimes.docker.pods import CLOCK_IN_POD, TOOLS
-from runtimes.waiting import await_true
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.disk_keeper import release_run
+from splitbrain.runtimes.docker.engine import connect, engine_action
+from splitbrain.runtimes.docker.names import ROLE_LABEL, RunMark, mark_of_run
+from splitbrain.runtimes.docker.pods import CLOCK_IN_POD, TOOLS
+from splitbrain.runtimes.waiting import await_true
 
 _AT_ONCE = 16
 #: What the dead harness had asked for may still be under way in the engine: looks go on until

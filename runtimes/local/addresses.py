@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterable
 from typing import Final
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 _TRIES: Final = 1000
 

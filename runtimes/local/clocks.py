@@ -18,14 +18,14 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.arms import ClockWarp
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from contracts.runtime import NodeSpec
-from runtimes.lacking import LackingClocks
-from runtimes.local.mode import Mode
-from runtimes.waiting import await_true
-from runtimes.wall_clocks import (
+from splitbrain.contracts.arms import ClockWarp
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import NodeSpec
+from splitbrain.runtimes.lacking import LackingClocks
+from splitbrain.runtimes.local.mode import Mode
+from splitbrain.runtimes.waiting import await_true
+from splitbrain.runtimes.wall_clocks import (
     LIBRARY,
     READING,
     TRUE_TIME,

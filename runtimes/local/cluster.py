@@ -8,9 +8,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from runtimes.local.control import HostPlan, PlannedNode
-from runtimes.local.network import Network, NodeNetwork
-from runtimes.local.node_process import NodeProcess, Surroundings
+from splitbrain.runtimes.local.control import HostPlan, PlannedNode
+from splitbrain.runtimes.local.network import Network, NodeNetwork
+from splitbrain.runtimes.local.node_process import NodeProcess, Surroundings
 
 
 class Cluster:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 LENGTH: Final = Struct(">I")
 #: A host that is asked to end gets this long before it is killed.

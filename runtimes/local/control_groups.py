@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
 
-from contracts.names import NodeName
-from runtimes.owners import is_known_dead, owner_of_word, this_process
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.owners import is_known_dead, owner_of_word, this_process
 
 Controller = Literal["cpu", "memory"]
 

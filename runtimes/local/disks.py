@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
-from contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from contracts.runtime import NodeSpec, NodeStatus
-from runtimes.file_changes import change_file
-from runtimes.folder_files import FolderFiles, state_of
-from runtimes.local import power
+from splitbrain.contracts.arms import DiskState, FileChange, FileChanged, PowerLoss
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import NodeSpec, NodeStatus
+from splitbrain.runtimes.file_changes import change_file
+from splitbrain.runtimes.folder_files import FolderFiles, state_of
+from splitbrain.runtimes.local import power
 
 _KEPT: Final = "kept"
 

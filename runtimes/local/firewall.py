@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from runtimes.system_programs import CannotError, run_tool
+from splitbrain.runtimes.system_programs import CannotError, run_tool
 
 _TABLE: Final = "splitbrain"
 _ADDRESS: Final = re.compile(r"\b(\d+\.\d+\.\d+\.\d+)\b")

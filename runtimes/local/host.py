@@ -4,10 +4,10 @@ Everything lives below it and dies with it, and it ends when the harness closes 
 whatever killed it. So nothing of a cluster can outlive its run, and nobody has to clean up. It
 decides nothing: it does what the harness asks, one call after the other for each node.
 
-Usage: ``python -m runtimes.local.host namespaces|processes CONTROL HARNESS_PROCESS`` with the
-descriptor of the socket, or ``python -m runtimes.local.host trial``, which makes the namespaces of
-one node and says by one line of JSON what came of it: ``{"firewall": NAME, "links": WORDS}``, with
-what can be done to links, or ``{"problem": CLAUSE}``.
+Usage: ``python -m splitbrain.runtimes.local.host namespaces|processes CONTROL HARNESS_PROCESS``
+with the descriptor of the socket, or ``python -m splitbrain.runtimes.local.host trial``, which
+makes the namespaces of one node and says by one line of JSON what came of it: ``{"firewall": NAME,
+"links": WORDS}``, with what can be done to links, or ``{"problem": CLAUSE}``.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from typing import Any
 
 import msgspec
 
-from runtimes.local import kernel
-from runtimes.local.cluster import Cluster
-from runtimes.local.control import LENGTH, Answer, Call, HostPlan, encoded
-from runtimes.local.network import Network
-from runtimes.local.relay import Relay
-from runtimes.system_programs import CannotError
+from splitbrain.runtimes.local import kernel
+from splitbrain.runtimes.local.cluster import Cluster
+from splitbrain.runtimes.local.control import LENGTH, Answer, Call, HostPlan, encoded
+from splitbrain.runtimes.local.network import Network
+from splitbrain.runtimes.local.relay import Relay
+from splitbrain.runtimes.system_programs import CannotError
 
 _CALLS_AT_ONCE = 64
 

@@ -4,12 +4,12 @@ It puts the program into its namespaces where there are some, tells its exit cod
 ends whatever else of the node still runs when the program ends: a node is one thing. It dies with
 the host above it, and takes the node along. It must never outlive its node.
 
-Usage: ``python -m runtimes.local.keeper REPORT GROUPS HOST_NAME HOSTS_FILE NETWORK PROGRAM...``.
-``REPORT`` is a descriptor to which it writes nothing if the program was started, and else one line
-that says why not; it is closed then. ``GROUPS`` are the folders of the control groups that the
-program enters, one per line, or ``-``. ``NETWORK`` is the descriptor of a network namespace, or
-``-``: then the program gets no namespace at all. The exit code is the program's, 128 and the
-signal's number where a signal ended it, as shells have it.
+Usage: ``python -m splitbrain.runtimes.local.keeper REPORT GROUPS HOST_NAME HOSTS_FILE NETWORK
+PROGRAM...``. ``REPORT`` is a descriptor to which it writes nothing if the program was started, and
+else one line that says why not; it is closed then. ``GROUPS`` are the folders of the control groups
+that the program enters, one per line, or ``-``. ``NETWORK`` is the descriptor of a network
+namespace, or ``-``: then the program gets no namespace at all. The exit code is the program's, 128
+and the signal's number where a signal ended it, as shells have it.
 """
 
 import os
@@ -21,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from runtimes.local import kernel
-from runtimes.local.process_table import descendants
+from splitbrain.runtimes.local import kernel
+from splitbrain.runtimes.local.process_table import descendants
 
 _SIGNAL_BASE = 128
 _NOT_STARTED = 127

@@ -12,14 +12,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.runtime import Address, DeploymentSpec, NodeSpec, Placement
-from history.run_folder import RunFolder
-from runtimes.local import sweep
-from runtimes.local.control import HostLink, HostPlan, PlannedNode
-from runtimes.local.mode import PROJECT, Way, program_environment
-from runtimes.owners import this_process
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address, DeploymentSpec, NodeSpec, Placement
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.local import sweep
+from splitbrain.runtimes.local.control import HostLink, HostPlan, PlannedNode
+from splitbrain.runtimes.local.mode import PROJECT, Way, program_environment
+from splitbrain.runtimes.owners import this_process
 
 #: Name of the file in a node's folder that its output is appended to.
 OUTPUT: Final = "output.log"
@@ -92,7 +92,7 @@ def _spawn(
     with (folder / "host.log").open("ab") as output:
         return subprocess.Popen(
             [
-                *(sys.executable, "-P", "-m", "runtimes.local.host"),
+                *(sys.executable, "-P", "-m", f"{__package__}.host"),
                 *(way, str(descriptors[0]), str(os.getpid())),
             ],
             stdin=subprocess.DEVNULL,

@@ -7,9 +7,9 @@ What is done inside of a node's network is done by the tools of the container ru
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-from contracts.names import NodeName
-from runtimes.link_probes import ProbedLinks
-from runtimes.local.control import HostLink
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.link_probes import ProbedLinks
+from splitbrain.runtimes.local.control import HostLink
 
 #: Longest that a tool may take: a probe waits for what may never come.
 _TOOL_PATIENCE_S: Final = 180.0

@@ -14,14 +14,14 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import UNREADABLE, CapabilityError, UsageError
+from splitbrain.contracts.errors import UNREADABLE, CapabilityError, UsageError
 
 Way = Literal["namespaces", "processes"]
 
 #: Environment variable that decides instead of the trial.
 FORCE_VARIABLE: Final = "SPLITBRAIN_LOCAL"
 #: The project's own folder: programs started by this room find its packages there.
-PROJECT: Final = Path(__file__).parents[2]
+PROJECT: Final = Path(__file__).resolve().parents[2]
 
 _TRIAL_PATIENCE_S: Final = 60.0
 
@@ -79,7 +79,7 @@ def possible_mode() -> Mode:
     said: list[str] = []
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "runtimes.local.host", "trial"],
+            [sys.executable, "-P", "-m", f"{__package__}.host", "trial"],
             capture_output=True,
             check=False,
             timeout=_TRIAL_PATIENCE_S,

@@ -15,16 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from runtimes.local import kernel
-from runtimes.local.firewall import Firewall, working_firewall
-from runtimes.system_programs import run_tool
+from splitbrain.runtimes.local import kernel
+from splitbrain.runtimes.local.firewall import Firewall, working_firewall
+from splitbrain.runtimes.system_programs import run_tool
 
 #: A private subnet of which nothing outside the namespaces ever hears.
 _SUBNET: Final = "10.77.0"
 _HOST_ADDRESS: Final = f"{_SUBNET}.254"
 _PROBES_AT_ONCE: Final = 8
 #: The tools of the container runtime do here what they do there.
-_TOOLS: Final = Path(__file__).parents[2] / "docker" / "pod"
+_TOOLS: Final = Path(__file__).resolve().parents[2] / "docker" / "pod"
 #: Longest that a tool may take: a probe waits for what may never come.
 _TOOL_PATIENCE_S: Final = 180.0
 

@@ -14,16 +14,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from contracts.runtime import NodeStatus
-from runtimes.local.control import PlannedNode
-from runtimes.local.process_table import ENDED, STOPPED, Process, descendants, process
-from runtimes.system_programs import CannotError
-from runtimes.waiting import await_true
-from runtimes.wall_clocks import HEAD_BYTES
+from splitbrain.contracts.runtime import NodeStatus
+from splitbrain.runtimes.local.control import PlannedNode
+from splitbrain.runtimes.local.process_table import ENDED, STOPPED, Process, descendants, process
+from splitbrain.runtimes.system_programs import CannotError
+from splitbrain.runtimes.waiting import await_true
+from splitbrain.runtimes.wall_clocks import HEAD_BYTES
 
 _PATIENCE_S: Final = 30.0
 _INTERVAL_S: Final = 0.002
-_KEEPER: Final = "runtimes.local.keeper"
+_KEEPER: Final = f"{__package__}.keeper"
 
 
 class Surroundings(NamedTuple):

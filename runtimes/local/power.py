@@ -20,8 +20,8 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import UNREADABLE, HarnessError
-from runtimes.folder_files import OWN, SYNCED
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.runtimes.folder_files import OWN, SYNCED
 
 _SECTOR_BYTES: Final = 512
 _UNSYNCED: Final = f"{OWN}unsynced"

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from tenacity import RetryError, Retrying, retry_if_result, stop_after_delay, wait_fixed
 
-from contracts.arms import MemoryState
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from runtimes.local.control_groups import Controller, NodeGroups, possible_bases
+from splitbrain.contracts.arms import MemoryState
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.local.control_groups import Controller, NodeGroups, possible_bases
 
 _INTERVAL_S: Final = 0.02
 #: What the kernel has ended is gone within this time.

@@ -6,8 +6,8 @@ Nodes find their programs as this process does, by PATH. Must never start or ins
 import shutil
 from collections.abc import Iterable, Sequence
 
-from contracts.errors import CapabilityError
-from contracts.image import HostProgram, ImageSource
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.image import HostProgram, ImageSource
 
 
 def missing_programs(images: Iterable[ImageSource]) -> list[HostProgram]:

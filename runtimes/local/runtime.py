@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from contracts.errors import CapabilityError, HarnessError
-from contracts.fault import Link
-from contracts.image import ImageSource
-from contracts.names import NodeName
-from contracts.runtime import (
+from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import (
     Address,
     Capability,
     DeploymentSpec,
@@ -29,19 +29,19 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from runtimes.lacking import LackingLinks
-from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
-from runtimes.local import sweep
-from runtimes.local.addresses import TakenAddress, take_address
-from runtimes.local.clocks import LocalClocks, clocks_of
-from runtimes.local.control import HostLink
-from runtimes.local.control_groups import possible_bases
-from runtimes.local.disks import LocalDisks
-from runtimes.local.launch import OUTPUT, start_host
-from runtimes.local.links import HostLinks
-from runtimes.local.mode import Mode, Way, wanted_mode
-from runtimes.local.processes import LocalProcesses
-from runtimes.local.programs import refuse_missing
+from splitbrain.runtimes.lacking import LackingLinks
+from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
+from splitbrain.runtimes.local import sweep
+from splitbrain.runtimes.local.addresses import TakenAddress, take_address
+from splitbrain.runtimes.local.clocks import LocalClocks, clocks_of
+from splitbrain.runtimes.local.control import HostLink
+from splitbrain.runtimes.local.control_groups import possible_bases
+from splitbrain.runtimes.local.disks import LocalDisks
+from splitbrain.runtimes.local.launch import OUTPUT, start_host
+from splitbrain.runtimes.local.links import HostLinks
+from splitbrain.runtimes.local.mode import Mode, Way, wanted_mode
+from splitbrain.runtimes.local.processes import LocalProcesses
+from splitbrain.runtimes.local.programs import refuse_missing
 
 _DATA: Final = "data"
 #: What needs neither namespaces nor root.
@@ -316,7 +316,7 @@ class LocalRuntime:
         self._spec(link.source)
         number = self._spec(link.destination).ports[port]
         if self._mode.way == "processes":
-            from runtimes.local.network import probe
+            from splitbrain.runtimes.local.network import probe
 
             address = self.endpoint(link.destination, port)
             return probe(address.host, str(number), str(timeout_s))

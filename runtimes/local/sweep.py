@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from contracts.names import RunId
-from runtimes.dead_runs import Swept, claimed, is_living
-from runtimes.local.control_groups import possible_bases, sweep_groups
-from runtimes.local.process_table import ENDED, all_processes, environment, user_of
-from runtimes.waiting import await_true
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.dead_runs import Swept, claimed, is_living
+from splitbrain.runtimes.local.control_groups import possible_bases, sweep_groups
+from splitbrain.runtimes.local.process_table import ENDED, all_processes, environment, user_of
+from splitbrain.runtimes.waiting import await_true
 
 #: Marks in the environment of a run's processes.
 RUN_VARIABLE: Final = "SPLITBRAIN_RUN"

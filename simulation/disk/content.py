@@ -15,7 +15,7 @@ Source: Rebello et al., "Can Applications Recover from fsync Failures?" (ATC 202
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from contracts.random_source import RandomSource
+from splitbrain.contracts.random_source import RandomSource
 
 SECTOR_BYTES: Final = 512
 #: Share of crashes that keep everything unsynced of a file, and that tear it; the rest loses all.

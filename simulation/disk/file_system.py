@@ -18,12 +18,12 @@ import errno
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from contracts.random_source import RandomSource
-from simulation.disk.content import SECTOR_BYTES, Content
-from simulation.disk.faults import DiskFaultNote
-from simulation.disk.files import FilesInMemory
-from simulation.disk.jobs import RotStep, SyncStep
-from simulation.disk.names import folder_of
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.simulation.disk.content import SECTOR_BYTES, Content
+from splitbrain.simulation.disk.faults import DiskFaultNote
+from splitbrain.simulation.disk.files import FilesInMemory
+from splitbrain.simulation.disk.jobs import RotStep, SyncStep
+from splitbrain.simulation.disk.names import folder_of
 
 __all__ = ["SECTOR_BYTES", "Aftermath", "DiskFaultNote", "DiskSnapshot", "MemoryFileSystem"]
 

@@ -9,9 +9,9 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
-from simulation.disk.content import Content
-from simulation.disk.faults import DiskFaults
-from simulation.disk.jobs import (
+from splitbrain.simulation.disk.content import Content
+from splitbrain.simulation.disk.faults import DiskFaults
+from splitbrain.simulation.disk.jobs import (
     JobLog,
     NameStep,
     SyncFolderStep,
@@ -19,7 +19,7 @@ from simulation.disk.jobs import (
     TruncateStep,
     WriteStep,
 )
-from simulation.disk.names import Names, folder_of
+from splitbrain.simulation.disk.names import Names, folder_of
 
 
 class MemoryFile:

@@ -10,8 +10,8 @@ Must never let a step of the job stand without all steps before it.
 
 from typing import Protocol
 
-from simulation.disk.content import Content, Patch, Unsynced
-from simulation.disk.names import NameChange, Names
+from splitbrain.simulation.disk.content import Content, Patch, Unsynced
+from splitbrain.simulation.disk.names import NameChange, Names
 
 
 class Step(Protocol):

@@ -8,8 +8,8 @@ once. Must never leave half of a rename.
 
 from typing import NamedTuple
 
-from contracts.random_source import RandomSource
-from simulation.disk.content import Content
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.simulation.disk.content import Content
 
 
 class NameChange(NamedTuple):

@@ -5,8 +5,8 @@ Must never leave one out: which are muted is the run's to say.
 
 from typing import Final
 
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.invariants_brokers import (
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.invariants_brokers import (
     CleanStopsAreToldOnce,
     FencedShowNothing,
     ProducerIdsAreToldOnce,
@@ -14,14 +14,14 @@ from simulation.kraft.invariants_brokers import (
     StrangersAreRefused,
     ToldIsCommitted,
 )
-from simulation.kraft.invariants_clients import (
+from splitbrain.simulation.kraft.invariants_clients import (
     AcknowledgedStays,
     AnswersFollowTheLog,
     EqualStates,
     LinearizableReads,
     RefusedNeverHappens,
 )
-from simulation.kraft.invariants_elections import (
+from splitbrain.simulation.kraft.invariants_elections import (
     DurableBeforeSaid,
     ElectionSafety,
     LeaderCompleteness,
@@ -29,7 +29,7 @@ from simulation.kraft.invariants_elections import (
     OneVote,
     VotesForCompleteLogs,
 )
-from simulation.kraft.invariants_logs import (
+from splitbrain.simulation.kraft.invariants_logs import (
     CommitsOwnEpoch,
     CommittedIsDurable,
     CommittedNeverChanges,
@@ -39,7 +39,7 @@ from simulation.kraft.invariants_logs import (
     NobodyHalts,
     OnlyCommittedIsTold,
 )
-from simulation.kraft.invariants_metadata import (
+from splitbrain.simulation.kraft.invariants_metadata import (
     BrokerEpochsAreNew,
     FencedHoldNothing,
     OneAnswerPerRequest,
@@ -48,9 +48,9 @@ from simulation.kraft.invariants_metadata import (
     UnfencedOnceCaughtUp,
     ViewsNeverGoBack,
 )
-from simulation.kraft.invariants_sessions import LeaversAreMissed, LiveBrokersStay
-from simulation.kraft.invariants_snapshots import SnapshotsTellTheLog
-from simulation.kraft.invariants_storage import EqualBytes, PromisedIsKept
+from splitbrain.simulation.kraft.invariants_sessions import LeaversAreMissed, LiveBrokersStay
+from splitbrain.simulation.kraft.invariants_snapshots import SnapshotsTellTheLog
+from splitbrain.simulation.kraft.invariants_storage import EqualBytes, PromisedIsKept
 
 #: Checked in this order; the first violation ends the run.
 INVARIANTS: Final[tuple[type[Invariant], ...]] = (

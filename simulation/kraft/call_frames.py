@@ -5,9 +5,9 @@ Must never make a difference between the two.
 
 from typing import Final
 
-from nodes.wire.apis import RequestHeader
-from nodes.wire.control_plane import TABLES, ReceivedCall, api_key_of_call, decode_call
-from simulation.kraft.messages import SIZE_BYTES, PeerCall
+from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.control_plane import TABLES, ReceivedCall, api_key_of_call, decode_call
+from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerCall
 
 _CORRELATION_MASK: Final = 0x7FFFFFFF
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from contracts.simulation import World
-from nodes.quorum.identifiers import NodeId
-from nodes.server.surroundings import Timers
-from nodes.transport.control_codec import ControlCodec
-from nodes.transport.control_lines import Called, ControlLines
-from simulation.kraft.messages import PeerCall
-from simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.server.surroundings import Timers
+from splitbrain.nodes.transport.control_codec import ControlCodec
+from splitbrain.nodes.transport.control_lines import Called, ControlLines
+from splitbrain.simulation.kraft.messages import PeerCall
+from splitbrain.simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 
 
 class SimulatedCalls:

@@ -7,12 +7,12 @@ Must never decide anything: it carries out what the machine says, and tells what
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.simulation import Connection, Timer, World
-from contracts.system import Route
-from simulation.kraft.messages import Greeting, Knock
-from systems.kraft.client_machine import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.simulation import Connection, Timer, World
+from splitbrain.contracts.system import Route
+from splitbrain.simulation.kraft.messages import Greeting, Knock
+from splitbrain.systems.kraft.client_machine import (
     Answered,
     ClientMachine,
     Closed,

@@ -3,30 +3,30 @@
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import HarnessError, UsageError
-from contracts.names import NodeName
-from contracts.scenario import NodeCrashed, Scenario
-from contracts.simulation import World
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Route
-from nodes.metadata.errors import MetadataError
-from nodes.quorum.errors import UnreadableRecordError
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.quorum.voters import ReplicaKey
-from nodes.server.planted import bugs_named
-from nodes.server.quorum_settings import quorum_settings
-from nodes.storage.errors import StorageError
-from nodes.storage.reading import LoggedRecord, log_start, read_committed
-from simulation.kraft.client import SimulatedKraftClient
-from simulation.kraft.copies import all_below
-from simulation.kraft.disk_faults import DiskFaults
-from simulation.kraft.drawn_stream import DrawnStream
-from simulation.kraft.host import CLUSTER_ID, Host
-from simulation.kraft.layers import layer_maker, quorum_s_part, state_machine_of
-from simulation.kraft.oracle import Oracle
-from systems.kraft.committed_log import neutral, neutral_metadata
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed, Scenario
+from splitbrain.contracts.simulation import World
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView, Route
+from splitbrain.nodes.metadata.errors import MetadataError
+from splitbrain.nodes.quorum.errors import UnreadableRecordError
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.server.planted import bugs_named
+from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
+from splitbrain.simulation.kraft.client import SimulatedKraftClient
+from splitbrain.simulation.kraft.copies import all_below
+from splitbrain.simulation.kraft.disk_faults import DiskFaults
+from splitbrain.simulation.kraft.drawn_stream import DrawnStream
+from splitbrain.simulation.kraft.host import CLUSTER_ID, Host
+from splitbrain.simulation.kraft.layers import layer_maker, quorum_s_part, state_machine_of
+from splitbrain.simulation.kraft.oracle import Oracle
+from splitbrain.systems.kraft.committed_log import neutral, neutral_metadata
 
 _PEER_PORT: Final = 9193
 

@@ -12,12 +12,12 @@ log's start nothing tells a wrong epoch from a right one.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.layout import log_folder
-from nodes.storage.reading import LoggedRecord, records_in
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.disk_past import DiskPast
-from simulation.kraft.shadow import segments_of
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.reading import LoggedRecord, records_in
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.disk_past import DiskPast
+from splitbrain.simulation.kraft.shadow import segments_of
 
 
 class Copies:

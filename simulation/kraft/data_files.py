@@ -7,8 +7,8 @@ both, which explains what its node does about it. Only for a machine that is dow
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from contracts.errors import CapabilityError
-from simulation.kraft.host import Host
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.simulation.kraft.host import Host
 
 
 class DataFiles:

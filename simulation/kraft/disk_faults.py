@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from contracts.random_source import RandomSource
-from nodes.storage.durable_mark import STATEMENT_BYTES
-from nodes.storage.layout import (
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.nodes.storage.durable_mark import STATEMENT_BYTES
+from splitbrain.nodes.storage.layout import (
     DURABLE_LENGTH,
     EPOCH_CHECKPOINT,
     META_PROPERTIES,
@@ -20,10 +20,10 @@ from nodes.storage.layout import (
     SEGMENT_SUFFIX,
     VOTERS,
 )
-from nodes.wire.batches import HEADER_BYTES, peek_batch
-from simulation.disk.file_system import SECTOR_BYTES, DiskSnapshot
-from simulation.kraft.data_files import DataFiles
-from simulation.kraft.host import Host
+from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
+from splitbrain.simulation.disk.file_system import SECTOR_BYTES, DiskSnapshot
+from splitbrain.simulation.kraft.data_files import DataFiles
+from splitbrain.simulation.kraft.host import Host
 
 #: Which files rot, by what the fault names.
 _SUFFIXES: Final = {

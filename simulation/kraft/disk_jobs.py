@@ -9,13 +9,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from contracts.names import NodeName
-from contracts.simulation import Timer, World
-from history.timeline_records import TimelineDisk
-from nodes.server.surroundings import DiskJob, DiskJobDone
-from nodes.storage.errors import StorageError
-from nodes.storage.layout import QUORUM_STATE
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import Timer, World
+from splitbrain.history.timeline_records import TimelineDisk
+from splitbrain.nodes.server.surroundings import DiskJob, DiskJobDone
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.layout import QUORUM_STATE
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 _STREAM: Final = "disk"
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from nodes.quorum.errors import UnreadableRecordError
-from nodes.quorum.persistent import SnapshotId
-from nodes.server.state_machine import StateMachine
-from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
-from nodes.storage.snapshots import snapshot_id_in, snapshot_name
-from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
-from nodes.wire.errors import WireError
-from nodes.wire.snapshots import SnapshotReader
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.errors import UnreadableRecordError
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
+from splitbrain.nodes.storage.snapshots import snapshot_id_in, snapshot_name
+from splitbrain.nodes.wire.batches import RecordBatch, decode_batch, peek_batch
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.snapshots import SnapshotReader
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 _Machine = TypeVar("_Machine", bound=StateMachine)
 

@@ -5,12 +5,12 @@ Must never touch a disk that holds anything of a node: ``nodes.server.formatting
 
 from pathlib import Path
 
-from contracts.names import NodeName
-from contracts.simulation import World
-from nodes.quorum.identifiers import DirectoryId
-from nodes.server.formatting import format_if_empty
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.identity import StorageIdentity
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.identifiers import DirectoryId
+from splitbrain.nodes.server.formatting import format_if_empty
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity
 
 
 def format_where_empty(

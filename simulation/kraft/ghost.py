@@ -8,23 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from contracts.simulation import World
-from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
-from nodes.quorum.messages import VoteRequest
-from nodes.quorum.persistent import EMPTY_STATE, QuorumState, SnapshotId
-from nodes.quorum.voters import ReplicaKey
-from nodes.storage.durable_mark import read_mark
-from nodes.storage.errors import StorageError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.layout import DURABLE_LENGTH, QUORUM_STATE, log_folder
-from nodes.storage.quorum_state import decode_quorum_state
-from nodes.transport.client_protocol import ClientRequest
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.copies import Copies
-from simulation.kraft.disk_past import DiskPast
-from simulation.kraft.host import Host
-from simulation.kraft.ledgers import ledger_of
-from simulation.kraft.shadow import Codec, Entry, ShadowLog
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
+from splitbrain.nodes.quorum.messages import VoteRequest
+from splitbrain.nodes.quorum.persistent import EMPTY_STATE, QuorumState, SnapshotId
+from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.storage.durable_mark import read_mark
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import DURABLE_LENGTH, QUORUM_STATE, log_folder
+from splitbrain.nodes.storage.quorum_state import decode_quorum_state
+from splitbrain.nodes.transport.client_protocol import ClientRequest
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.copies import Copies
+from splitbrain.simulation.kraft.disk_past import DiskPast
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.kraft.ledgers import ledger_of
+from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
 
 #: What is counted of a run.
 _COUNTED: Final = (

@@ -7,7 +7,7 @@ the effect was performed, before the next one.
 from collections.abc import Callable
 from typing import Any, Final
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     AnswerFetch,
     AppendBatches,
@@ -19,9 +19,9 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.events import LogFlushed, QuorumStatePersisted, Started
-from nodes.quorum.messages import FetchRequest, VoteAnswer, VoteRequest
-from nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.events import LogFlushed, QuorumStatePersisted, Started
+from splitbrain.nodes.quorum.messages import FetchRequest, VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.replica import Replica
 
 
 def _answered(effect: SendAnswer, _: Replica) -> str | None:

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.simulation import World
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.families.partitions import AlterPartitionRequest
-from simulation.kraft.happenings import PROPOSES_ISR
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.families.partitions import AlterPartitionRequest
+from splitbrain.simulation.kraft.happenings import PROPOSES_ISR
 
 #: One in so many proposals waits.
 _PROPOSALS: Final = 2

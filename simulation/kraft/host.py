@@ -12,37 +12,37 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.scenario import NodeCrashed
-from contracts.simulation import World
-from history.timeline_records import LifeEvent, TimelineLife
-from nodes.quorum.effects import Effect
-from nodes.quorum.errors import StorageMismatch, UnreadableRecordError
-from nodes.quorum.events import Event
-from nodes.quorum.identifiers import ConnectionId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.voters import ReplicaKey
-from nodes.server import exit_codes
-from nodes.server.assembling import NodeMaterials, begin_life
-from nodes.server.incarnation import IncarnationError
-from nodes.server.node import Node
-from nodes.storage.errors import StorageError, StorageInUseError
-from nodes.storage.identity import StorageIdentity
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.control_plane import ReceivedCall
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.disk_jobs import DiskSpeed
-from simulation.kraft.drawn_stream import DrawnStream
-from simulation.kraft.formatted_disk import format_where_empty
-from simulation.kraft.happenings import NAMES
-from simulation.kraft.layers import LayerMaker
-from simulation.kraft.life import Life, make_life
-from simulation.kraft.messages import Greeting, Knock, PeerRequest
-from simulation.kraft.strays import Strays
-from simulation.kraft.timers import NodeClock
-from simulation.kraft.voice import LogLines, StateEvents
-from simulation.kraft.watcher import Watcher
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed
+from splitbrain.contracts.simulation import World
+from splitbrain.history.timeline_records import LifeEvent, TimelineLife
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.errors import StorageMismatch, UnreadableRecordError
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import ConnectionId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.assembling import NodeMaterials, begin_life
+from splitbrain.nodes.server.incarnation import IncarnationError
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.storage.errors import StorageError, StorageInUseError
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.disk_jobs import DiskSpeed
+from splitbrain.simulation.kraft.drawn_stream import DrawnStream
+from splitbrain.simulation.kraft.formatted_disk import format_where_empty
+from splitbrain.simulation.kraft.happenings import NAMES
+from splitbrain.simulation.kraft.layers import LayerMaker
+from splitbrain.simulation.kraft.life import Life, make_life
+from splitbrain.simulation.kraft.messages import Greeting, Knock, PeerRequest
+from splitbrain.simulation.kraft.strays import Strays
+from splitbrain.simulation.kraft.timers import NodeClock
+from splitbrain.simulation.kraft.voice import LogLines, StateEvents
+from splitbrain.simulation.kraft.watcher import Watcher
 
 CLUSTER_ID: Final = "simulated-cluster-id00"
 #: How long a process takes from its start to its listeners, recovery included.

@@ -10,9 +10,9 @@ notes.
 
 from typing import Any, ClassVar, NamedTuple
 
-from contracts.scenario import ViolationError
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.kraft.ghost import Ghost, Machine
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
 
 
 class Asked(NamedTuple):

@@ -11,11 +11,11 @@ calls. Must never ask a controller, nor a broker.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from nodes.controller.producer_ids import BLOCK_LENGTH
-from nodes.metadata.image import MetadataImage
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.controller.producer_ids import BLOCK_LENGTH
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AssignReplicasToDirsRequest,
@@ -24,14 +24,14 @@ from nodes.wire.families.brokers import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     PartitionToAlter,
 )
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.invariants import Asked, Invariant
-from simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.invariants import Asked, Invariant
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 #: Requests that only a registered broker may make, each with the epoch that it was given.
 _OF_BROKERS: Final = (

@@ -8,12 +8,12 @@ speaks of. Must never demand more of an answer than linearizability does.
 
 from typing import Any
 
-from nodes.quorum.effects import AdvanceHighWatermark
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.ledger import encoded
-from simulation.kraft.wording import value_in_words
+from splitbrain.nodes.quorum.effects import AdvanceHighWatermark
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.ledger import encoded
+from splitbrain.simulation.kraft.wording import value_in_words
 
 #: What changes nothing, and what does, in the words of the client protocol.
 READS = ("read", "read-set", "describe-topic")

@@ -6,7 +6,7 @@ Must never take a vote for cast before it has left its node.
 
 from typing import Final
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     AnswerFetch,
     AnswerFetchSnapshot,
@@ -15,13 +15,13 @@ from nodes.quorum.effects import (
     SendAnswer,
     SendRequest,
 )
-from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
-from nodes.quorum.messages import VoteAnswer, VoteRequest
-from nodes.quorum.voters import ReplicaKey
-from nodes.storage.layout import QUORUM_STATE
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.wording import state_in_words
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, DirectoryId, NodeId
+from splitbrain.nodes.quorum.messages import VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.storage.layout import QUORUM_STATE
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.wording import state_in_words
 
 _LEADER: Final = "leader"
 

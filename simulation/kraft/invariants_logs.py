@@ -7,7 +7,7 @@ word for what is on its disk.
 
 from typing import Final
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     AnswerFetch,
     AppendBatches,
@@ -19,12 +19,12 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.identifiers import NO_EPOCH
-from nodes.quorum.messages import FetchAnswer, FetchRequest
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.shadow import Entry
-from simulation.kraft.wording import class_of_end, record_in_words
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH
+from splitbrain.nodes.quorum.messages import FetchAnswer, FetchRequest
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.wording import class_of_end, record_in_words
 
 _LEADER: Final = "leader"
 

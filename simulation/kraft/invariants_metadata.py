@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.metadata.partitions import PartitionState
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.metadata.records import (
     NO_LEADER,
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -20,12 +20,12 @@ from nodes.metadata.records import (
     MetadataRecord,
     RegisterBrokerRecord,
 )
-from nodes.metadata.serde import decode_record
-from nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, ReplaceLog
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, ReplaceLog
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 #: ``fenced`` of a record that unfences.
 _UNFENCED = -1

@@ -7,16 +7,16 @@ has answered and by the records that it writes. Must never ask a controller, nor
 
 from typing import Any, Final, NamedTuple
 
-from nodes.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
-from nodes.metadata.serde import decode_record
-from nodes.quorum.effects import AppendRecords
-from nodes.server.controller_settings import controller_settings
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.invariants import Asked
-from simulation.kraft.invariants_brokers import Answers
-from simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.nodes.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.effects import AppendRecords
+from splitbrain.nodes.server.controller_settings import controller_settings
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.invariants import Asked
+from splitbrain.simulation.kraft.invariants_brokers import Answers
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 #: Of a session: clocks drift, and what was heard was heard before it was decided.
 _SURELY_LIVES: Final = 9, 10

@@ -7,13 +7,13 @@ it; so a log that begins above 0 has lost nothing. Must never ask the node that 
 
 from typing import Any
 
-from nodes.quorum.effects import CutLogStart, ReplaceLog
-from nodes.quorum.events import SnapshotFrozen, SnapshotWritten
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.errors import WireError
-from simulation.kraft.disk_snapshots import state_in
-from simulation.kraft.ghost import Machine
-from simulation.kraft.invariants import Invariant
+from splitbrain.nodes.quorum.effects import CutLogStart, ReplaceLog
+from splitbrain.nodes.quorum.events import SnapshotFrozen, SnapshotWritten
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.simulation.kraft.disk_snapshots import state_in
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.invariants import Invariant
 
 
 class SnapshotsTellTheLog(Invariant):

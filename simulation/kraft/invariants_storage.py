@@ -6,11 +6,11 @@ Must never ask more of a disk that a fault has harmed than its formats can detec
 
 from collections.abc import Sequence
 
-from nodes.storage.layout import EPOCH_CHECKPOINT, QUORUM_STATE, SEGMENT_SUFFIX
-from simulation.kraft.ghost import Machine
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.shadow import Entry, ShadowLog, segments_of
-from simulation.kraft.wording import state_in_words
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, QUORUM_STATE, SEGMENT_SUFFIX
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.shadow import Entry, ShadowLog, segments_of
+from splitbrain.simulation.kraft.wording import state_in_words
 
 
 class PromisedIsKept(Invariant):

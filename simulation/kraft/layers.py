@@ -8,24 +8,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import UsageError
-from contracts.scenario import Scenario
-from contracts.simulation import World
-from nodes.broker.bugs import BrokerBugs
-from nodes.controller.active import Identity
-from nodes.quorum.identifiers import NodeId
-from nodes.server.broker_materials import BrokerMaterials
-from nodes.server.broker_service import broker_layer
-from nodes.server.broker_settings import broker_settings
-from nodes.server.clean_stop import CleanStop
-from nodes.server.controller_service import metadata_layer
-from nodes.server.controller_settings import controller_settings
-from nodes.server.layer import Layer
-from nodes.server.metadata_settings import quorums_part
-from nodes.server.planted import Bugs
-from nodes.server.state_machine import StateMachineName
-from nodes.storage.filesystem import FileSystem
-from systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.broker.bugs import BrokerBugs
+from splitbrain.nodes.controller.active import Identity
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.server.broker_materials import BrokerMaterials
+from splitbrain.nodes.server.broker_service import broker_layer
+from splitbrain.nodes.server.broker_settings import broker_settings
+from splitbrain.nodes.server.clean_stop import CleanStop
+from splitbrain.nodes.server.controller_service import metadata_layer
+from splitbrain.nodes.server.controller_settings import controller_settings
+from splitbrain.nodes.server.layer import Layer
+from splitbrain.nodes.server.metadata_settings import quorums_part
+from splitbrain.nodes.server.planted import Bugs
+from splitbrain.nodes.server.state_machine import StateMachineName
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.systems.kraft.state_machines import BROKERS, WORKLOADS, with_replicas
 
 STATE_MACHINES: Final = tuple(WORKLOADS)
 _CLIENT_PORT: Final = 9092

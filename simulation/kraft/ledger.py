@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.registers.commands import (
+from splitbrain.nodes.registers.commands import (
     Add,
     CompareAndSet,
     UnknownCommandError,
@@ -17,10 +17,10 @@ from nodes.registers.commands import (
     decode_command,
     encode_command,
 )
-from nodes.registers.machine import RegisterMachine
-from nodes.server.proposals import command_of
-from nodes.server.state_machine import StateMachine
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.server.proposals import command_of
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _NONE: Final = _ENCODER.encode(None)

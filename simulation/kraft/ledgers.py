@@ -1,9 +1,9 @@
 """The ledger of a world, by what stands above its nodes' logs."""
 
-from contracts.scenario import Scenario
-from simulation.kraft.layers import state_machine_of
-from simulation.kraft.ledger import Ledger
-from simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.simulation.kraft.layers import state_machine_of
+from splitbrain.simulation.kraft.ledger import Ledger
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 
 
 def ledger_of(scenario: Scenario) -> Ledger | MetadataLedger:

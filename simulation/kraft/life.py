@@ -6,22 +6,22 @@ Must never begin a life, nor end one in disorder: that is the machine's.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from contracts.names import NodeName
-from contracts.simulation import Network
-from nodes.server.assembling import Life as BegunLife
-from nodes.server.assembling import NodeMaterials, assemble
-from nodes.server.node import Node
-from nodes.server.surroundings import Surroundings
-from nodes.transport.kafka_codec import KafkaCodec
-from simulation.kraft.calls import SimulatedCalls
-from simulation.kraft.disk_jobs import SimulatedDiskJobs
-from simulation.kraft.held_calls import HeldCalls
-from simulation.kraft.peers import SimulatedPeers
-from simulation.kraft.timers import LifeTimers
-from simulation.kraft.watched_node import WatchedNode
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import Network
+from splitbrain.nodes.server.assembling import Life as BegunLife
+from splitbrain.nodes.server.assembling import NodeMaterials, assemble
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.simulation.kraft.calls import SimulatedCalls
+from splitbrain.simulation.kraft.disk_jobs import SimulatedDiskJobs
+from splitbrain.simulation.kraft.held_calls import HeldCalls
+from splitbrain.simulation.kraft.peers import SimulatedPeers
+from splitbrain.simulation.kraft.timers import LifeTimers
+from splitbrain.simulation.kraft.watched_node import WatchedNode
 
 if TYPE_CHECKING:
-    from simulation.kraft.host import Host
+    from splitbrain.simulation.kraft.host import Host
 
 
 class Life(NamedTuple):

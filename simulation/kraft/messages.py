@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.identifiers import CorrelationId
-from nodes.quorum.messages import FetchAnswer, FetchRequest
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.quorum.identifiers import CorrelationId
+from splitbrain.nodes.quorum.messages import FetchAnswer, FetchRequest
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 #: Bytes of the size before a frame.
 SIZE_BYTES: Final = 4

@@ -8,22 +8,22 @@ apply what is not committed.
 
 from typing import Final
 
-from nodes.metadata.content import image_records
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.machine import MetadataMachine
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.metadata.records import (
     MetadataRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import decode_record
-from nodes.quorum.errors import UnreadableRecordError
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.server.state_machine import StateMachine
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.batches import Record, RecordBatch
-from simulation.kraft.ledger import Versions, encoded
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.errors import UnreadableRecordError
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.batches import Record, RecordBatch
+from splitbrain.simulation.kraft.ledger import Versions, encoded
 
 #: Nobody is told of the epoch of a single record: an image is compared by what it says.
 _NO_EPOCH: Final = Epoch(0)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from contracts.simulation import World
-from nodes.quorum.effects import (
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     AppendBatches,
     AppendLeaderChange,
@@ -24,21 +24,21 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.events import ConnectionClosed, Event, RequestReceived
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.messages import FetchRequest, VoteRequest
-from nodes.storage.layout import QUORUM_STATE
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.control_plane import ReceivedCall
-from simulation.kraft.all_invariants import INVARIANTS
-from simulation.kraft.disk_snapshots import newest_whole
-from simulation.kraft.ghost import Ghost, Machine
-from simulation.kraft.host import Host
-from simulation.kraft.invariants import Asked, Invariant
-from simulation.kraft.invariants_clients import READS
-from simulation.kraft.invariants_elections import cast_vote
-from simulation.kraft.promise import may_forget
-from simulation.kraft.shadow import Entry
+from splitbrain.nodes.quorum.events import ConnectionClosed, Event, RequestReceived
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.messages import FetchRequest, VoteRequest
+from splitbrain.nodes.storage.layout import QUORUM_STATE
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.simulation.kraft.disk_snapshots import newest_whole
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.kraft.invariants import Asked, Invariant
+from splitbrain.simulation.kraft.invariants_clients import READS
+from splitbrain.simulation.kraft.invariants_elections import cast_vote
+from splitbrain.simulation.kraft.promise import may_forget
+from splitbrain.simulation.kraft.shadow import Entry
 
 _Check = Callable[[Machine, Any], None]
 

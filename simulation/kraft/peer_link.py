@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from contracts.simulation import Connection, World
-from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.quorum.messages import FetchAnswer
-from nodes.server.surroundings import TimerHandle, Timers
-from nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner, LinkVersions
-from nodes.wire.api_versions import ApiVersionsRequest
-from nodes.wire.batches import split_batches
-from nodes.wire.errors import UnsupportedAnswerError
-from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
+from splitbrain.contracts.simulation import Connection, World
+from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
+from splitbrain.nodes.quorum.messages import FetchAnswer
+from splitbrain.nodes.server.surroundings import TimerHandle, Timers
+from splitbrain.nodes.transport.link_machine import LinkCodec, LinkMachine, LinkOwner, LinkVersions
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
+from splitbrain.nodes.wire.batches import split_batches
+from splitbrain.nodes.wire.errors import UnsupportedAnswerError
+from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerRequest
 
 Enter = Callable[[Callable[[], None]], None]
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from contracts.simulation import World
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
-from nodes.quorum.messages import Answer, Request
-from nodes.server.node import Node
-from nodes.transport.kafka_codec import Inbound, KafkaCodec
-from nodes.wire.api_versions import ApiVersionsRequest
-from nodes.wire.control_plane import ReceivedCall, encode_reply
-from simulation.kraft.call_frames import read_call
-from simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerCall, PeerRequest
-from simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.transport.kafka_codec import Inbound, KafkaCodec
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
+from splitbrain.nodes.wire.control_plane import ReceivedCall, encode_reply
+from splitbrain.simulation.kraft.call_frames import read_call
+from splitbrain.simulation.kraft.messages import SIZE_BYTES, PeerAnswer, PeerCall, PeerRequest
+from splitbrain.simulation.kraft.peer_link import Carried, Enter, SimulatedPeerLink
 
 if TYPE_CHECKING:
-    from simulation.kraft.host import Host
+    from splitbrain.simulation.kraft.host import Host
 
 
 class SimulatedPeers:

@@ -4,7 +4,7 @@ Raft survives crashes and a minority that is down; it does not survive a voter t
 had flushed, for that voter may elect a leader that never had it. Source: design, section 9.
 """
 
-from simulation.kraft.ghost import Ghost, Machine
+from splitbrain.simulation.kraft.ghost import Ghost, Machine
 
 
 def may_forget(ghost: Ghost, machine: Machine) -> bool:

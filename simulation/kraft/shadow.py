@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from nodes.quorum.persistent import SnapshotId
-from nodes.registers.machine import RegisterMachine
-from nodes.server.state_machine import StateMachine
-from nodes.storage.layout import log_folder, segment_base_offset, segment_name
-from nodes.storage.snapshots import snapshot_name
-from nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
-from nodes.wire.errors import WireError
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.disk_snapshots import log_start, newest_whole
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.server.state_machine import StateMachine
+from splitbrain.nodes.storage.layout import log_folder, segment_base_offset, segment_name
+from splitbrain.nodes.storage.snapshots import snapshot_name
+from splitbrain.nodes.wire.batches import HEADER_BYTES, RecordBatch, decode_batch, peek_batch
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.disk_snapshots import log_start, newest_whole
 
 #: What a batch carries where its bytes are no intact batch.
 _DAMAGED: Final = None

@@ -11,15 +11,15 @@ from typing import Final
 
 import msgspec
 
-from contracts.simulation import World
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.families.brokers import (
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     BrokerHeartbeatRequest,
 )
-from nodes.wire.families.partitions import AlterPartitionRequest
-from simulation.kraft.calls import SimulatedCalls
-from simulation.kraft.timers import LifeTimers, NodeClock
+from splitbrain.nodes.wire.families.partitions import AlterPartitionRequest
+from splitbrain.simulation.kraft.calls import SimulatedCalls
+from splitbrain.simulation.kraft.timers import LifeTimers, NodeClock
 
 #: One in so many heartbeats comes again, one in so many proposals, and so many bring a question.
 _HEARTBEATS: Final = 12

@@ -5,14 +5,14 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.fault import Awaited, Fault
-from contracts.random_source import RandomSource
-from contracts.scenario import Scenario
-from contracts.simulation import World
-from simulation.kraft.all_invariants import INVARIANTS
-from simulation.kraft.cluster import KraftCluster
-from simulation.kraft.happenings import HAPPENINGS, PROPOSES_ISR
-from simulation.kraft.messages import describe
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.simulation import World
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.simulation.kraft.cluster import KraftCluster
+from splitbrain.simulation.kraft.happenings import HAPPENINGS, PROPOSES_ISR
+from splitbrain.simulation.kraft.messages import describe
 
 #: Fetch timeouts that worlds have, milliseconds; all other timeouts follow from it.
 _FETCH_TIMEOUTS_MS: Final = (60, 60, 60, 90, 90, 150, 150, 300)

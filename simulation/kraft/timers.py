@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from contracts.simulation import Timer, World
-from nodes.quorum.identifiers import Microseconds
+from splitbrain.contracts.simulation import Timer, World
+from splitbrain.nodes.quorum.identifiers import Microseconds
 
 _MILLION: Final = 1_000_000
 #: Wall clock at the start of every world, milliseconds since 1970: 2026-01-01.

@@ -5,12 +5,12 @@ Must never say anything that the node has not said.
 
 from typing import Any
 
-from contracts.names import NodeName
-from contracts.simulation import World
-from contracts.state_event import StateEvent
-from history.timeline_records import TimelineDisk, TimelineLog, TimelineState
-from nodes.server.surroundings import Level
-from simulation.kraft.timers import NodeClock
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.simulation import World
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.timeline_records import TimelineDisk, TimelineLog, TimelineState
+from splitbrain.nodes.server.surroundings import Level
+from splitbrain.simulation.kraft.timers import NodeClock
 
 
 class StateEvents:

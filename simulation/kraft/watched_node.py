@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from nodes.quorum.effects import Effect
-from nodes.quorum.events import Event
-from nodes.server.node import Node, NodeParts
-from nodes.server.surroundings import Surroundings
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.server.node import Node, NodeParts
+from splitbrain.nodes.server.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from simulation.kraft.host import Host
+    from splitbrain.simulation.kraft.host import Host
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from nodes.quorum.effects import Effect
-from nodes.quorum.events import Event
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.control_plane import ReceivedCall
 
 if TYPE_CHECKING:
-    from simulation.kraft.host import Host
+    from splitbrain.simulation.kraft.host import Host
 
 
 class Watcher(Protocol):

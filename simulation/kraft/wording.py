@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.quorum.persistent import QuorumState
-from nodes.registers.commands import UnknownCommandError, command_fields, decode_command
-from nodes.server.exit_codes import HALTED
-from simulation.kraft.shadow import Entry
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.registers.commands import UnknownCommandError, command_fields, decode_command
+from splitbrain.nodes.server.exit_codes import HALTED
+from splitbrain.simulation.kraft.shadow import Entry
 
 #: Of a sentence: what differs between two ends that have the same cause.
 _CHANGING: Final = re.compile(r"/\S+|\b0x[0-9a-f]+|(?<!INV-)(?<![\w-])n?-?\d+\b")

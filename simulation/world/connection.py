@@ -6,10 +6,10 @@ Must never decide what becomes of a message: that is the network's.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from contracts.simulation import ClientEnd, ServerEnd
+from splitbrain.contracts.simulation import ClientEnd, ServerEnd
 
 if TYPE_CHECKING:
-    from simulation.world.network import SimulatedNetwork
+    from splitbrain.simulation.world.network import SimulatedNetwork
 
 
 class Direction:

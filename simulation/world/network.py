@@ -14,12 +14,12 @@ Draws from the stream ``network`` alone. Must never look into a message. Source:
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import NetworkOptions
-from contracts.simulation import ClientEnd, ServerEnd, World
-from history.timeline_records import MessageFate, TimelineMessage
-from simulation.world.connection import Direction, SimulatedConnection
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NetworkOptions
+from splitbrain.contracts.simulation import ClientEnd, ServerEnd, World
+from splitbrain.history.timeline_records import MessageFate, TimelineMessage
+from splitbrain.simulation.world.connection import Direction, SimulatedConnection
 
 _STREAM: Final = "network"
 #: Name, detail, and whether it carries nothing new, of a message, for the story of a run.

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Callable
 from typing import Final
 
-from contracts.scenario import ViolationError
+from splitbrain.contracts.scenario import ViolationError
 
 #: Actions at one instant above which a world is taken to spin.
 ACTIONS_AT_ONCE_MAX: Final = 20_000

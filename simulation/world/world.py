@@ -7,12 +7,12 @@ for a happening are told of it here. Must never be used twice.
 import hashlib
 from collections.abc import Callable
 
-from contracts.names import NodeName
-from contracts.scenario import Scenario, Violation, ViolationError
-from contracts.simulation import SimulatedCluster, SimulatedSystem
-from simulation.world.network import SimulatedNetwork
-from simulation.world.scheduler import Scheduler
-from simulation.world.streams import Streams
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import Scenario, Violation, ViolationError
+from splitbrain.contracts.simulation import SimulatedCluster, SimulatedSystem
+from splitbrain.simulation.world.network import SimulatedNetwork
+from splitbrain.simulation.world.scheduler import Scheduler
+from splitbrain.simulation.world.streams import Streams
 
 #: Told of a happening: node and name.
 Watcher = Callable[[NodeName, str], None]

@@ -16,8 +16,8 @@ from typing import Final, Literal
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import conform, struct_type
-from spark_analysis.schemas import FAULT_EFFECTS, LATENCY_BY
+from splitbrain.spark_analysis.frames import conform, struct_type
+from splitbrain.spark_analysis.schemas import FAULT_EFFECTS, LATENCY_BY
 
 Dimension = Literal["system", "f", "second", "node", "fault"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("system", "f", "second", "node", "fault")

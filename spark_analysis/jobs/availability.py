@@ -29,9 +29,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import conform
-from spark_analysis.jobs.effects import is_write
-from spark_analysis.schemas import UNAVAILABILITY, WINDOWS
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.jobs.effects import is_write
+from splitbrain.spark_analysis.schemas import UNAVAILABILITY, WINDOWS
 
 SLOT_NS: Final = 100_000_000
 CONTEXT_NS: Final = 5_000_000_000

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.finding_schemas import CLIENT_ERRORS
-from spark_analysis.frames import conform
+from splitbrain.spark_analysis.finding_schemas import CLIENT_ERRORS
+from splitbrain.spark_analysis.frames import conform
 
 #: Class of operations whose client gave none.
 NO_CLASS = "none"

@@ -28,9 +28,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import Counted, conform, few_or_many
-from spark_analysis.jobs.effects import has_record, is_write
-from spark_analysis.schemas import LOST, PHANTOM
+from splitbrain.spark_analysis.frames import Counted, conform, few_or_many
+from splitbrain.spark_analysis.jobs.effects import has_record, is_write
+from splitbrain.spark_analysis.schemas import LOST, PHANTOM
 
 _SAID: Final = ("f", "key", "value")
 _CONTENT: Final = ("run_id", *_SAID)

@@ -8,8 +8,8 @@ two roles counts in both.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.across_schemas import FAULT_COVERAGE
-from spark_analysis.frames import conform
+from splitbrain.spark_analysis.across_schemas import FAULT_COVERAGE
+from splitbrain.spark_analysis.frames import conform
 
 
 def fault_coverage(coverage: DataFrame) -> DataFrame:

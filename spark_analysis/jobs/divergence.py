@@ -12,8 +12,8 @@ to ``checker``; these are the figures at any size.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.finding_schemas import DIVERGENCES
-from spark_analysis.frames import conform
+from splitbrain.spark_analysis.finding_schemas import DIVERGENCES
+from splitbrain.spark_analysis.frames import conform
 
 
 def first_divergences(committed: DataFrame, logs: DataFrame) -> DataFrame:

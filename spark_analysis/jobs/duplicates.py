@@ -12,9 +12,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.finding_schemas import DUPLICATES
-from spark_analysis.frames import conform
-from spark_analysis.jobs.effects import is_write
+from splitbrain.spark_analysis.finding_schemas import DUPLICATES
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.jobs.effects import is_write
 
 _CONTENT: Final = ("run_id", "f", "key", "value")
 

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
-from history.functions import USUAL
+from splitbrain.history.functions import USUAL
 
 _READS: Final = tuple(sorted(f for f, function in USUAL.items() if function.effect == "reads"))
 

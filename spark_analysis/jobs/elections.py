@@ -24,11 +24,11 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.finding_schemas import ELECTIONS
-from spark_analysis.frames import conform
-from spark_analysis.jobs.availability import CONTEXT_NS
-from spark_analysis.jobs.leadership import ended_reigns
-from spark_analysis.schemas import LEADERS
+from splitbrain.spark_analysis.finding_schemas import ELECTIONS
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.jobs.availability import CONTEXT_NS
+from splitbrain.spark_analysis.jobs.leadership import ended_reigns
+from splitbrain.spark_analysis.schemas import LEADERS
 
 _NS_PER_MS: Final = 1e6
 

@@ -8,8 +8,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import conform
-from spark_analysis.schemas import LATENCY, THROUGHPUT
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.schemas import LATENCY, THROUGHPUT
 
 _NS_PER_MS: Final = 1e6
 _NS_PER_SECOND: Final = 1_000_000_000

@@ -19,8 +19,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.frames import conform
-from spark_analysis.schemas import LEADER_OVERLAPS, LEADERS
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.schemas import LEADER_OVERLAPS, LEADERS
 
 #: Faults that end the process of a node.
 KILLING_FAULTS: Final = ("kill", "power")

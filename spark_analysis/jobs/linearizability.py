@@ -18,19 +18,20 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from checker.linearizability.parts import undecided_part
-from checker.models.model import KeyedModel, Model
-from checker.models.registry import MODELS, model_named
-from contracts.errors import UsageError
-from spark_analysis.arrow_functions import arrow_functions
-from spark_analysis.finding_schemas import PART_VERDICTS
-from spark_analysis.frames import conform, struct_type
-from spark_analysis.part_judging import COLUMNS, stream_of
-from spark_analysis.part_process import ChildFailed, PartProcess
+from splitbrain.checker.linearizability.parts import undecided_part
+from splitbrain.checker.models.model import KeyedModel, Model
+from splitbrain.checker.models.registry import MODELS, model_named
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import UsageError
+from splitbrain.spark_analysis.arrow_functions import arrow_functions
+from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
+from splitbrain.spark_analysis.frames import conform, struct_type
+from splitbrain.spark_analysis.part_judging import COLUMNS, stream_of
+from splitbrain.spark_analysis.part_process import ChildFailed, PartProcess
 
 #: Slots for each core: enough to even out what sizes do not tell, few enough to start quickly.
 SLOTS_A_CORE: Final = 4
-_JUDGE: Final = "spark_analysis.part_judging"
+_JUDGE: Final = f"{PACKAGE}.spark_analysis.part_judging"
 
 
 def part_verdicts(

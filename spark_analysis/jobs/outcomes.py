@@ -23,16 +23,16 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from checker.fingerprints import Fingerprint, fingerprint_of
-from checker.verdict import CheckResult, Verdict
-from spark_analysis.across_schemas import (
+from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.spark_analysis.across_schemas import (
     FAILURES,
     FLAKES,
     OUTCOME_MATRIX,
     RUN_FINGERPRINTS,
 )
-from spark_analysis.arrow_functions import arrow_functions
-from spark_analysis.frames import conform, struct_type
+from splitbrain.spark_analysis.arrow_functions import arrow_functions
+from splitbrain.spark_analysis.frames import conform, struct_type
 
 NO_FAULT: Final = "none"
 UNKNOWN: Final = "unknown"

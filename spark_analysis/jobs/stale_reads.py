@@ -22,9 +22,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.finding_schemas import STALE_READS
-from spark_analysis.frames import conform
-from spark_analysis.jobs.effects import is_refused
+from splitbrain.spark_analysis.finding_schemas import STALE_READS
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.jobs.effects import is_refused
 
 _OBJECT: Final = ("run_id", "key")
 _NS_PER_MS: Final = 1e6

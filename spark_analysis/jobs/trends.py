@@ -17,10 +17,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
-from spark_analysis.arrow_functions import arrow_functions
-from spark_analysis.change_points import change_points
-from spark_analysis.frames import conform, struct_type
+from splitbrain.spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
+from splitbrain.spark_analysis.arrow_functions import arrow_functions
+from splitbrain.spark_analysis.change_points import change_points
+from splitbrain.spark_analysis.frames import conform, struct_type
 
 #: Measures, and whether more of it is better.
 MEASURES: Final = {"availability": True, "failover_ms": False, "latency_p99_ms": False}

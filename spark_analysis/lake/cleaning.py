@@ -7,9 +7,9 @@ listed the commits before may still be reading it. Of each run the commit that c
 import time
 from typing import Final, NamedTuple
 
-from spark_analysis.lake.commits import COMMITS, TABLES
-from spark_analysis.lake.snapshot import read_snapshot
-from spark_analysis.lake.store import Store
+from splitbrain.spark_analysis.lake.commits import COMMITS, TABLES
+from splitbrain.spark_analysis.lake.snapshot import read_snapshot
+from splitbrain.spark_analysis.lake.store import Store
 
 #: Longer than any ingest of one commit and any query.
 GRACE_S: Final = 24 * 3600.0

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.errors import HarnessError
+from splitbrain.contracts.errors import HarnessError
 
 #: Version of the lake's layout: of this record, and of the names of files.
 LAYOUT: Final = 1

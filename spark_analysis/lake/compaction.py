@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark_analysis.lake.commits import DataFile, Partition, RunEntry, new_commit_id
-from spark_analysis.lake.snapshot import Snapshot, read_snapshot
-from spark_analysis.lake.store import Store
-from spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
-from spark_analysis.schemas import Table
-from spark_analysis.table_writer import BATCH_ROWS
+from splitbrain.spark_analysis.lake.commits import DataFile, Partition, RunEntry, new_commit_id
+from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
+from splitbrain.spark_analysis.lake.store import Store
+from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
+from splitbrain.spark_analysis.schemas import Table
+from splitbrain.spark_analysis.table_writer import BATCH_ROWS
 
 #: A compaction makes commits of so many bytes of data files; one of half of that is left alone.
 TARGET_BYTES: Final = 128 << 20

@@ -13,8 +13,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from history.scratch_folders import scratch_folder
-from spark_analysis.lake.store import StoredFile
+from splitbrain.history.scratch_folders import scratch_folder
+from splitbrain.spark_analysis.lake.store import StoredFile
 
 
 class HadoopStore:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from history.border import stray
-from history.run_folder import RunFolder
-from spark_analysis.damage import Damage
-from spark_analysis.ingest import refused_rows
-from spark_analysis.lake.commits import Commit, Partition, RunEntry, new_commit_id
-from spark_analysis.lake.snapshot import Snapshot, read_snapshot
-from spark_analysis.lake.sources import find_missing, only_results, sources_of, unchanged
-from spark_analysis.lake.store import Store
-from spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
-from spark_analysis.run_record import (
+from splitbrain.history.border import stray
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.damage import Damage
+from splitbrain.spark_analysis.ingest import refused_rows
+from splitbrain.spark_analysis.lake.commits import Commit, Partition, RunEntry, new_commit_id
+from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
+from splitbrain.spark_analysis.lake.sources import find_missing, only_results, sources_of, unchanged
+from splitbrain.spark_analysis.lake.store import Store
+from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, PartitionWriter, commit
+from splitbrain.spark_analysis.run_record import (
     Identity,
     coverage_rows,
     identify,
@@ -28,7 +28,7 @@ from spark_analysis.run_record import (
     run_row,
     verdict_rows,
 )
-from spark_analysis.run_rows import (
+from splitbrain.spark_analysis.run_rows import (
     Row,
     committed_rows,
     fault_rows,
@@ -36,7 +36,7 @@ from spark_analysis.run_rows import (
     operation_rows,
     state_event_rows,
 )
-from spark_analysis.schemas import (
+from splitbrain.spark_analysis.schemas import (
     COMMITTED,
     COVERAGE,
     FAULTS,
@@ -48,7 +48,7 @@ from spark_analysis.schemas import (
     VERDICTS,
     Table,
 )
-from spark_analysis.table_writer import BATCH_ROWS
+from splitbrain.spark_analysis.table_writer import BATCH_ROWS
 
 #: Runs share a commit, and so its files, up to so many bytes of their folders, or so many runs.
 COMMIT_BYTES: Final = 256 << 20

@@ -3,8 +3,8 @@
 import contextlib
 from collections.abc import Iterator
 
-from contracts.errors import UsageError
-from spark_analysis.lake.store import LocalStore, Store, local_root
+from splitbrain.contracts.errors import UsageError
+from splitbrain.spark_analysis.lake.store import LocalStore, Store, local_root
 
 #: What Hadoop says of a scheme that nothing serves.
 _UNKNOWN_SCHEME = "No FileSystem for scheme"
@@ -29,8 +29,8 @@ def open_store(uri: str) -> Iterator[Store]:
         yield LocalStore(root)
         return
     # pyspark and a JVM, for lakes elsewhere alone.
-    from spark_analysis.lake.hadoop_store import HadoopStore
-    from spark_analysis.session import spark_session
+    from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
+    from splitbrain.spark_analysis.session import spark_session
 
     with spark_session(application="splitbrain lake") as session:
         try:

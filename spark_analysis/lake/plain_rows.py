@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contracts.errors import HarnessError
-from spark_analysis.lake.opening import open_store
-from spark_analysis.lake.snapshot import Snapshot, read_snapshot
-from spark_analysis.lake.store import Store
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.lake.opening import open_store
+from splitbrain.spark_analysis.lake.snapshot import Snapshot, read_snapshot
+from splitbrain.spark_analysis.lake.store import Store
 
 Row = dict[str, Any]
 

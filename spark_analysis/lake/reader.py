@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StringType, StructField, StructType
 
-from contracts.errors import HarnessError
-from spark_analysis.frames import struct_type
-from spark_analysis.lake.commits import TABLES
-from spark_analysis.lake.snapshot import LiveFile, Snapshot, read_snapshot
-from spark_analysis.lake.store import Store
-from spark_analysis.lake.upgrades import OLDER, Versions, table_as_written, upgraded
-from spark_analysis.lake.writing import LAKE_TABLES
-from spark_analysis.schemas import Table
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.lake.commits import TABLES
+from splitbrain.spark_analysis.lake.snapshot import LiveFile, Snapshot, read_snapshot
+from splitbrain.spark_analysis.lake.store import Store
+from splitbrain.spark_analysis.lake.upgrades import OLDER, Versions, table_as_written, upgraded
+from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
+from splitbrain.spark_analysis.schemas import Table
 
 #: Columns that the folders tell.
 PARTITIONS: Final = ("system", "day")

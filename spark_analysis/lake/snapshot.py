@@ -8,9 +8,15 @@ the tables: what no commit names is not there.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from contracts.errors import UNREADABLE, HarnessError
-from spark_analysis.lake.commits import COMMITS, Commit, DataFile, RunEntry, decode_commit
-from spark_analysis.lake.store import Store
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.spark_analysis.lake.commits import (
+    COMMITS,
+    Commit,
+    DataFile,
+    RunEntry,
+    decode_commit,
+)
+from splitbrain.spark_analysis.lake.store import Store
 
 
 class LiveFile(NamedTuple):

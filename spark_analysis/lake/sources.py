@@ -13,10 +13,10 @@ from typing import Final
 
 import msgspec
 
-from history.run_folder import RunFolder
-from spark_analysis.damage import Damage
-from spark_analysis.lake.commits import COMMITS, Source
-from spark_analysis.run_record import Identity
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.damage import Damage
+from splitbrain.spark_analysis.lake.commits import COMMITS, Source
+from splitbrain.spark_analysis.run_record import Identity
 
 _BLOCK_BYTES: Final = 1 << 20
 #: As in the seal of a run (``harness.manifest``), so that the two can be compared.

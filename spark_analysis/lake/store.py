@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from contracts.errors import UsageError
-from spark_analysis.table_writer import sync
+from splitbrain.contracts.errors import UsageError
+from splitbrain.spark_analysis.table_writer import sync
 
 #: Spark takes paths that hold these for patterns.
 _PATTERN_CHARACTERS: Final = frozenset("*?[]{}\\")

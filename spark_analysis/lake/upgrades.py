@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from contracts.errors import HarnessError
-from spark_analysis.frames import conform
-from spark_analysis.schemas import Table, declare
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.frames import conform
+from splitbrain.spark_analysis.schemas import Table, declare
 
 
 class Older(NamedTuple):

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from contracts.errors import HarnessError
-from spark_analysis.lake.cleaning import GRACE_S
-from spark_analysis.lake.commits import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.lake.cleaning import GRACE_S
+from splitbrain.spark_analysis.lake.commits import (
     LAYOUT,
     Commit,
     DataFile,
@@ -22,9 +22,9 @@ from spark_analysis.lake.commits import (
     data_name,
     encode_commit,
 )
-from spark_analysis.lake.store import Store
-from spark_analysis.run_rows import Row
-from spark_analysis.schemas import (
+from splitbrain.spark_analysis.lake.store import Store
+from splitbrain.spark_analysis.run_rows import Row
+from splitbrain.spark_analysis.schemas import (
     COMMITTED,
     COVERAGE,
     FAULTS,
@@ -36,7 +36,7 @@ from spark_analysis.schemas import (
     VERDICTS,
     Table,
 )
-from spark_analysis.table_writer import TableWriter
+from splitbrain.spark_analysis.table_writer import TableWriter
 
 #: A commit that was longer in the making is given up: a cleaning may take its files for garbage.
 _COMMIT_TIME_MAX_S: Final = GRACE_S / 2

@@ -10,23 +10,30 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from contracts.committed import CommittedLog
-from contracts.errors import HarnessError
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec
-from contracts.simulation import SimulatedSystem
-from contracts.system import CLIENT_PORT, LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
-from nodes.transport.client_protocol import NodeState
-from systems.kraft import committed_log as committed
-from systems.kraft import deployment as deploy
-from systems.kraft import record_positions
-from systems.kraft.client import KraftClient
-from systems.kraft.figures import figures
-from systems.kraft.planted_bugs import PLANTED_BUGS
-from systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
-from systems.kraft.status import ask, serves_topics
-from systems.questions import Endpoints, ask_all
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.contracts.simulation import SimulatedSystem
+from splitbrain.contracts.system import (
+    CLIENT_PORT,
+    LeaderView,
+    Place,
+    ReadsSpeakFor,
+    Route,
+    SystemOptions,
+)
+from splitbrain.nodes.transport.client_protocol import NodeState
+from splitbrain.systems.kraft import committed_log as committed
+from splitbrain.systems.kraft import deployment as deploy
+from splitbrain.systems.kraft import record_positions
+from splitbrain.systems.kraft.client import KraftClient
+from splitbrain.systems.kraft.figures import figures
+from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS
+from splitbrain.systems.kraft.state_machines import WORKLOADS, broker_ids, check_options, node_name
+from splitbrain.systems.kraft.status import ask, serves_topics
+from splitbrain.systems.questions import Endpoints, ask_all
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0
@@ -202,7 +209,7 @@ class KraftSystem:
     def simulation(self) -> SimulatedSystem:
         """The same nodes on a virtual clock."""
         # Runs in containers need none of it.
-        from simulation.kraft.system import KraftSimulation
+        from splitbrain.simulation.kraft.system import KraftSimulation
 
         return KraftSimulation()
 

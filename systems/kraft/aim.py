@@ -7,7 +7,7 @@ connections and said nothing is left out for a while, whoever names it the leade
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.names import NodeName
+from splitbrain.contracts.names import NodeName
 
 #: Longest wait for one node's greeting while others could be asked instead; a frozen node's kernel
 #: takes connections.

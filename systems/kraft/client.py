@@ -8,11 +8,11 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.runtime import Address
-from contracts.system import Route
-from nodes.transport.client_connection import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_connection import (
     ClientConnection,
     LostError,
     NotAnsweredError,
@@ -20,7 +20,7 @@ from nodes.transport.client_connection import (
     NotSentError,
     connect,
 )
-from systems.kraft.client_machine import (
+from splitbrain.systems.kraft.client_machine import (
     Answered,
     Awaiting,
     ClientMachine,

@@ -15,12 +15,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from systems.kraft.aim import CONNECT_TIMEOUT_US, ROUND_PAUSE_US, Aim
-from systems.kraft.outcomes import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.systems.kraft.aim import CONNECT_TIMEOUT_US, ROUND_PAUSE_US, Aim
+from splitbrain.systems.kraft.outcomes import (
     LOST,
     NO_LEADER,
     NOT_SENT,
@@ -31,7 +31,7 @@ from systems.kraft.outcomes import (
     may_go_on,
     unanswered,
 )
-from systems.kraft.state_machines import node_name
+from splitbrain.systems.kraft.state_machines import node_name
 
 #: The node gives up this much earlier than the client, so that its answer still arrives.
 NODE_HEADSTART_US: Final = 100_000

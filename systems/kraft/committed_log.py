@@ -17,17 +17,17 @@ from typing import Any
 
 import msgspec
 
-from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import UNREADABLE, HarnessError
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from nodes.metadata.errors import MetadataError
-from nodes.registers.commands import UnknownCommandError, command_fields, decode_command
-from nodes.server.configuration import ConfigurationError, read_configuration
-from nodes.storage.errors import StorageError
-from nodes.storage.reading import LoggedRecord, log_start, read_committed
-from systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
-from systems.kraft.metadata_records import contents, names_before
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.errors import UNREADABLE, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.nodes.metadata.errors import MetadataError
+from splitbrain.nodes.registers.commands import UnknownCommandError, command_fields, decode_command
+from splitbrain.nodes.server.configuration import ConfigurationError, read_configuration
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
+from splitbrain.systems.kraft.deployment import CONFIGURATION_FILE, CONFIGURATION_FOLDER
+from splitbrain.systems.kraft.metadata_records import contents, names_before
 
 _COMMITTING_KINDS = frozenset({"high-watermark", "commit"})
 

@@ -9,16 +9,17 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
-from contracts.system import CLIENT_PORT, PEER_PORT, Place, SystemOptions
-from history.run_folder import RunFolder
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
-from systems.kraft.state_machines import (
+from splitbrain.contracts.distribution import PACKAGE
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
+from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT, Place, SystemOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from splitbrain.systems.kraft.state_machines import (
     broker_ids,
     check_options,
     node_name,
@@ -134,7 +135,7 @@ def _node(
         command=(
             placement.python,
             "-m",
-            "nodes",
+            f"{PACKAGE}.nodes",
             "run",
             "--config",
             f"{placement.config_path}/{CONFIGURATION_FILE}",
@@ -153,7 +154,7 @@ def _node(
 
 def source_digest() -> str:
     """Digest of the nodes' source: tells which build of them ran."""
-    root = Path(__file__).parents[2] / "nodes"
+    root = Path(__file__).resolve().parents[2] / "nodes"
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode())

@@ -7,8 +7,8 @@ import http.client
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from contracts.runtime import Address
-from nodes.transport.metrics_listener import PATH
+from splitbrain.contracts.runtime import Address
+from splitbrain.nodes.transport.metrics_listener import PATH
 
 _BUCKET = "_bucket"
 

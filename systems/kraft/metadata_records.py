@@ -10,19 +10,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.records import (
     ConfigRecord,
     MetadataRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import decode_record
-from nodes.metadata.snapshot import decode_image
-from nodes.storage.disk import ReadOnlyDiskFileSystem
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.reading import LoggedRecord
-from nodes.storage.snapshots import list_snapshots, read_snapshot
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.metadata.snapshot import decode_image
+from splitbrain.nodes.storage.disk import ReadOnlyDiskFileSystem
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.reading import LoggedRecord
+from splitbrain.nodes.storage.snapshots import list_snapshots, read_snapshot
 
 
 class Content(NamedTuple):

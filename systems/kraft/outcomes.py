@@ -7,8 +7,8 @@ anything definite because it is likely.
 
 from typing import Any, Final
 
-from contracts.operations import Completion, Operation
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, RequestKind
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, RequestKind
 
 #: Request kind of the node for each operation kind of a workload.
 REQUEST_KINDS: Final[dict[str, RequestKind]] = {

@@ -8,8 +8,8 @@ that the nodes do not have.
 from collections.abc import Mapping
 from typing import Final
 
-from systems.kraft.planted_bug import PlantedBug
-from systems.kraft.planted_metadata_bugs import METADATA_BUGS
+from splitbrain.systems.kraft.planted_bug import PlantedBug
+from splitbrain.systems.kraft.planted_metadata_bugs import METADATA_BUGS
 
 _BUGS: Final = (
     PlantedBug(

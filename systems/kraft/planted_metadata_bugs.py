@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from systems.kraft.planted_bug import PlantedBug
+from splitbrain.systems.kraft.planted_bug import PlantedBug
 
 #: Their harm is in the controllers' image, where the simulation's invariants look for it.
 _NO_CLIENT_ASKS: Final = (

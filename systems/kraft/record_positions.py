@@ -7,8 +7,8 @@ what is behind the byte may be damaged, cut off or older.
 import struct
 from pathlib import PurePosixPath
 
-from nodes.storage.layout import LOG_FOLDER, segment_base_offset
-from nodes.wire.batches import HEADER_BYTES, peek_batch
+from splitbrain.nodes.storage.layout import LOG_FOLDER, segment_base_offset
+from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch
 
 
 def record_at(file: str, before: bytes) -> str | None:

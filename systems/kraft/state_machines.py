@@ -7,14 +7,14 @@ numbers behind theirs, as many as the setting ``brokers`` says.
 from collections.abc import Mapping
 from typing import Final
 
-from contracts.errors import UsageError
-from contracts.names import NodeName
-from contracts.system import SystemOptions
-from nodes.server.controller_settings import controller_settings
-from nodes.server.metadata_settings import quorums_part
-from nodes.server.planted import bugs_named
-from nodes.server.quorum_settings import quorum_settings
-from nodes.server.state_machine import StateMachineName
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.nodes.server.controller_settings import controller_settings
+from splitbrain.nodes.server.metadata_settings import quorums_part
+from splitbrain.nodes.server.planted import bugs_named
+from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.server.state_machine import StateMachineName
 
 #: Each with the workloads that it serves; the usual ones first.
 WORKLOADS: Final[Mapping[StateMachineName, tuple[str, ...]]] = {

@@ -6,8 +6,8 @@ Blocking, with a deadline. Must never be called from an event loop's thread.
 import socket
 import time
 
-from contracts.runtime import Address
-from nodes.transport.client_protocol import (
+from splitbrain.contracts.runtime import Address
+from splitbrain.nodes.transport.client_protocol import (
     ClientAnswer,
     ClientRequest,
     FrameSplitter,

@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from contracts.committed import CommittedLog
-from contracts.errors import HarnessError
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec
-from contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
-from systems.questions import Endpoints, ask_all
-from systems.redis import deployment as deploy
-from systems.redis.client import RedisClient
-from systems.redis.membership import Membership
-from systems.redis.settings import Settings, settings
-from systems.redis.status import NodeView, ask
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
+from splitbrain.systems.questions import Endpoints, ask_all
+from splitbrain.systems.redis import deployment as deploy
+from splitbrain.systems.redis.client import RedisClient
+from splitbrain.systems.redis.membership import Membership
+from splitbrain.systems.redis.settings import Settings, settings
+from splitbrain.systems.redis.status import NodeView, ask
 
 #: How long the nodes get to say what they believe when readiness or convergence is asked.
 STATUS_TIMEOUT_S: Final = 2.0

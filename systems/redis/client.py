@@ -11,13 +11,13 @@ was executed. Must never send one operation twice once it may have been executed
 import asyncio
 from typing import Final
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from systems.redis.commands import PRIMARY_ROLE, commands, is_known, only_reads, role_of
-from systems.redis.connection import LostError, NotSentError, RespConnection, connect
-from systems.redis.membership import SERVER_PORT, Endpoint, Membership
-from systems.redis.outcomes import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.systems.redis.commands import PRIMARY_ROLE, commands, is_known, only_reads, role_of
+from splitbrain.systems.redis.connection import LostError, NotSentError, RespConnection, connect
+from splitbrain.systems.redis.membership import SERVER_PORT, Endpoint, Membership
+from splitbrain.systems.redis.outcomes import (
     ELSEWHERE,
     LOST,
     NO_PRIMARY,
@@ -29,8 +29,8 @@ from systems.redis.outcomes import (
     certainly_not,
     unanswered,
 )
-from systems.redis.sentinels import Sentinels
-from systems.redis.settings import Settings
+from splitbrain.systems.redis.sentinels import Sentinels
+from splitbrain.systems.redis.settings import Settings
 
 #: Longest wait of a following client for one node's connection.
 CONNECT_TIMEOUT_S: Final = 0.5

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import UNREADABLE
-from contracts.operations import Operation
-from systems.redis.resp import ErrorReply, Reply, text
+from splitbrain.contracts.errors import UNREADABLE
+from splitbrain.contracts.operations import Operation
+from splitbrain.systems.redis.resp import ErrorReply, Reply, text
 
 Command = tuple[str | bytes, ...]
 

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.runtime import Address
-from systems.redis.resp import ProtocolError, Reply, ReplyParser, encode_command
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.redis.resp import ProtocolError, Reply, ReplyParser, encode_command
 
 _CHUNK_BYTES: Final = 65_536
 

@@ -10,21 +10,21 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from contracts.errors import HarnessError, UsageError
-from contracts.image import HostProgram, ImageSource
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
-from contracts.system import Place, SystemOptions
-from history.run_folder import RunFolder
-from systems.redis import run_node
-from systems.redis.membership import (
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.image import HostProgram, ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec, Placement
+from splitbrain.contracts.system import Place, SystemOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.systems.redis import run_node
+from splitbrain.systems.redis.membership import (
     MASTER_NAME,
     SENTINEL_PORT,
     SERVER_PORT,
     Member,
     Membership,
 )
-from systems.redis.settings import Settings, settings
+from splitbrain.systems.redis.settings import Settings, settings
 
 #: What runtimes that have images start: the base with Debian's packages.
 IMAGE: Final = ImageSource(

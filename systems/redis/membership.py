@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.runtime import Address
-from contracts.system import CLIENT_PORT, PEER_PORT
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import CLIENT_PORT, PEER_PORT
 
 #: Where a node's named port is reached now.
 Endpoint = Callable[[NodeName, str], Address]

@@ -12,15 +12,15 @@ from typing import Final
 
 import msgspec
 
-from contracts.operations import Completion, Operation
-from systems.redis.commands import (
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.systems.redis.commands import (
     UnexpectedReplyError,
     error_of,
     only_reads,
     read_by_primary,
     result,
 )
-from systems.redis.resp import ErrorReply, Reply
+from splitbrain.systems.redis.resp import ErrorReply, Reply
 
 
 class ErrorRow(msgspec.Struct, frozen=True):

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.names import NodeName
-from systems.redis.connection import LostError, NotSentError, RespConnection, connect
-from systems.redis.membership import MASTER_NAME, SENTINEL_PORT, Endpoint, Membership
-from systems.redis.resp import ErrorReply, pairs
+from splitbrain.contracts.names import NodeName
+from splitbrain.systems.redis.connection import LostError, NotSentError, RespConnection, connect
+from splitbrain.systems.redis.membership import MASTER_NAME, SENTINEL_PORT, Endpoint, Membership
+from splitbrain.systems.redis.resp import ErrorReply, pairs
 
 #: Longest wait for one Sentinel while others could be asked instead.
 ANSWER_PATIENCE_S: Final = 0.2

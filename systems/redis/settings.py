@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from contracts.errors import UsageError
+from splitbrain.contracts.errors import UsageError
 
 Part = Literal["server", "sentinel", "client"]
 

@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.runtime import Address
-from systems.redis.commands import PRIMARY_ROLE
-from systems.redis.membership import MASTER_NAME, SENTINEL_PORT, SERVER_PORT, Endpoint
-from systems.redis.resp import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.redis.commands import PRIMARY_ROLE
+from splitbrain.systems.redis.membership import MASTER_NAME, SENTINEL_PORT, SERVER_PORT, Endpoint
+from splitbrain.systems.redis.resp import (
     ErrorReply,
     ProtocolError,
     Reply,

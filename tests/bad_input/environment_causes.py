@@ -3,7 +3,7 @@
 import json
 import socket
 
-from runtimes.docker import engine, images
+from splitbrain.runtimes.docker import engine, images
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, nothing
 from tests.bad_input.false_engines import GARBAGE, false_engine
 

@@ -5,7 +5,7 @@ It is longer than 400 lines because it is a table, one entry for each way to be 
 
 import gzip
 
-from checker.registry import history_models
+from splitbrain.checker.registry import history_models
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
 
 REPAIR = "Repair the line, or remove it with its whole operation; --skip-broken leaves it out"
@@ -30,7 +30,7 @@ def lines(*text: str, name: str = "history.jsonl") -> Arrange:
 
 def bomb(scene: Scene) -> None:
     """Next to no memory stands for next to no end."""
-    scene.monkeypatch.setattr("harness.bare_command.MEMORY_BUDGET_MIB", 1)
+    scene.monkeypatch.setattr("splitbrain.harness.bare_command.MEMORY_BUDGET_MIB", 1)
     scene.write("history.jsonl.gz", gzip.compress(f"{INVOKE}\n{OK}\n".encode(), mtime=0))
 
 

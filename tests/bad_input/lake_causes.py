@@ -14,7 +14,7 @@ def _run_and_file(scene: Scene) -> None:
 
 
 def _later_lake(scene: Scene) -> None:
-    from spark_analysis.lake.commits import LAYOUT, Commit, encode_commit
+    from splitbrain.spark_analysis.lake.commits import LAYOUT, Commit, encode_commit
 
     scene.write("lake/commits/one.json", encode_commit(Commit(LAYOUT + 1, "one", (), ())))
 

@@ -3,9 +3,9 @@
 It is longer than 400 lines because it is a table, one entry for each way to be wrong.
 """
 
-from harness.cli import app
-from nodes.server import quorum_settings
-from runtimes.registry import runtime_names
+from splitbrain.harness.cli import app
+from splitbrain.nodes.server import quorum_settings
+from splitbrain.runtimes.registry import runtime_names
 from tests.bad_input.cause import Cause, Chapter, impossible
 
 COMMAND_NAMES = sorted(name for name in app if not name.startswith("-"))

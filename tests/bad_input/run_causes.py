@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from history.run_folder import RunFolder
-from runtimes.registry import runtime_names
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.registry import runtime_names
 from tests.bad_input.cause import Arrange, Cause, Chapter, Scene, file
 from tests.synthetic_runs import SyntheticRun, seal
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from contracts.fault import Awaited, Fault
-from contracts.runtime import SIMULATED
-from contracts.scenario import Scenario
-from harness.options import SEED_MAX
-from harness.simulation.record import DRAWN, SimulationRecord, encode_record
-from history.run_folder import RunFolder
-from systems.registry import names as system_names
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.options import SEED_MAX
+from splitbrain.harness.simulation.record import DRAWN, SimulationRecord, encode_record
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.systems.registry import names as system_names
 from tests.bad_input.cause import Arrange, Cause, Chapter, file, impossible
 from tests.bad_input.run_causes import run
 from tests.synthetic_runs import seal

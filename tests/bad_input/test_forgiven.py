@@ -26,7 +26,9 @@ def shell(
     folder: Path, line: str, environment: dict[str, str] | None = None, drop: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run a shell line in which ``splitbrain`` is the program under test."""
-    program = f'splitbrain() {{ "{sys.executable}" -m harness.cli "$@"; }}; set -o pipefail; '
+    program = (
+        f'splitbrain() {{ "{sys.executable}" -m splitbrain.harness.cli "$@"; }}; set -o pipefail; '
+    )
     variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
     return subprocess.run(
         ["bash", "-c", program + line],

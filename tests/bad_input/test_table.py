@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
+from splitbrain.harness import cli
 from tests.bad_input.cause import Cause, Scene
 from tests.bad_input.page import PAGE, page
 from tests.bad_input.table import CAUSES
@@ -63,7 +63,7 @@ def test_a_process_says_the_same(cause: Cause, scene: Scene) -> None:
     cause.arrange(scene)
     before = content(scene.folder)
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli", *shlex.split(cause.command)],
+        [sys.executable, "-m", "splitbrain.harness.cli", *shlex.split(cause.command)],
         cwd=scene.folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from harness.across.findings import Findings, Point, trends_of
-from harness.across.page import across_page
-from history.run_folder import RunFolder
+from splitbrain.harness.across.findings import Findings, Point, trends_of
+from splitbrain.harness.across.page import across_page
+from splitbrain.history.run_folder import RunFolder
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.lake_runs import make_run
 from tests.synthetic_runs import HOSTILE
@@ -82,7 +82,7 @@ def _slow_down(history: Path) -> None:
 
 
 def _splitbrain(folder: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "harness.cli", *arguments]
+    command = [sys.executable, "-m", "splitbrain.harness.cli", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from harness.judge import judge
-from history.timeline_records import (
+from splitbrain.harness.judge import judge
+from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineMessage,
     TimelineRecord,

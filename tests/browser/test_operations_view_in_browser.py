@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from harness.bare_history import judge_history
-from harness.judge import judge
-from harness.limits import Limits
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.judge import judge
+from splitbrain.harness.limits import Limits
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.synthetic_runs import write_run
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
-from history.run_folder import RunFolder
-from runtimes.docker.engine import connect
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.engine import connect
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.web_servers import NAMES

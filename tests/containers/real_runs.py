@@ -4,15 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import results
-from history.run_folder import RunFolder
+from splitbrain.harness import results
+from splitbrain.history.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 
 
 def command(folder: Path, *options: str) -> list[str]:
     return [
-        *(sys.executable, "-m", "harness.cli", "test", "--seed", "7"),
+        *(sys.executable, "-m", "splitbrain.harness.cli", "test", "--seed", "7"),
         *("--no-analyze", "--runs-folder", str(folder), *options),
     ]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from docker import DockerClient
 
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, NodeSpec
-from runtimes.docker.images import POD
-from runtimes.docker.names import RUN_LABEL
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, NodeSpec
+from splitbrain.runtimes.docker.images import POD
+from splitbrain.runtimes.docker.names import RUN_LABEL
 
 NAMES = (NodeName("n1"), NodeName("n2"), NodeName("n3"))
 

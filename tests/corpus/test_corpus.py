@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from checker.linearizability.check import check
-from checker.models.register import CasRegister
-from checker.models.registry import MODELS as MODELS_BY_NAME
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.column_reader import read_columns
-from history.formats import FORMATS
-from history.importers import load
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.models.register import CasRegister
+from splitbrain.checker.models.registry import MODELS as MODELS_BY_NAME
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.formats import FORMATS
+from splitbrain.history.importers import load
 from tests.corpus.recorded_histories import (
     BESIDE,
     COUNT_MIN,

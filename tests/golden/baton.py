@@ -15,9 +15,9 @@ from typing import Any, Self
 import msgspec
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_fixed
 
-from contracts.fault import Awaited
-from harness.state_watch import Await, StateWatch
-from harness.stop import Stop
+from splitbrain.contracts.fault import Awaited
+from splitbrain.harness.state_watch import Await, StateWatch
+from splitbrain.harness.stop import Stop
 
 US_PER_MS = 1000
 _US_PER_S = 1_000_000

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from contracts.names import NodeName
-from contracts.operations import Completion
-from contracts.runtime import Address
-from contracts.simulation import ClientEnd, World
-from nodes.transport.client_protocol import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.simulation import ClientEnd, World
+from splitbrain.nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     FrameSplitter,
@@ -21,10 +21,10 @@ from nodes.transport.client_protocol import (
     decode_request,
     encode_frame,
 )
-from simulation.kraft.client import SimulatedKraftClient
-from simulation.kraft.messages import Greeting, Knock
-from simulation.world.scheduler import Pending, Scheduler
-from systems.kraft.client import KraftClient
+from splitbrain.simulation.kraft.client import SimulatedKraftClient
+from splitbrain.simulation.kraft.messages import Greeting, Knock
+from splitbrain.simulation.world.scheduler import Pending, Scheduler
+from splitbrain.systems.kraft.client import KraftClient
 from tests.golden.client_nodes import Link, StoryNodes, Tape
 from tests.golden.client_story import NODES, Call, ClientStory, Opening
 from tests.golden.virtual_loop import VirtualLoop

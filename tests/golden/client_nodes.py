@@ -9,9 +9,9 @@ from typing import Protocol
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 from tests.golden.client_story import ClientStory, Meeting, Opening, Reply
 
 #: Runs an action so many milliseconds later.

@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.operations import Operation
-from contracts.system import Route
-from nodes.transport.client_protocol import FRAME_SIZE_BYTES_MAX
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_protocol import FRAME_SIZE_BYTES_MAX
 from tests.golden.client_story import (
     LEADING,
     NODES,

@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.operations import Operation
-from contracts.system import Route
-from nodes.transport.client_protocol import AnswerOutcome
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_protocol import AnswerOutcome
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 LEADING = Route("leader", NODES[0])

@@ -11,15 +11,15 @@ from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from contracts.fault import ActualFault, Link
-from contracts.names import NodeName
-from nemesis import acts
-from nemesis.acts import Act, places
-from nemesis.courses import Course
-from nemesis.expectations import Expectation
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, machine_kind_names
-from nemesis.targets import PINNED_NODES, ClusterView
+from splitbrain.contracts.fault import ActualFault, Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis import acts
+from splitbrain.nemesis.acts import Act, places
+from splitbrain.nemesis.courses import Course
+from splitbrain.nemesis.expectations import Expectation
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
+from splitbrain.nemesis.targets import PINNED_NODES, ClusterView
 from tests.golden.nemesis_rendering import compact, fields_set
 from tests.golden.story import NODES, planned
 

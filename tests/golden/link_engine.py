@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.transport.control_codec import ControlCodec
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.peer_link import PeerLink
+from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
+from splitbrain.nodes.transport.control_codec import ControlCodec
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.transport.peer_link import PeerLink
 from tests.golden.link_peer import ME, REQUESTS, VOTER, Line, Tape
 from tests.golden.link_story import Abandon, Ask, Close, LinkStory, Step
 from tests.golden.virtual_loop import VirtualLoop

@@ -9,27 +9,27 @@ from zlib import crc32
 
 import msgspec
 
-from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
     ErrorCode,
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.persistent import Voter
-from nodes.wire.api_versions import ApiVersionsAnswer, own_versions, served_versions
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import TABLES, encode_reply
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, own_versions, served_versions
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import TABLES, encode_reply
+from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
-from nodes.wire.framing import FrameReader, frame
-from nodes.wire.headers import decode_request_prefix
-from nodes.wire.messages import encode_answer, encode_api_versions
+from splitbrain.nodes.wire.framing import FrameReader, frame
+from splitbrain.nodes.wire.headers import decode_request_prefix
+from splitbrain.nodes.wire.messages import encode_answer, encode_api_versions
 from tests.golden.link_story import LinkStory, Meeting, Reply, Word
 
 ME, PEER = NodeId(1), NodeId(2)

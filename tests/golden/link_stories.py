@@ -6,7 +6,7 @@ No moment is a whole number of milliseconds, so that no rounding shows.
 from collections.abc import Sequence
 from typing import Final
 
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.apis import ApiKey
 from tests.golden.link_story import (
     CODECS,
     Abandon,

@@ -10,21 +10,21 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from harness.clients import Clients
-from harness.final_reads import FinalReads
-from harness.load.reading import readers
-from harness.load.routes import reader_slots
-from harness.load.seat import Books
-from harness.processes import Processes
-from harness.stop import Stop
-from harness.traffic import Counts, Traffic
-from history.records import Event, EventType
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness.clients import Clients
+from splitbrain.harness.final_reads import FinalReads
+from splitbrain.harness.load.reading import readers
+from splitbrain.harness.load.routes import reader_slots
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Counts, Traffic
+from splitbrain.history.records import Event, EventType
+from splitbrain.workloads.workload import Workload, workload
 from tests.golden.load_story import OBSERVERS, VOTERS, Answer, LoadStory
 from tests.golden.virtual_loop import VirtualLoop
-from workloads.workload import Workload, workload
 
 #: How long an answer to a final read takes: no two readers are answered at one moment.
 _FINAL_MS: Final = {

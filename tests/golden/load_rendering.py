@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from contracts.operations import Completion, Operation
-from history.records import Event
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.records import Event
 from tests.golden.load_engine import ClientEnded, Entry, LoadRecord, Opened, Told
 from tests.golden.load_story import LOAD, LoadStory
 

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from harness.evidence import Observer
-from harness.nemesis_driver import NemesisDriver
-from harness.progress import Progress
-from nemesis.aim import Patience
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.evidence import Observer
+from splitbrain.harness.nemesis_driver import NemesisDriver
+from splitbrain.harness.progress import Progress
+from splitbrain.nemesis.aim import Patience
 from tests.golden.baton import BatonLock, BatonStop, FaultPool, ProbePool
 from tests.golden.nemesis_world import Entry, Said, Scene, VirtualClock
 from tests.golden.story import LOAD_START_MS, Story
@@ -83,10 +83,10 @@ def _driver(story: Story, scene: Scene, patch: pytest.MonkeyPatch) -> NemesisDri
     def pool(workers: int, **_: object) -> FaultPool:
         return FaultPool(baton, workers)
 
-    patch.setattr("harness.nemesis_driver.ThreadPoolExecutor", pool)
-    patch.setattr("harness.nemesis_driver.Stop", lambda: BatonStop(baton))
-    patch.setattr("harness.evidence.ThreadPoolExecutor", probes)
-    patch.setattr("harness.acting.patiently", patiently)
+    patch.setattr("splitbrain.harness.nemesis_driver.ThreadPoolExecutor", pool)
+    patch.setattr("splitbrain.harness.nemesis_driver.Stop", lambda: BatonStop(baton))
+    patch.setattr("splitbrain.harness.evidence.ThreadPoolExecutor", probes)
+    patch.setattr("splitbrain.harness.acting.patiently", patiently)
     clock: Any = VirtualClock(baton)
     fake: Any = runtime
     lines: Any = tape

@@ -6,9 +6,9 @@ The kind in question hits n2, and the other fault n2 as well or n3.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contracts.fault import Fault
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind
+from splitbrain.contracts.fault import Fault
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.kinds import fault_kind
 from tests.golden.story import Story, planned
 
 _BESIDE: Final = ("kill", "partition", "pause")

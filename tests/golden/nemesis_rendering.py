@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from contracts.arms import ClockWarp, FileChange, Shape
-from contracts.fault import ActualFault, Awaited, Fault, FaultEvent, Link
-from harness.phases import Phase
-from harness.progress import fault_sentence, phase_sentence, stamped_line
-from nemesis.plan_file import file_awaited, in_ms
+from splitbrain.contracts.arms import ClockWarp, FileChange, Shape
+from splitbrain.contracts.fault import ActualFault, Awaited, Fault, FaultEvent, Link
+from splitbrain.harness.phases import Phase
+from splitbrain.harness.progress import fault_sentence, phase_sentence, stamped_line
+from splitbrain.nemesis.plan_file import file_awaited, in_ms
 from tests.golden.nemesis_engine import Record
 from tests.golden.nemesis_world import Called, DownChanged, Entry, Happened, Said
 from tests.golden.story import LOAD_START_MS

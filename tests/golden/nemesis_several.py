@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from contracts.fault import Fault
-from nemesis.targets import (
+from splitbrain.contracts.fault import Fault
+from splitbrain.nemesis.targets import (
     ALL,
     FOLLOWER,
     HALVES,

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from contracts.names import NodeName
-from nemesis import acts
-from nemesis.acts import Act
-from nemesis.courses import Course
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind
-from nemesis.targets import ALL, FOLLOWER, THERE, ClusterView
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis import acts
+from splitbrain.nemesis.acts import Act
+from splitbrain.nemesis.courses import Course
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.targets import ALL, FOLLOWER, THERE, ClusterView
 from tests.golden.story import NODES, Happening, Story, awaited, planned
 
 #: Methods of the runtime whose names are not those of their acts.

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.errors import HarnessError
-from contracts.fault import ActualFault, FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView
-from harness.down_nodes import DownNodes
-from harness.phases import Phase
-from harness.traffic import Traffic
-from history.records import Event
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import ActualFault, FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.phases import Phase
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.records import Event
 from tests.golden.baton import US_PER_MS, Baton, BatonStop, BatonWatch
 from tests.golden.story import LOAD_START_MS, Happening, Story
 from tests.unit.harness.armed_world import NODES, ArmedWorld

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from contracts.fault import ActualFault, Fault
-from contracts.names import NodeName
-from harness.options import TestOptions
-from harness.replaying.recorded import replay_options
-from nemesis.kinds import fault_kind
-from nemesis.plan_file import from_file_faults
-from nemesis.scripted import SCRIPTED
-from nemesis.targets import ClusterView
+from splitbrain.contracts.fault import ActualFault, Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.replaying.recorded import replay_options
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.plan_file import from_file_faults
+from splitbrain.nemesis.scripted import SCRIPTED
+from splitbrain.nemesis.targets import ClusterView
 
 
 def replayed(run: Path, *, pinned: bool) -> TestOptions:

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.fault import ActualFault, FaultEvent
-from contracts.names import RunId
-from history.plan import encode_plan
-from history.run_folder import RunFolder
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind
-from nemesis.targets import THERE
+from splitbrain.contracts.fault import ActualFault, FaultEvent
+from splitbrain.contracts.names import RunId
+from splitbrain.history.plan import encode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.targets import THERE
 from tests.golden.nemesis_engine import carried_out
 from tests.golden.nemesis_stories import stories_of
 from tests.golden.story import NODES, Happening, Story, awaited, planned

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from contracts.fault import US_PER_MS, Awaited, Fault
-from contracts.names import NodeName
+from splitbrain.contracts.fault import US_PER_MS, Awaited, Fault
+from splitbrain.contracts.names import NodeName
 
 #: The load begins here, ms since the run's start: the first leader has been elected.
 LOAD_START_MS = 960

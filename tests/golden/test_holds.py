@@ -1,7 +1,7 @@
 """Two faults hold side by side, and of their acts is done, what the golden file says."""
 
-from nemesis.holds import Holds
-from nemesis.kinds import machine_kind_names
+from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.kinds import machine_kind_names
 from tests.golden.goldens import Goldens
 from tests.golden.holds_table import representatives, table
 

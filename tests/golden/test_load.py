@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from harness.load.routes import reader_slots
-from history.records import Event
+from splitbrain.harness.load.routes import reader_slots
+from splitbrain.history.records import Event
+from splitbrain.workloads.workload import workload, workload_names
 from tests.golden.goldens import Goldens
 from tests.golden.load_engine import loaded
 from tests.golden.load_rendering import rendered_load, rendered_operation
 from tests.golden.load_stories import LOAD_STORIES
 from tests.golden.load_story import OBSERVERS, VOTERS
-from workloads.workload import workload, workload_names
 
 _SLOTS = 5
 _EACH = 50

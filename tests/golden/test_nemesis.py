@@ -2,7 +2,7 @@
 
 import pytest
 
-from nemesis.kinds import machine_kind_names
+from splitbrain.nemesis.kinds import machine_kind_names
 from tests.golden.goldens import Goldens
 from tests.golden.nemesis_engine import carried_out
 from tests.golden.nemesis_pairs import pairs_of

@@ -11,20 +11,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import ActualFault, Fault
-from harness.load.reading import Patience
-from harness.processes import Processes
-from nemesis.acts import Act
-from nemesis.courses import Course
-from nemesis.effects import AreBack, Effect
-from nemesis.fault_kind import FaultKind
-from nemesis.fault_machine import FaultMachine
-from nemesis.holds import Holds
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.link_machine import LinkMachine
-from nodes.transport.peer_link import PeerLink
-from nodes.transport.peer_versions import PeerVersions
-from nodes.wire.api_versions import own_versions
+from splitbrain.contracts.fault import ActualFault, Fault
+from splitbrain.harness.load.reading import Patience
+from splitbrain.harness.processes import Processes
+from splitbrain.nemesis.acts import Act
+from splitbrain.nemesis.courses import Course
+from splitbrain.nemesis.effects import AreBack, Effect
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.fault_machine import FaultMachine
+from splitbrain.nemesis.holds import Holds
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.transport.link_machine import LinkMachine
+from splitbrain.nodes.transport.peer_link import PeerLink
+from splitbrain.nodes.transport.peer_versions import PeerVersions
+from splitbrain.nodes.wire.api_versions import own_versions
 from tests.golden.goldens import Goldens, difference
 from tests.golden.holds_table import table
 from tests.golden.link_engine import on_the_machine
@@ -78,7 +78,7 @@ def let_nodes_stay_excused(patch: pytest.MonkeyPatch) -> None:
 
 
 def look_less_often(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.evidence._INTERVAL_S", 0.03)
+    patch.setattr("splitbrain.harness.evidence._INTERVAL_S", 0.03)
 
 
 def forget_who_is_beside(patch: pytest.MonkeyPatch) -> None:
@@ -117,20 +117,20 @@ def use_a_retired_process_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def catch_up_slower(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.load.timetable.CATCH_UP_FACTOR", 2)
+    patch.setattr("splitbrain.harness.load.timetable.CATCH_UP_FACTOR", 2)
 
 
 def take_slow_failures_for_quick_ones(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.load.seat.TIMED_OUT_SHARE", Fraction(19, 20))
+    patch.setattr("splitbrain.harness.load.seat.TIMED_OUT_SHARE", Fraction(19, 20))
 
 
 def wait_longer_for_clients(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("harness.clients._CLIENT_GRACE_S", 0.6)
+    patch.setattr("splitbrain.harness.clients._CLIENT_GRACE_S", 0.6)
 
 
 def try_less_often(patch: pytest.MonkeyPatch) -> None:
     fewer = {"leader": Patience(4, 1), "pinned": Patience(1, 3)}
-    patch.setattr("harness.load.reading.PATIENCE", fewer)
+    patch.setattr("splitbrain.harness.load.reading.PATIENCE", fewer)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_change_of_the_load_is_shown(
 
 
 def test_a_change_of_the_operations_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workloads.register.DOMAIN", 6)
+    monkeypatch.setattr("splitbrain.workloads.register.DOMAIN", 6)
     message = told("operations/register.txt", stream_lines("register"))
     assert "in the story 'register values=small seed 1, 5 slots, readers []'" in message
 
@@ -175,7 +175,7 @@ def keep_the_connection_of_a_request_whose_time_is_over(patch: pytest.MonkeyPatc
 
 
 def connect_again_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("nodes.transport.link_machine.back_off_us", lambda *_: 0)
+    patch.setattr("splitbrain.nodes.transport.link_machine.back_off_us", lambda *_: 0)
 
 
 def count_an_attempt_before_its_pause(patch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def test_a_change_of_the_replay_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     def unpinned(schedule: tuple[Fault, ...], _actual: tuple[ActualFault, ...]) -> Any:
         return schedule
 
-    monkeypatch.setattr("harness.replaying.recorded.pin", unpinned)
+    monkeypatch.setattr("splitbrain.harness.replaying.recorded.pin", unpinned)
     lines = [line for kind in ("black-hole", "bridge") for line in replay_lines(kind, tmp_path)]
     message = told("replay/kinds_b-c.txt", lines)
     assert "in the story 'black-hole, in order, leader: " in message

@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 import pytest
 
-from contracts.errors import UsageError
-from contracts.names import NodeName
-from harness.options import TestOptions
-from history.run_folder import RunFolder
-from nemesis.kinds import machine_kind_names
-from nemesis.scripted import SCRIPTED, least_time_limit_ms
-from nemesis.targets import ClusterView
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.options import TestOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.kinds import machine_kind_names
+from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
+from splitbrain.nemesis.targets import ClusterView
 from tests.golden.goldens import Goldens
 from tests.golden.nemesis_rendering import actual_words, planned_words
 from tests.golden.replay_engine import replayed, resolved, scripted

@@ -17,11 +17,8 @@ import msgspec
 PROJECT = Path(__file__).parents[2]
 #: What simulated worlds must be equal on.
 VERSIONS = ("3.11", "3.12", "3.13")
-#: Rooms that ``bench.trace_hashes`` imports from.
-ROOMS = (
-    "bench", "checker", "contracts", "harness", "history", "nemesis", "nodes", "runtimes",
-    "simulation", "systems", "workloads",
-)  # fmt: skip
+#: Packages that ``bench.trace_hashes`` imports from.
+OURS = ("bench", "splitbrain")
 #: All else that it imports and Python does not have.
 PACKAGES = ("crc32c", "msgspec")
 _UV = PROJECT / ".tools" / "uv" / "bin" / "uv"
@@ -74,12 +71,17 @@ def find_interpreter(version: str) -> Path | None:
 
 
 def copy_sources(folder: Path) -> None:
-    """Copy the rooms' Python modules."""
-    for room in ROOMS:
-        for path in sorted((PROJECT / room).rglob("*.py")):
-            copy = folder / path.relative_to(PROJECT)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
+    """Copy the Python modules; a room becomes a folder where it was a link to one."""
+    for package in OURS:
+        shutil.copytree(
+            PROJECT / package,
+            folder / package,
+            ignore=lambda within, names: [
+                name
+                for name in names
+                if not name.endswith(".py") and not Path(within, name).is_dir()
+            ],
+        )
 
 
 def other_python(version: str, sources: Path) -> OtherPython | None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Operation
-from contracts.state_event import StateEvent
-from contracts.system import Route
-from history.run_folder import RunFolder
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import Route
+from splitbrain.history.run_folder import RunFolder
 from tests.integration.three_nodes import Cluster, awaited
 
 pytestmark = pytest.mark.slow  # together they take half a minute

@@ -5,10 +5,10 @@
 
 import pytest
 
-from harness.simulation.judging import judged
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.trial import Trial, draw, run
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 pytestmark = pytest.mark.slow
 

@@ -4,12 +4,12 @@ from collections import defaultdict
 
 import pytest
 
-from checker.fingerprints import Fingerprint, fingerprint_of
-from checker.verdict import CheckResult, Verdict
-from harness.simulation.judging import judged
-from harness.simulation.outcome import JudgedOutcome
-from harness.simulation.trial import Trial, draw, run
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.outcome import JudgedOutcome
+from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 from tests.integration.test_planted_bugs_are_found import FOUND_BY, SEEDS_MAX
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from harness.simulation.judging import judged, sentence_of
-from harness.simulation.trial import Trial, draw, run
-from systems.kraft.planted_bugs import REGISTRY
-from systems.registry import DEFAULT_SYSTEM
+from splitbrain.harness.simulation.judging import judged, sentence_of
+from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.systems.kraft.planted_bugs import REGISTRY
+from splitbrain.systems.registry import DEFAULT_SYSTEM
 
 #: Seeds that are tried; none of these bugs took more than half of them when it was measured.
 SEEDS_MAX = 20

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.operations import Operation
+from splitbrain.contracts.operations import Operation
 from tests.integration.three_nodes import Cluster
 
 pytestmark = pytest.mark.slow

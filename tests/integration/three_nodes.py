@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import tenacity
 
-from contracts.names import NodeName, RunId
-from contracts.operations import Completion, Operation
-from contracts.system import Route, SystemOptions
-from runtimes.local.runtime import LocalRuntime
-from systems.kraft.adapter import KraftSystem
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route, SystemOptions
+from splitbrain.runtimes.local.runtime import LocalRuntime
+from splitbrain.systems.kraft.adapter import KraftSystem
 
 PATIENCE_S = 20.0
 

@@ -7,8 +7,8 @@ looks into the code.
 from collections.abc import Mapping
 from typing import Final
 
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
 
 _E = ApiError
 #: Codes of every API; a stream of 20,000 requests meets each.

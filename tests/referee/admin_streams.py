@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.controller.config_validation import ResourceType
-from nodes.metadata.image import MetadataImage
-from nodes.wire.apis import METADATA_TOPIC, ApiKey
-from nodes.wire.control_plane import TABLES, api_key_of_call, encode_call
-from nodes.wire.envelopes import FORWARDABLE
-from nodes.wire.families import configs, partitions, topics
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.wire.apis import METADATA_TOPIC, ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES, api_key_of_call, encode_call
+from splitbrain.nodes.wire.envelopes import FORWARDABLE
+from splitbrain.nodes.wire.families import configs, partitions, topics
 from tests.referee import broker_requests, config_requests, topic_requests
 from tests.referee.alike import Alike
 from tests.referee.known import Known

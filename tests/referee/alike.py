@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import msgspec
 
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.wire.declared import NO_UUID
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.wire.declared import NO_UUID
 from tests.referee.known import CHOSEN_PREFIX
 
 _TOPIC_ID: Final = "topic_id"

@@ -5,13 +5,17 @@ from typing import Final
 
 import msgspec
 
-from nodes.metadata.image import TopicImage
-from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, PartitionState
-from nodes.metadata.records import RegisterBrokerRecord
-from nodes.wire.control_plane import encode_call
-from nodes.wire.controller_apis import CONTROLLER_FEATURES
-from nodes.wire.families import brokers, cluster, controllers, partitions
-from nodes.wire.principals import ANONYMOUS, encode_principal
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.metadata.partitions import (
+    LOST_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    PartitionState,
+)
+from splitbrain.nodes.metadata.records import RegisterBrokerRecord
+from splitbrain.nodes.wire.control_plane import encode_call
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_FEATURES
+from splitbrain.nodes.wire.families import brokers, cluster, controllers, partitions
+from splitbrain.nodes.wire.principals import ANONYMOUS, encode_principal
 from tests.referee.known import (
     BROKER_IDS,
     NO_TOPIC_ID,

@@ -14,16 +14,16 @@ from typing import Any, Final
 from docker import DockerClient
 from tenacity import RetryError, Retrying, retry_if_not_result, stop_after_delay, wait_fixed
 
-from contracts.fault import Link
-from contracts.names import NodeName, RunId
-from contracts.runtime import Address, DeploymentSpec, NodeSpec
-from history.run_folder import RunFolder
-from nodes.quorum.persistent import Voter
-from runtimes.docker.archives import DATA
-from runtimes.docker.engine import connect
-from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
-from runtimes.docker.runtime import DockerRuntime
-from systems.kraft import deployment as kraft
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Address, DeploymentSpec, NodeSpec
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.runtimes.docker.archives import DATA
+from splitbrain.runtimes.docker.engine import connect
+from splitbrain.runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
+from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.systems.kraft import deployment as kraft
 from tests.referee.controllers import (
     PROPERTIES,
     Controllers,

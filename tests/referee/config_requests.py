@@ -5,11 +5,11 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.config_types import ConfigType
-from nodes.controller.config_validation import ResourceType
-from nodes.controller.group_configs import GROUP_CONFIGS
-from nodes.controller.topic_configs import TOPIC_CONFIGS as _TOPIC_DEFINITIONS
-from nodes.wire.families import configs
+from splitbrain.nodes.controller.config_types import ConfigType
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.group_configs import GROUP_CONFIGS
+from splitbrain.nodes.controller.topic_configs import TOPIC_CONFIGS as _TOPIC_DEFINITIONS
+from splitbrain.nodes.wire.families import configs
 from tests.referee.known import BROKER_IDS, NOBODY, Known
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)

@@ -7,16 +7,16 @@ from typing import Final, Protocol
 
 import msgspec
 
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
-from contracts.runtime import Mount, NodeSpec, Placement
-from contracts.system import PEER_PORT, Place, SystemOptions
-from history.run_folder import RunFolder
-from nodes.quorum.identifiers import NO_DIRECTORY, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.server.configuration import encode_configuration, read_configuration
-from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES
-from systems.kraft import deployment as kraft
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Mount, NodeSpec, Placement
+from splitbrain.contracts.system import PEER_PORT, Place, SystemOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.server.configuration import encode_configuration, read_configuration
+from splitbrain.nodes.server.controller_settings import CONTROLLER_SETTING_NAMES
+from splitbrain.systems.kraft import deployment as kraft
 from tests.referee.kafka_image import IMAGE
 from tests.referee.properties import controller_properties, format_options
 

@@ -8,17 +8,21 @@ from typing import Final
 
 import msgspec
 
-from nodes.metadata.content import image_records
-from nodes.metadata.delta import image_after
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import MetadataRecord, RegisterBrokerRecord, RegisterControllerRecord
-from nodes.metadata.serde import decode_record
-from nodes.metadata.snapshot import decode_image
-from nodes.metadata.transactions import MetadataBatch, TransactionBuffer
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.disk import ReadOnlyDiskFileSystem
-from nodes.storage.reading import LoggedRecord, log_start, read_committed
-from nodes.storage.snapshots import list_snapshots, read_snapshot
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import image_after
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import (
+    MetadataRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+)
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.metadata.snapshot import decode_image
+from splitbrain.nodes.metadata.transactions import MetadataBatch, TransactionBuffer
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.disk import ReadOnlyDiskFileSystem
+from splitbrain.nodes.storage.reading import LoggedRecord, log_start, read_committed
+from splitbrain.nodes.storage.snapshots import list_snapshots, read_snapshot
 
 _FILES: Final = ReadOnlyDiskFileSystem()
 

@@ -7,8 +7,8 @@ the same draws build the same request of each.
 from dataclasses import dataclass
 from typing import Final
 
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.metadata.records import RegisterBrokerRecord
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.records import RegisterBrokerRecord
 
 #: Brokers that no process stands behind.
 BROKER_IDS: Final = tuple(range(11, 17))

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from nodes.storage.layout import log_folder, segment_base_offset
-from nodes.wire.batches import decode_batch, peek_batch
+from splitbrain.nodes.storage.layout import log_folder, segment_base_offset
+from splitbrain.nodes.wire.batches import decode_batch, peek_batch
 
 
 def batches(folder: Path) -> Mapping[int, bytes]:

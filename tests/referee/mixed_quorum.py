@@ -11,15 +11,15 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from contracts.system import PEER_PORT
-from nodes.controller.config_validation import ResourceType
-from nodes.metadata.records import ConfigRecord, MetadataRecord
-from nodes.metadata.serde import decode_record
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.messages import DescribeQuorumAnswer, ErrorCode
-from nodes.storage.reading import log_start, read_committed
-from nodes.wire.batches import decode_batch
-from nodes.wire.families.configs import (
+from splitbrain.contracts.system import PEER_PORT
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.metadata.records import ConfigRecord, MetadataRecord
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, ErrorCode
+from splitbrain.nodes.storage.reading import log_start, read_committed
+from splitbrain.nodes.wire.batches import decode_batch
+from splitbrain.nodes.wire.families.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )

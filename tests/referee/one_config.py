@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from nodes.controller.config_validation import ResourceType
-from nodes.wire.families.configs import (
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.wire.families.configs import (
     ConfigChange,
     IncrementalAlterConfigsRequest,
     ResourceToChange,

@@ -6,8 +6,8 @@ Every level is named, so that no default of a release decides what a cluster is.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from nodes.quorum.persistent import Voter
-from nodes.wire.controller_apis import PINNED_LEVELS
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 
 #: The release that this level of ``metadata.version`` is called by.
 _RELEASES: Final[Mapping[int, str]] = {30: "4.3"}

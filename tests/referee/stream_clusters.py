@@ -6,12 +6,12 @@ from typing import Final
 
 import msgspec
 
-from contracts.system import PEER_PORT
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.messages import ErrorCode
-from nodes.wire.controller_apis import PINNED_LEVELS
-from nodes.wire.declared import NO_UUID
-from nodes.wire.families import brokers, configs, controllers, topics
+from splitbrain.contracts.system import PEER_PORT
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.families import brokers, configs, controllers, topics
 from tests.referee.admin_streams import Side, codes
 from tests.referee.broker_requests import controller_registration, registration, well
 from tests.referee.cluster import Cluster

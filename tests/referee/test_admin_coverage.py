@@ -3,13 +3,13 @@
 import ast
 from pathlib import Path
 
-import nodes.controller
-from nodes.controller.active import HANDLERS
-from nodes.server.controller_service import SERVED
-from nodes.wire.errors import ApiError
+import splitbrain.nodes.controller
+from splitbrain.nodes.controller.active import HANDLERS
+from splitbrain.nodes.server.controller_service import SERVED
+from splitbrain.nodes.wire.errors import ApiError
 from tests.referee.admin_coverage import EXCUSED, MET
 
-_ROOM = Path(nodes.controller.__file__).parent
+_ROOM = Path(splitbrain.nodes.controller.__file__).parent
 
 
 def test_the_table_has_every_api_that_a_controller_serves() -> None:

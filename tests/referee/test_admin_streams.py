@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.apis import ApiKey
 from tests.referee.admin_coverage import MET
 from tests.referee.admin_streams import Comparison, Side, compare
 from tests.referee.cluster import deployed

@@ -6,13 +6,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.metadata import records
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.wire.families import brokers, cluster, configs, controllers, partitions, topics
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.wire.families import (
+    brokers,
+    cluster,
+    configs,
+    controllers,
+    partitions,
+    topics,
+)
 from tests.referee.admin_streams import codes, differing
 from tests.referee.alike import Alike
 from tests.referee.known import CHOSEN_PREFIX, directory, incarnation

@@ -24,9 +24,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from kafka.errors import KafkaError
 
-from contracts.system import PEER_PORT
-from nodes.controller.config_validation import ResourceType
-from nodes.wire.families.configs import (
+from splitbrain.contracts.system import PEER_PORT
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.wire.families.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     IncrementalAlterConfigsResponse,

@@ -13,14 +13,14 @@ from random import Random
 import msgspec
 import pytest
 
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import NO_DIRECTORY
-from nodes.server.commands import main
-from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
-from nodes.server.exit_codes import STOPPED
-from nodes.storage.layout import log_folder, segment_name
-from nodes.storage.reading import log_start
-from nodes.wire.families.topics import CreateTopicsRequest, DeleteTopicsRequest
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY
+from splitbrain.nodes.server.commands import main
+from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from splitbrain.nodes.server.exit_codes import STOPPED
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.nodes.storage.reading import log_start
+from splitbrain.nodes.wire.families.topics import CreateTopicsRequest, DeleteTopicsRequest
 from tests.referee.admin_streams import Side, Way, question
 from tests.referee.cluster import Cluster, deployed
 from tests.referee.controllers import KAFKA_DATA, OWN_DATA

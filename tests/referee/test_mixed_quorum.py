@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from kafka.errors import KafkaError
 
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.disk import ReadOnlyDiskFileSystem
-from nodes.storage.reading import log_start
-from nodes.storage.snapshots import snapshot_path
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.disk import ReadOnlyDiskFileSystem
+from splitbrain.nodes.storage.reading import log_start
+from splitbrain.nodes.storage.snapshots import snapshot_path
 from tests.referee.brokers_view import create_topic, partitions, quorum_view
 from tests.referee.folders import snapshots
 from tests.referee.mixed_quorum import (

@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from nodes.controller.config_validation import ResourceType
-from nodes.metadata.image import TopicImage
-from nodes.wire.declared import NO_UUID
-from nodes.wire.families import partitions, topics
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.metadata.image import TopicImage
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.families import partitions, topics
 from tests.referee.config_requests import some_settings
 from tests.referee.known import BROKER_IDS, CHOSEN_PREFIX, NO_TOPIC_ID, NOBODY, Known
 

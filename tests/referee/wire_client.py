@@ -11,10 +11,10 @@ from typing import Final, Self
 
 import msgspec
 
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import (
     DescribeQuorumAnswer,
     DescribeQuorumRequest,
     ErrorCode,
@@ -23,16 +23,16 @@ from nodes.quorum.messages import (
     FetchSnapshotAnswer,
     FetchSnapshotRequest,
 )
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.apis import ApiKey
-from nodes.wire.batches import RecordBatch, decode_batch, peek_batch
-from nodes.wire.control_plane import api_key_of_call, decode_reply, encode_call
-from nodes.wire.envelopes import envelope_of
-from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from nodes.wire.framing import FrameReader
-from nodes.wire.messages import api_key_of, decode_answer, encode_request
-from nodes.wire.principals import ANONYMOUS
-from nodes.wire.snapshots import SnapshotReader
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.batches import RecordBatch, decode_batch, peek_batch
+from splitbrain.nodes.wire.control_plane import api_key_of_call, decode_reply, encode_call
+from splitbrain.nodes.wire.envelopes import envelope_of
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.framing import FrameReader
+from splitbrain.nodes.wire.messages import api_key_of, decode_answer, encode_request
+from splitbrain.nodes.wire.principals import ANONYMOUS
+from splitbrain.nodes.wire.snapshots import SnapshotReader
 
 _TIMEOUT_S: Final = 30.0
 _READ_BYTES: Final = 1 << 16

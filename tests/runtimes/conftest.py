@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.runtime import DeploymentSpec
+from splitbrain.contracts.runtime import DeploymentSpec
 from tests.runtimes.node_programs import (
     NAMES,
     RUNTIMES,

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from contracts.fault import Link
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, NodeSpec, Runtime
-from history.run_folder import RunFolder
-from runtimes.docker.runtime import DockerRuntime
-from runtimes.local.runtime import LocalRuntime
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, NodeSpec, Runtime
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.runtimes.local.runtime import LocalRuntime
 from tests.awaiting import await_true
 
 NAMES = N1, N2, N3 = (NodeName("n1"), NodeName("n2"), NodeName("n3"))

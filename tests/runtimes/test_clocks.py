@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.arms import ClockWarp
-from contracts.errors import CapabilityError
-from contracts.fault import US_PER_MS
-from contracts.runtime import Mount
+from splitbrain.contracts.arms import ClockWarp
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import US_PER_MS
+from splitbrain.contracts.runtime import Mount
 from tests.awaiting import await_true
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (

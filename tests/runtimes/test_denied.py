@@ -27,14 +27,16 @@ def in_a_user_namespace(limit: str, *command: str) -> str:
 
 
 def test_denied_namespaces_are_found_by_trying_and_named() -> None:
-    said = in_a_user_namespace("net", sys.executable, "-m", "runtimes.local.host", "trial")
+    said = in_a_user_namespace(
+        "net", sys.executable, "-m", "splitbrain.runtimes.local.host", "trial"
+    )
     assert "max_*_namespaces" in json.loads(said)["problem"]
 
 
 DEPLOYS = """
 import sys
 from pathlib import Path
-from runtimes.local.runtime import LocalRuntime
+from splitbrain.runtimes.local.runtime import LocalRuntime
 from tests.runtimes.node_programs import N2, NAMES, await_serving, specification
 
 runtime = LocalRuntime()

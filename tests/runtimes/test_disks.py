@@ -5,9 +5,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from contracts.arms import FileChange
-from contracts.errors import CapabilityError, HarnessError
-from contracts.runtime import DISK_CAPABILITIES, DeploymentSpec
+from splitbrain.contracts.arms import FileChange
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.runtime import DISK_CAPABILITIES, DeploymentSpec
 from tests.awaiting import await_true
 from tests.runtimes.node_programs import N1, N2, NAMES, PORT, ObservableRuntime, ask, link
 

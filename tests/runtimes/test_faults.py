@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
 from tests.awaiting import await_true
 from tests.runtimes.conftest import DOCKER, NAMESPACES
 from tests.runtimes.node_programs import (

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from runtimes.docker import sweep as docker_sweep
-from runtimes.docker.engine import connect
-from runtimes.local.process_table import ENDED, all_processes, environment
-from runtimes.local.runtime import LocalRuntime
-from runtimes.local.sweep import RUN_VARIABLE
-from runtimes.registry import sweep_all
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.docker import sweep as docker_sweep
+from splitbrain.runtimes.docker.engine import connect
+from splitbrain.runtimes.local.process_table import ENDED, all_processes, environment
+from splitbrain.runtimes.local.runtime import LocalRuntime
+from splitbrain.runtimes.local.sweep import RUN_VARIABLE
+from splitbrain.runtimes.registry import sweep_all
 from tests.awaiting import await_true
 from tests.runtimes.conftest import NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import (
@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 HARNESS = """
     import sys
     from pathlib import Path
-    from contracts.arms import Shape
+    from splitbrain.contracts.arms import Shape
     from tests.runtimes.node_programs import (
         N1, N3, RUNTIMES, ask, await_serving, link, living, specification
     )

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from contracts.arms import LinkQuality, Shape
-from contracts.errors import CapabilityError, HarnessError, UsageError
-from contracts.fault import Link
-from runtimes.local.process_table import descendants
+from splitbrain.contracts.arms import LinkQuality, Shape
+from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
+from splitbrain.contracts.fault import Link
+from splitbrain.runtimes.local.process_table import descendants
 from tests.runtimes.conftest import DOCKER, NAMESPACES, PROCESSES
 from tests.runtimes.node_programs import N1, N2, PORT, ObservableRuntime, ask, link
 

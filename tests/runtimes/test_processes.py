@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.arms import MemoryState
-from contracts.errors import CapabilityError
-from contracts.runtime import DeploymentSpec
-from runtimes.local.sweep import sweep_machine
+from splitbrain.contracts.arms import MemoryState
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.runtimes.local.sweep import sweep_machine
 from tests.awaiting import await_true
 from tests.runtimes.node_programs import N1, N2, N3, NAMES, PROGRAM, ObservableRuntime, ask, serves
 
@@ -174,8 +174,8 @@ def test_limits_of_one_node_are_no_others(cluster: ObservableRuntime) -> None:
 HARNESS = """
 import fcntl, pathlib, signal, sys
 import msgspec
-from history.run_folder import RunFolder
-from runtimes.local.control_groups import possible_bases
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.local.control_groups import possible_bases
 from tests.runtimes.node_programs import N1, RUNTIMES, specification
 
 folder = pathlib.Path(sys.argv[1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.figure import Condition, Subject
+from splitbrain.contracts.figure import Condition, Subject
 from tests.spark import reference
 from tests.spark import reference_findings as findings
 from tests.spark.reference import Run

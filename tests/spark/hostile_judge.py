@@ -5,8 +5,8 @@ import sys
 import time
 from multiprocessing.connection import Connection
 
-from contracts.budget import Budget
-from spark_analysis.part_judging import Judgement, judged, work
+from splitbrain.contracts.budget import Budget
+from splitbrain.spark_analysis.part_judging import Judgement, judged, work
 
 
 def _answer(question: tuple[bytes, str | None, str], budget: Budget) -> Judgement:

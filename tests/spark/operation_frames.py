@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from history.records import PairedOperation
-from spark_analysis.frames import struct_type
-from spark_analysis.schemas import OPERATIONS
+from splitbrain.history.records import PairedOperation
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.schemas import OPERATIONS
 
 
 class OperationFrames:

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from contracts.committed import CommittedRecord
-from contracts.fault import FaultEvent
-from contracts.state_event import StateEvent
-from history.pairing import pair
-from history.reader import read_events
-from history.records import PairedOperation
-from history.run_folder import RunFolder
+from splitbrain.contracts.committed import CommittedRecord
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.pairing import pair
+from splitbrain.history.reader import read_events
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
 
 SLOT = 100_000_000
 CONTEXT = 5_000_000_000

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 from tests.spark.reference import MS, Run, fault_windows, quantile
 
 

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from itertools import combinations
 from typing import Any
 
-from contracts.state_event import StateEvent
-from history.records import PairedOperation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.records import PairedOperation
 from tests.spark.reference import CONTEXT, MS, Run, reigns
 
 # --- elections ------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from checker.fingerprints import fingerprint_of
-from checker.verdict import CheckResult, Verdict
+from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.checker.verdict import CheckResult, Verdict
 from tests.spark.reference import MS, Run, fault_windows, quantile
 
 Row = dict[str, Any]

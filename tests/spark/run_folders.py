@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from contracts.committed import CommittedRecord
-from contracts.fault import FaultEvent, FaultPhase
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from history.records import Event, EventType
-from history.run_folder import RunFolder
+from splitbrain.contracts.committed import CommittedRecord
+from splitbrain.contracts.fault import FaultEvent, FaultPhase
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.records import Event, EventType
+from splitbrain.history.run_folder import RunFolder
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from harness.across.findings import Findings, trends_of
-from harness.across.page import across_page
-from spark_analysis import across_process
-from spark_analysis.across_process import AcrossRequest, look_across, shown_points
-from spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.trends import TREND
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.store import LocalStore
+from splitbrain.harness.across.findings import Findings, trends_of
+from splitbrain.harness.across.page import across_page
+from splitbrain.spark_analysis import across_process
+from splitbrain.spark_analysis.across_process import AcrossRequest, look_across, shown_points
+from splitbrain.spark_analysis.across_schemas import TREND_CHANGES, TREND_POINTS
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.trends import TREND
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import make_run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

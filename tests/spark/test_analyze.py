@@ -9,18 +9,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from contracts.errors import HarnessError
-from history.run_folder import RunFolder
-from spark_analysis import analyze as analyze_module
-from spark_analysis.analyze import analyze
-from spark_analysis.finding_schemas import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis import analyze as analyze_module
+from splitbrain.spark_analysis.analyze import analyze
+from splitbrain.spark_analysis.finding_schemas import (
     CLIENT_ERRORS,
     DIVERGENCES,
     DUPLICATES,
     ELECTIONS,
     STALE_READS,
 )
-from spark_analysis.schemas import (
+from splitbrain.spark_analysis.schemas import (
     LATENCY,
     LEADER_OVERLAPS,
     LEADERS,
@@ -30,7 +30,7 @@ from spark_analysis.schemas import (
     UNAVAILABILITY,
     WINDOWS,
 )
-from spark_analysis.session import spark_session
+from splitbrain.spark_analysis.session import spark_session
 from tests.spark import reference, reference_findings
 from tests.spark.planted_reads import read_set, read_stale
 from tests.spark.reference import Run

@@ -1,4 +1,4 @@
-"""``python -m spark_analysis`` as the harness starts it: output, exit codes, sockets, Javas."""
+"""``python -m splitbrain.spark_analysis`` as the harness starts it: output, exit codes, Javas."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tenacity import Retrying, stop_after_delay, wait_fixed
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 from tests.spark.run_folders import Shape, World
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -20,7 +20,7 @@ PROJECT = Path(__file__).parents[2]
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "spark_analysis", *map(str, arguments)],
+        [sys.executable, "-m", "splitbrain.spark_analysis", *map(str, arguments)],
         cwd=PROJECT,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,

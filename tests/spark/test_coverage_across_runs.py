@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from harness.across.coverage import met_rows
-from harness.across.findings import Findings
-from harness.coverage_cells import PHASES, ROLES
-from spark_analysis.across_process import AcrossRequest, look_across
-from spark_analysis.across_schemas import FAULT_COVERAGE
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.coverage import fault_coverage
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.store import LocalStore
-from spark_analysis.schemas import COVERAGE
+from splitbrain.harness.across.coverage import met_rows
+from splitbrain.harness.across.findings import Findings
+from splitbrain.harness.coverage_cells import PHASES, ROLES
+from splitbrain.spark_analysis.across_process import AcrossRequest, look_across
+from splitbrain.spark_analysis.across_schemas import FAULT_COVERAGE
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.coverage import fault_coverage
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.schemas import COVERAGE
 from tests.lake_runs import make_run, write_results
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checker.evidence import Evidence
-from checker.lost_commits import check
-from contracts.budget import Unlimited
-from harness.evidence_loader import load_run
-from harness.failovers import failovers_ns
-from harness.fault_results import fault_windows
-from harness.timeline import longest_unavailability_ns
-from history.functions import Functions
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs import availability, commits
-from spark_analysis.tables import open_tables
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.lost_commits import check
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.failovers import failovers_ns
+from splitbrain.harness.fault_results import fault_windows
+from splitbrain.harness.timeline import longest_unavailability_ns
+from splitbrain.history.functions import Functions
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs import availability, commits
+from splitbrain.spark_analysis.tables import open_tables
 from tests.declared_runs import QUEUE, TRANSACTIONS, as_queue, as_transaction, folder_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

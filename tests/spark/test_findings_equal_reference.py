@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs import client_errors, divergence, duplicates, elections
-from spark_analysis.tables import RunTables, open_tables
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs import client_errors, divergence, duplicates, elections
+from splitbrain.spark_analysis.tables import RunTables, open_tables
 from tests.spark import reference_findings as reference
 from tests.spark.reference import Run
 from tests.spark.run_folders import Shape, World

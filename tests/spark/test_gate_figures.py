@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from contracts.figure import Condition, Dimension, Measured, Subject
-from harness.gate.gated_run import GatedRun, Outcome
-from harness.gate.lake_runs import runs_of_lake
-from harness.gate.spark_figures import measure_with_spark
-from spark_analysis.figure_catalogue import SPARK_FIGURES
-from spark_analysis.finding_figures import FINDING_FIGURES
-from spark_analysis.gate_figures import FIGURES, gate_figures
-from spark_analysis.gate_source import SelectedRun, open_selection
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.store import LocalStore
+from splitbrain.contracts.figure import Condition, Dimension, Measured, Subject
+from splitbrain.harness.gate.gated_run import GatedRun, Outcome
+from splitbrain.harness.gate.lake_runs import runs_of_lake
+from splitbrain.harness.gate.spark_figures import measure_with_spark
+from splitbrain.spark_analysis.figure_catalogue import SPARK_FIGURES
+from splitbrain.spark_analysis.finding_figures import FINDING_FIGURES
+from splitbrain.spark_analysis.gate_figures import FIGURES, gate_figures
+from splitbrain.spark_analysis.gate_source import SelectedRun, open_selection
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.spark.gate_reference import Chosen, figure
 from tests.spark.planted_reads import read_set, read_stale
 from tests.spark.reference import Run

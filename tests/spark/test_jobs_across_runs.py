@@ -5,11 +5,16 @@ from typing import Any
 
 import pytest
 
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.across_runs import DIMENSIONS, Dimension, fault_effects, latency_by
-from spark_analysis.jobs.availability import fault_windows
-from spark_analysis.lake.reader import LakeTables
-from spark_analysis.schemas import FAULT_EFFECTS, LATENCY_BY
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.across_runs import (
+    DIMENSIONS,
+    Dimension,
+    fault_effects,
+    latency_by,
+)
+from splitbrain.spark_analysis.jobs.availability import fault_windows
+from splitbrain.spark_analysis.lake.reader import LakeTables
+from splitbrain.spark_analysis.schemas import FAULT_EFFECTS, LATENCY_BY
 from tests.spark import reference_across_runs as reference
 from tests.spark.reference import Run
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from checker.verdict import CheckResult, Verdict
-from spark_analysis.across_schemas import (
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.spark_analysis.across_schemas import (
     FAILURES,
     FLAKES,
     OUTCOME_MATRIX,
@@ -18,11 +18,21 @@ from spark_analysis.across_schemas import (
     TREND_CHANGES,
     TREND_POINTS,
 )
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.availability import fault_windows
-from spark_analysis.jobs.outcomes import failures_since, flakes, outcome_matrix, run_fingerprints
-from spark_analysis.jobs.trends import POINTS_MAX, changes_of, trend_changes, trend_points
-from spark_analysis.lake.reader import LakeTables
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.availability import fault_windows
+from splitbrain.spark_analysis.jobs.outcomes import (
+    failures_since,
+    flakes,
+    outcome_matrix,
+    run_fingerprints,
+)
+from splitbrain.spark_analysis.jobs.trends import (
+    POINTS_MAX,
+    changes_of,
+    trend_changes,
+    trend_points,
+)
+from splitbrain.spark_analysis.lake.reader import LakeTables
 from tests.spark import reference_outcomes as reference
 from tests.spark.reference import Run
 

@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checker.verdict import Verdict
-from harness import cli
-from history.importers import load
-from history.run_folder import RunFolder
-from spark_analysis.frames import struct_type
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs.linearizability import part_verdicts
-from spark_analysis.schemas import OPERATIONS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness import cli
+from splitbrain.history.importers import load
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
+from splitbrain.spark_analysis.schemas import OPERATIONS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

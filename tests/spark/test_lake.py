@@ -13,22 +13,22 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from contracts.errors import HarnessError
-from harness.gate.lake_runs import runs_of_lake
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.latency import throughput
-from spark_analysis.lake import commits
-from spark_analysis.lake.cleaning import clean
-from spark_analysis.lake.commits import DataFile, Partition, RunEntry, data_name
-from spark_analysis.lake.compaction import compact
-from spark_analysis.lake.hadoop_store import HadoopStore
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.reader import open_lake, open_table
-from spark_analysis.lake.snapshot import read_snapshot
-from spark_analysis.lake.store import LocalStore, Store
-from spark_analysis.lake.upgrades import OLDER, Older
-from spark_analysis.lake.writing import LAKE_TABLES, commit
-from spark_analysis.schemas import FAULTS, RUNS, STATE_EVENTS, Table, declare
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.gate.lake_runs import runs_of_lake
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.latency import throughput
+from splitbrain.spark_analysis.lake import commits
+from splitbrain.spark_analysis.lake.cleaning import clean
+from splitbrain.spark_analysis.lake.commits import DataFile, Partition, RunEntry, data_name
+from splitbrain.spark_analysis.lake.compaction import compact
+from splitbrain.spark_analysis.lake.hadoop_store import HadoopStore
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.reader import open_lake, open_table
+from splitbrain.spark_analysis.lake.snapshot import read_snapshot
+from splitbrain.spark_analysis.lake.store import LocalStore, Store
+from splitbrain.spark_analysis.lake.upgrades import OLDER, Older
+from splitbrain.spark_analysis.lake.writing import LAKE_TABLES, commit
+from splitbrain.spark_analysis.schemas import FAULTS, RUNS, STATE_EVENTS, Table, declare
 from tests.lake_runs import Content, content_of, make_run, rows_of, write_results
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from checker.linearizability.check import check_part
-from checker.linearizability.parts import split
-from checker.models.model import Model
-from checker.models.registry import MODELS, add_own, model_named
-from contracts.budget import Unlimited
-from contracts.errors import UsageError
-from history.importers import load
-from history.records import PairedOperation
-from spark_analysis.jobs.linearizability import part_verdicts
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.parts import split
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS, add_own, model_named
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.importers import load
+from splitbrain.history.records import PairedOperation
+from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
 from tests.spark.operation_frames import OperationFrames
 from tests.unit.checker.small_histories import SPOILED, random_history
 
@@ -149,7 +149,7 @@ def test_parts_are_dealt_by_size(frame_of: OperationFrames) -> None:
     """A large part shares its slot with none, and none is left out."""
     from pyspark.sql import functions as sql
 
-    from spark_analysis.jobs.linearizability import _slots_of
+    from splitbrain.spark_analysis.jobs.linearizability import _slots_of
 
     sizes = {"large": 5000, "half": 1200, **{f"k{number}": 10 for number in range(100)}}
     read = PairedOperation(0, 0, "read", None, None, None, "ok", 0, 1)

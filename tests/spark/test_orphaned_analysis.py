@@ -47,7 +47,7 @@ def test_an_analysis_whose_harness_is_killed_takes_its_jvm_and_files_along(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as owner:
         analysis = subprocess.Popen(
-            [sys.executable, "-m", "spark_analysis", str(folder), str(owner.pid)],
+            [sys.executable, "-m", "splitbrain.spark_analysis", str(folder), str(owner.pid)],
             cwd=PROJECT,
             env={**os.environ, "TMPDIR": str(scratch)},
             stdin=subprocess.DEVNULL,

@@ -7,17 +7,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checker.linearizability.check import check_part
-from checker.linearizability.parts import split
-from checker.models.registry import model_named
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from harness.evidence_loader import load_run
-from harness.judge import judge
-from harness.part_verdicts import Answer
-from history.run_folder import RunFolder
-from spark_analysis.finding_schemas import PART_VERDICTS
-from spark_analysis.parts_process import judge_parts
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.parts import split
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.judge import judge
+from splitbrain.harness.part_verdicts import Answer
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
+from splitbrain.spark_analysis.parts_process import judge_parts
 from tests.synthetic_runs import Flaw, SyntheticRun
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

@@ -6,15 +6,15 @@ import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from checker.evidence import Evidence
-from checker.leadership import overlaps, reigns
-from checker.lost_commits import check
-from contracts.budget import Unlimited
-from harness.evidence_loader import read_committed_log
-from history.records import Event
-from spark_analysis.ingest import ingest
-from spark_analysis.jobs import commits, leadership
-from spark_analysis.tables import RunTables, open_tables
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.leadership import overlaps, reigns
+from splitbrain.checker.lost_commits import check
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.harness.evidence_loader import read_committed_log
+from splitbrain.history.records import Event
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.spark_analysis.jobs import commits, leadership
+from splitbrain.spark_analysis.tables import RunTables, open_tables
 from tests.spark.reference import Run
 from tests.spark.run_folders import MS, Shape, World
 

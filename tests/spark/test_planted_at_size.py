@@ -9,13 +9,24 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.commits import acknowledged_writes, lost_commits, phantom_commits
-from spark_analysis.jobs.divergence import first_divergences
-from spark_analysis.jobs.duplicates import duplicates
-from spark_analysis.jobs.elections import election_timeline
-from spark_analysis.jobs.leadership import leader_overlaps, reigns
-from spark_analysis.schemas import COMMITTED, FAULTS, LOGS, OPERATIONS, STATE_EVENTS, Table
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.commits import (
+    acknowledged_writes,
+    lost_commits,
+    phantom_commits,
+)
+from splitbrain.spark_analysis.jobs.divergence import first_divergences
+from splitbrain.spark_analysis.jobs.duplicates import duplicates
+from splitbrain.spark_analysis.jobs.elections import election_timeline
+from splitbrain.spark_analysis.jobs.leadership import leader_overlaps, reigns
+from splitbrain.spark_analysis.schemas import (
+    COMMITTED,
+    FAULTS,
+    LOGS,
+    OPERATIONS,
+    STATE_EVENTS,
+    Table,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

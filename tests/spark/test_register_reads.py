@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from history.records import PairedOperation
-from spark_analysis.finding_schemas import DUPLICATES
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.duplicates import duplicates
-from spark_analysis.jobs.stale_reads import stale_reads
-from spark_analysis.schemas import COMMITTED
+from splitbrain.history.records import PairedOperation
+from splitbrain.spark_analysis.finding_schemas import DUPLICATES
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.duplicates import duplicates
+from splitbrain.spark_analysis.jobs.stale_reads import stale_reads
+from splitbrain.spark_analysis.schemas import COMMITTED
 from tests.spark import reference_findings as reference
 from tests.spark.operation_frames import OperationFrames
 

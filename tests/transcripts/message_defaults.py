@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     NO_EPOCH,
     UNKNOWN_OFFSET,
@@ -11,7 +11,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BatchHeader,
     BeginQuorumEpochAnswer,

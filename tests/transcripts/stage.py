@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.effects import (
     AbandonRequest,
     AdvanceHighWatermark,
     AnswerFetch,
@@ -28,8 +28,8 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     ConnectionClosed,
     Event,
@@ -45,7 +45,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
     DirectoryId,
@@ -55,12 +55,12 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import Answer, BatchHeader, FetchAnswer
-from nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
-from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.trace import describe
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.messages import Answer, BatchHeader, FetchAnswer
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, QuorumState, Voter
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.trace import describe
+from splitbrain.nodes.quorum.voters import ReplicaKey
 from tests.transcripts import message_defaults
 
 #: (epoch, payload); a LeaderChange has an empty payload.

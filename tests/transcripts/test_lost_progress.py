@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.replica import Replica
 from tests.transcripts.stage import Player, Stage
 
 #: Timers that ring before a cluster is given up; about ten simulated seconds.

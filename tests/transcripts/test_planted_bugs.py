@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.bugs import PlantedBugs
 from tests.transcripts.stage import Stage
 
 #: Node 1 leads epoch 1, all have its first record.

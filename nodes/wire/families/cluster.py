@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from nodes.wire.declared import (
+from splitbrain.nodes.wire.declared import (
     IGNORABLE,
     NO_UUID,
     Boolean,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from nodes.wire.declared import (
+from splitbrain.nodes.wire.declared import (
     IGNORABLE,
     NO_UUID,
     Boolean,
@@ -26,7 +26,7 @@ from nodes.wire.declared import (
     tag,
     until,
 )
-from nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
+from splitbrain.nodes.wire.families.brokers import AdvertisedListener, SupportedFeature
 
 
 class ControllerRegistrationRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -21,11 +21,11 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from contracts.names import RunId
-from runtimes.dead_runs import is_living
-from runtimes.docker.images import POD, Images
-from runtimes.docker.names import RunMark, mark_of_run
-from runtimes.owners import this_process
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.dead_runs import is_living
+from splitbrain.runtimes.docker.images import POD, Images
+from splitbrain.runtimes.docker.names import RunMark, mark_of_run
+from splitbrain.runtimes.owners import this_process
 
 testcontainers_config.ryuk_disabled = True
 

@@ -6,9 +6,9 @@ import pytest
 from docker import DockerClient
 from docker.errors import NotFound
 
-from harness import cli
-from runtimes.docker.names import OWNER_LABEL, RUN_LABEL
-from runtimes.docker.sweep import runs, sweep
+from splitbrain.harness import cli
+from splitbrain.runtimes.docker.names import OWNER_LABEL, RUN_LABEL
+from splitbrain.runtimes.docker.sweep import runs, sweep
 from tests.containers.bystanders.helper_containers import (
     FOREIGN_LABEL,
     WebServer,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.runtime import DeploymentSpec
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.containers.disks.own_disks import with_disks
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from docker import DockerClient
 
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec
-from runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.runtimes.docker.names import NODE_LABEL, ROLE_LABEL, RUN_LABEL
 from tests.awaiting import await_true
 from tests.containers.web_servers import SERVER, specification
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from contracts.arms import FileChange
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from contracts.runtime import DeploymentSpec
-from runtimes.docker.disk_probe import why_no_disks
-from runtimes.docker.runtime import DockerRuntime
-from runtimes.local.runtime import LocalRuntime
+from splitbrain.contracts.arms import FileChange
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.runtimes.docker.disk_probe import why_no_disks
+from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.runtimes.local.runtime import LocalRuntime
 from tests.awaiting import await_true
 from tests.containers.disks.own_disks import (
     beside,

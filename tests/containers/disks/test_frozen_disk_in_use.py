@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
-from contracts.names import NodeName
-from history.run_folder import RunFolder
-from runtimes.docker import sweep
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.contracts.names import NodeName
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker import sweep
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
 from tests.containers.disks.own_disks import beside, container_of, with_disks
 

@@ -11,10 +11,10 @@ import pytest
 from docker import DockerClient
 from tenacity import RetryError
 
-from contracts.names import NodeName, RunId
-from history.run_folder import RunFolder
-from runtimes.docker import sweep
-from runtimes.watchdog import LOG_NAME
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker import sweep
+from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
 from tests.containers.disks.own_disks import container_of, loop_devices, mounts
 from tests.containers.web_servers import resources
@@ -26,9 +26,9 @@ PROJECT = Path(__file__).parents[3]
 #: Deploys one node, begins a fault, says so and stays amid it.
 HARNESS = """
 import fcntl, pathlib, signal, sys
-from contracts.names import NodeName
-from history.run_folder import RunFolder
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.contracts.names import NodeName
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.containers.disks.own_disks import WRITER, with_disks
 
 folder, moment = pathlib.Path(sys.argv[1]), sys.argv[2]
@@ -68,8 +68,8 @@ else:
 
 #: Taken in by every process of the run, its watchdog included.
 WITHOUT_THE_THAW = """
-import runtimes.docker.watchdog
-runtimes.docker.watchdog.release_run = lambda *_, **__: None
+from splitbrain.runtimes.docker import watchdog
+watchdog.release_run = lambda *_, **__: None
 """
 #: How long a watchdog is given that does the right thing; it takes less than two seconds.
 PATIENCE_S = 60.0

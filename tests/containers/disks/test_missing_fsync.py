@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.names import RunId
-from contracts.operations import Operation
-from contracts.system import SystemOptions
-from history.run_folder import RunFolder
-from nodes.storage.layout import EPOCH_CHECKPOINT, LOG_FOLDER
-from runtimes.docker.runtime import DockerRuntime
-from systems.kraft.adapter import KraftSystem
+from splitbrain.contracts.names import RunId
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, LOG_FOLDER
+from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.systems.kraft.adapter import KraftSystem
 from tests.integration.three_nodes import Cluster, awaited
 
 CHECKPOINT = f"{LOG_FOLDER}/{EPOCH_CHECKPOINT}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from docker import DockerClient
 
-from contracts.names import RunId
-from history.run_folder import RunFolder
-from runtimes import owners
-from runtimes.docker.runtime import DockerRuntime
-from runtimes.docker.sweep import runs, sweep, sweep_engine
+from splitbrain.contracts.names import RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes import owners
+from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.runtimes.docker.sweep import runs, sweep, sweep_engine
 from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, resources, specification, states
 from tests.runtimes.node_programs import link
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 
 def clean() -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "harness.cli", "clean"],
+        [sys.executable, "-m", "splitbrain.harness.cli", "clean"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -104,7 +104,7 @@ def test_a_dead_run_whose_folder_was_deleted_is_removed(
 ) -> None:
     mine = owners.this_process()
     gone = msgspec.structs.replace(mine, started_ticks=mine.started_ticks - 1)
-    monkeypatch.setattr("runtimes.docker.runtime.this_process", lambda: gone)
+    monkeypatch.setattr("splitbrain.runtimes.docker.runtime.this_process", lambda: gone)
     runtime = dead_run(tmp_path / "run")
     shutil.rmtree(tmp_path / "run")
     sweep_engine()

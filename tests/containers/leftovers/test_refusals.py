@@ -16,17 +16,17 @@ import pytest
 from docker import DockerClient
 from docker.types import IPAMConfig, IPAMPool
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from harness.store import is_alive
-from history.run_folder import RunFolder
-from runtimes.docker import network
-from runtimes.docker.names import mark_of_run
-from runtimes.docker.runtime import DockerRuntime
-from runtimes.docker.sweep import sweep
-from runtimes.docker.watchdog import stop_nodes
-from runtimes.owners import await_end, orphans
-from runtimes.registry import sweep_all
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.harness.store import is_alive
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker import network
+from splitbrain.runtimes.docker.names import mark_of_run
+from splitbrain.runtimes.docker.runtime import DockerRuntime
+from splitbrain.runtimes.docker.sweep import sweep
+from splitbrain.runtimes.docker.watchdog import stop_nodes
+from splitbrain.runtimes.owners import await_end, orphans
+from splitbrain.runtimes.registry import sweep_all
 from tests.awaiting import await_true
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.web_servers import NAMES, resources, specification, states
@@ -174,7 +174,15 @@ def test_a_run_whose_engine_goes_away_ends_with_3_and_clean_removes_the_rest(
 ) -> None:
     with subprocess.Popen(
         [
-            *(sys.executable, "-m", "harness.cli", "test", "--seed", "7", "--no-analyze"),
+            *(
+                sys.executable,
+                "-m",
+                "splitbrain.harness.cli",
+                "test",
+                "--seed",
+                "7",
+                "--no-analyze",
+            ),
             *("--nemesis", "none", "--time-limit", "5", "--runs-folder", str(tmp_path)),
         ],
         cwd=ROOT,
@@ -197,5 +205,5 @@ def test_a_run_whose_engine_goes_away_ends_with_3_and_clean_removes_the_rest(
     sweep_all(folder.lock)
     assert resources(engine, RunId(folder.root.name)) == {}
     # Its watchdog, which has been waiting for the engine, has nothing more to do.
-    for watchdog in orphans({"runtimes.watchdog"}):
+    for watchdog in orphans({"splitbrain.runtimes.watchdog"}):
         assert await_end(watchdog, 60)

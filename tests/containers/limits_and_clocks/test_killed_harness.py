@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from contracts.names import RunId
-from history.run_folder import RunFolder
-from runtimes.docker import sweep
-from runtimes.docker.names import ROLE_LABEL, RUN_LABEL
-from runtimes.watchdog import LOG_NAME
+from splitbrain.contracts.names import RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker import sweep
+from splitbrain.runtimes.docker.names import ROLE_LABEL, RUN_LABEL
+from splitbrain.runtimes.watchdog import LOG_NAME
 from tests.awaiting import await_true
 from tests.containers.web_servers import resources
 
@@ -25,10 +25,10 @@ PROJECT = Path(__file__).parents[3]
 HARNESS = """
 import fcntl, pathlib, signal, sys
 import msgspec
-from contracts.arms import ClockWarp
-from contracts.names import NodeName
-from history.run_folder import RunFolder
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.contracts.arms import ClockWarp
+from splitbrain.contracts.names import NodeName
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.containers.web_servers import specification
 
 folder, node = pathlib.Path(sys.argv[1]), NodeName("n1")

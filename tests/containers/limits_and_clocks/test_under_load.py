@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import results
-from history.run_folder import RunFolder
+from splitbrain.harness import results
+from splitbrain.history.run_folder import RunFolder
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
 
@@ -17,7 +17,16 @@ ROOT = Path(__file__).parents[3]
 def test_a_correct_quorum_survives_a_leader_with_a_wrong_clock(tmp_path: Path) -> None:
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "harness.cli", "test", "--system", "kraft", "--seed", "7"),
+            *(
+                sys.executable,
+                "-m",
+                "splitbrain.harness.cli",
+                "test",
+                "--system",
+                "kraft",
+                "--seed",
+                "7",
+            ),
             *("--nemesis", "clock-jump:leader", "--time-limit", "8", "--rate", "60"),
             *("--no-analyze", "--runs-folder", str(tmp_path)),
         ],

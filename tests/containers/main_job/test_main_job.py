@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import NodeName
-from harness.phases import read_phases
-from harness.store import is_alive
-from history.run_folder import RunFolder
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.phases import read_phases
+from splitbrain.harness.store import is_alive
+from splitbrain.history.run_folder import RunFolder
 from tests.containers.real_runs import command, leftovers, run, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
@@ -93,7 +93,14 @@ def test_a_killed_harness_leaves_a_folder_that_check_judges(tmp_path: Path) -> N
     folder = RunFolder((tmp_path / "latest").resolve())
     assert not is_alive(folder)
     assert "torn-down" not in {phase.phase for phase in read_phases(folder.root)}
-    check = [sys.executable, "-m", "harness.cli", "check", str(folder.root), "--no-analyze"]
+    check = [
+        sys.executable,
+        "-m",
+        "splitbrain.harness.cli",
+        "check",
+        str(folder.root),
+        "--no-analyze",
+    ]
     done = subprocess.run([*check, "--json"], cwd=ROOT, capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)
     # It ended before its plan did, so it cannot be green; nor did the system do anything wrong.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan_choice import plan_faults
-from history.run_folder import RunFolder
+from splitbrain.harness.plan_choice import plan_faults
+from splitbrain.history.run_folder import RunFolder
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]
 
@@ -32,7 +32,7 @@ duration_ms = 4000
 
 
 def splitbrain(*words: str) -> list[str]:
-    return [sys.executable, "-m", "harness.cli", *words]
+    return [sys.executable, "-m", "splitbrain.harness.cli", *words]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 from tests.containers.real_runs import run, verdicts
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]

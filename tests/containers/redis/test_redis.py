@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 from tests.containers.real_runs import leftovers, run
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]

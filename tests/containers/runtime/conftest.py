@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.runtime import DeploymentSpec
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, specification
 from tests.runtimes.node_programs import link

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from contracts.image import ImageSource
-from runtimes.docker.images import POD, Images
-from systems.registry import names, system
+from splitbrain.contracts.image import ImageSource
+from splitbrain.runtimes.docker.images import POD, Images
+from splitbrain.systems.registry import names, system
 
 pytestmark = pytest.mark.containers
 
@@ -36,7 +36,7 @@ def test_an_image_is_smaller_than_250_megabytes(engine: DockerClient, source: Im
 
 
 def test_the_node_image_runs_the_node_with_its_native_packages(engine: DockerClient) -> None:
-    program = "import crc32c, msgspec, uvloop, nodes.server.assembly; print('complete')"
+    program = "import crc32c, msgspec, uvloop, splitbrain.nodes.server.assembly; print('complete')"
     (tag,) = (tag for name, tag in Images(engine).ensure(KRAFT).items() if name != POD.name)
     output = engine.containers.run(
         tag, ["python3", "-c", program], remove=True, network_mode="none"

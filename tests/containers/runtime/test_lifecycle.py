@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from history.run_folder import RunFolder
-from runtimes.docker import sweep
-from runtimes.docker.images import POD, Images
-from runtimes.docker.names import RUN_LABEL, mark_of_run
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes.docker import sweep
+from splitbrain.runtimes.docker.images import POD, Images
+from splitbrain.runtimes.docker.names import RUN_LABEL, mark_of_run
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 from tests.awaiting import await_true
 from tests.containers.web_servers import NAMES, resources, specification, states
 from tests.runtimes.node_programs import link
@@ -33,10 +33,10 @@ ROOT = Path(__file__).parents[3]
 HARNESS = """
     import fcntl, sys
     from pathlib import Path
-    from contracts.arms import Shape
-    from contracts.names import RunId
-    from history.run_folder import RunFolder
-    from runtimes.docker.runtime import DockerRuntime
+    from splitbrain.contracts.arms import Shape
+    from splitbrain.contracts.names import RunId
+    from splitbrain.history.run_folder import RunFolder
+    from splitbrain.runtimes.docker.runtime import DockerRuntime
     from tests.containers.web_servers import NAMES, link, specification
 
     folder = Path(sys.argv[1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtimes.docker.runtime import DockerRuntime
+from splitbrain.runtimes.docker.runtime import DockerRuntime
 
 pytestmark = pytest.mark.containers
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from spark_analysis.session import MASTER_VARIABLE
+from splitbrain.spark_analysis.session import MASTER_VARIABLE
 from tests.containers.spark_cluster.standalone import Cluster
 
 _There = TypeVar("_There")
@@ -23,10 +23,10 @@ _Here = TypeVar("_Here")
 JUDGE_PARTS: Final = """
 import pathlib, sys
 import msgspec
-from spark_analysis.frames import struct_type
-from spark_analysis.jobs.linearizability import part_verdicts
-from spark_analysis.schemas import OPERATIONS
-from spark_analysis.session import spark_session
+from splitbrain.spark_analysis.frames import struct_type
+from splitbrain.spark_analysis.jobs.linearizability import part_verdicts
+from splitbrain.spark_analysis.schemas import OPERATIONS
+from splitbrain.spark_analysis.session import spark_session
 
 path, model, seconds, judge = sys.argv[1:]
 with spark_session() as spark:
@@ -42,8 +42,8 @@ print(msgspec.json.encode(rows).decode())
 JUDGE_RUN: Final = """
 import pathlib, sys
 import msgspec
-from spark_analysis.parts_process import judge_parts
-from spark_analysis.session import spark_session
+from splitbrain.spark_analysis.parts_process import judge_parts
+from splitbrain.spark_analysis.session import spark_session
 
 with spark_session() as spark:
     answer = judge_parts(spark, pathlib.Path(sys.argv[1]), [sys.argv[2]])
@@ -53,8 +53,8 @@ print(msgspec.json.encode(answer).decode())
 LOOK_ACROSS: Final = """
 import sys
 import msgspec
-from spark_analysis.across_process import AcrossRequest, look_across
-from spark_analysis.session import spark_session
+from splitbrain.spark_analysis.across_process import AcrossRequest, look_across
+from splitbrain.spark_analysis.session import spark_session
 
 with spark_session() as spark:
     across = look_across(spark, AcrossRequest(sys.argv[1], None))

@@ -20,11 +20,11 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from contracts.image import ImageSource
-from runtimes.docker.images import Images
-from runtimes.docker.names import RunMark
-from runtimes.docker.network import create_network
-from spark_analysis.session import MASTER_VARIABLE
+from splitbrain.contracts.image import ImageSource
+from splitbrain.runtimes.docker.images import Images
+from splitbrain.runtimes.docker.names import RunMark
+from splitbrain.runtimes.docker.network import create_network
+from splitbrain.spark_analysis.session import MASTER_VARIABLE
 from tests.containers.bystanders.helper_containers import held, helper_mark
 
 testcontainers_config.ryuk_disabled = True

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from history.records import PairedOperation
-from history.run_folder import RunFolder
-from spark_analysis.finding_schemas import PART_VERDICTS
-from spark_analysis.schemas import OPERATIONS
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.finding_schemas import PART_VERDICTS
+from splitbrain.spark_analysis.schemas import OPERATIONS
 from tests.containers.spark_cluster.drivers import JUDGE_PARTS, JUDGE_RUN, told_both, told_there
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.spark.operation_frames import operation_rows
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 HANGS_ON_ONE_KEY = """
 import sys, time
 from multiprocessing.connection import Connection
-from spark_analysis.part_judging import judged, work
+from splitbrain.spark_analysis.part_judging import judged, work
 
 def answer(question, budget):
     while question[1] == "hangs":

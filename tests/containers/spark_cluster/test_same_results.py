@@ -11,10 +11,10 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from history.run_folder import RunFolder
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.store import LocalStore
-from spark_analysis.session import MASTER_VARIABLE
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.session import MASTER_VARIABLE
 from tests.containers.spark_cluster.drivers import LOOK_ACROSS, at_once, told_both
 from tests.containers.spark_cluster.standalone import WORKERS, Cluster
 from tests.lake_runs import make_run
@@ -47,7 +47,9 @@ def a_run_with_everything(folder: Path) -> Path:
 
 
 def analysed_here(run: Path) -> None:
-    subprocess.run([sys.executable, "-m", "spark_analysis", str(run)], check=True, timeout=600)
+    subprocess.run(
+        [sys.executable, "-m", "splitbrain.spark_analysis", str(run)], check=True, timeout=600
+    )
 
 
 def summary(run: Path) -> dict[str, Any]:
@@ -70,7 +72,7 @@ def test_a_cluster_gives_the_results_of_a_local_spark(
 ) -> None:
     run = a_run_with_everything(shared / "run")
     here = shutil.copytree(run, tmp_path / "run")
-    command = ["python3", "-m", "spark_analysis", str(run)]
+    command = ["python3", "-m", "splitbrain.spark_analysis", str(run)]
     (code, output), _ = at_once(lambda: cluster.run_driver(command), lambda: analysed_here(here))
     assert code == 0, output
     cluster.hand_over()
@@ -118,14 +120,14 @@ def test_a_cluster_says_of_all_runs_what_a_local_spark_says(
 #: Judges one small part on each core, and says where; no core is done before all have begun.
 JUDGES_ON_WORKERS = """
 import pathlib, socket, sys, time
-from spark_analysis.session import spark_session
+from splitbrain.spark_analysis.session import spark_session
 
 meeting = pathlib.Path(sys.argv[1])
 
 def judged(values):
-    from checker.linearizability.check import check
-    from contracts.budget import Unlimited
-    from history.records import PairedOperation
+    from splitbrain.checker.linearizability.check import check
+    from splitbrain.contracts.budget import Unlimited
+    from splitbrain.history.records import PairedOperation
 
     (value,) = values
     (meeting / str(value)).touch()
@@ -156,7 +158,7 @@ def test_workers_judge_with_the_code_that_the_driver_ships(cluster: Cluster, sha
 
 def test_a_master_that_does_not_answer_is_one_sentence(cluster: Cluster, shared: Path) -> None:
     run = World(Shape(seed=62, seconds=2.0)).write(shared / "unjudged")
-    command = ["python3", "-m", "spark_analysis", str(run)]
+    command = ["python3", "-m", "splitbrain.spark_analysis", str(run)]
     dead = "spark://nowhere.invalid:7077"
     code, output = cluster.run_driver(command, **{MASTER_VARIABLE: dead})
     assert code == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.suite.ledger import Ledger, NightEnded, RunEnded
+from splitbrain.harness.suite.ledger import Ledger, NightEnded, RunEnded
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(400)]
 
@@ -35,7 +35,7 @@ def test_a_tiny_night_sees_its_planted_bug_and_finds_the_quorum_correct(tmp_path
     (tmp_path / "tiny.toml").write_text(SUITE)
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "harness.cli", "suite", str(tmp_path / "tiny.toml")),
+            *(sys.executable, "-m", "splitbrain.harness.cli", "suite", str(tmp_path / "tiny.toml")),
             *("--runs-folder", str(tmp_path / "runs")),
         ],
         cwd=ROOT,

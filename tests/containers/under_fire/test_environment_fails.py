@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import results
-from harness.evidence_loader import load_run
-from history.run_folder import RunFolder
+from splitbrain.harness import results
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.history.run_folder import RunFolder
 from tests.containers.leftovers.engine_relay import EngineRelay
 from tests.containers.real_runs import leftovers
 from tests.told_processes import ToldProcess
@@ -36,7 +36,13 @@ class Run(ToldProcess):
         environment = {**os.environ, "DOCKER_HOST": engine} if engine else dict(os.environ)
         process = subprocess.Popen(
             [
-                *(sys.executable, *(program or ("-m", "harness.cli")), "test", "--system", "kraft"),
+                *(
+                    sys.executable,
+                    *(program or ("-m", "splitbrain.harness.cli")),
+                    "test",
+                    "--system",
+                    "kraft",
+                ),
                 *("--seed", "7", "--no-analyze", "--runs-folder", str(folder), *options),
             ],
             cwd=ROOT,
@@ -62,7 +68,7 @@ def verdicts(found: results.Results) -> dict[str, str]:
 
 def check(root: Path) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli", "check", str(root), "--no-analyze"],
+        [sys.executable, "-m", "splitbrain.harness.cli", "check", str(root), "--no-analyze"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -129,8 +135,8 @@ def test_a_full_disk_under_the_run_folder_ends_the_run_and_leaves_a_prefix(
 BROKEN_NODE = """
 import sys
 import msgspec
-from harness import cli
-from systems.kraft.adapter import KraftSystem
+from splitbrain.harness import cli
+from splitbrain.systems.kraft.adapter import KraftSystem
 
 describe = KraftSystem.deployment
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 
-from nodes.metadata.serde import encode_record
+from splitbrain.nodes.metadata.serde import encode_record
 from tests.unit.nodes.metadata.courses import course
 
 SEEDS = range(12)

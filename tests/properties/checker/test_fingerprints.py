@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from checker.fingerprints import Fingerprint, fingerprint_of, is_fingerprint
-from checker.linearizability.check import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.fingerprints import Fingerprint, fingerprint_of, is_fingerprint
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.small_histories import random_history
 
 MODELS = ("register", "cas-register")

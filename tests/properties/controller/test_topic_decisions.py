@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.errors import ContradictionError
 from tests.properties.controller.topic_stories import MUTANTS, Decide, decide, problems_of
 
 

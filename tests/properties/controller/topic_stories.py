@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from nodes.controller.decisions import Decision, View
-from nodes.controller.topic_handlers import TOPIC_HANDLERS
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage, TopicImage
-from nodes.metadata.partitions import PartitionState
-from nodes.wire.apis import ApiKey
-from nodes.wire.declared import NO_UUID
-from nodes.wire.families import configs, topics
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.controller.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage, TopicImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.families import configs, topics
 from tests.unit.nodes.controller.clusters import applied, broker, image_with, view_of
 
 NAMES = ("a", "b", "c.d", "c_d", "e f", "__cluster_metadata")

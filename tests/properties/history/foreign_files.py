@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from history.records import Event, PairedOperation
+from splitbrain.history.records import Event, PairedOperation
 
 
 def edn(value: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from history.records import Event
+from splitbrain.history.records import Event
 
 VALUES = st.one_of(
     st.none(),

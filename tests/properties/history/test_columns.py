@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.column_reader import read_columns
-from history.columns import OperationColumns, columns_of
-from history.errors import HistoryError
-from history.importers import load
-from history.operations_table import write_operations
-from history.pairing import pair
-from history.records import Event, PairedOperation
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.columns import OperationColumns, columns_of
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.importers import load
+from splitbrain.history.operations_table import write_operations
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import Event, PairedOperation
 from tests.properties.history.histories import histories
 from tests.properties.history.test_formats import written
 

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from history.column_reader import read_columns
-from history.errors import HistoryError
-from history.importers import load
-from history.records import PairedOperation
-from history.value_shapes import wrong_shape
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.importers import load
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_shape
 
 NEMESIS = '{:index 9, :time 0, :type :info, :process :nemesis, :f :start, :value {:a [1 "b"]}}'
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from history.errors import HistoryError
-from history.formats import FORMATS
-from history.importers import load
-from history.operations_table import write_operations
-from history.pairing import events_of, pair, pair_leniently
-from history.records import Event, PairedOperation
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.formats import FORMATS
+from splitbrain.history.importers import load
+from splitbrain.history.operations_table import write_operations
+from splitbrain.history.pairing import events_of, pair, pair_leniently
+from splitbrain.history.records import Event, PairedOperation
 from tests.properties.history.foreign_files import edn_line, etcd_lines, log_line
 from tests.properties.history.histories import histories
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from checker.models.model import freeze
-from history.column_reader import read_columns
-from history.edn_values import edn_text
-from history.identity import is_value, key_text
-from history.importers import load
-from history.records import PairedOperation
+from splitbrain.checker.models.model import freeze
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.edn_values import edn_text
+from splitbrain.history.identity import is_value, key_text
+from splitbrain.history.importers import load
+from splitbrain.history.records import PairedOperation
 
 JSON = ["0", "1", "-0.0", "1.0", "2e0", "true", "false", "null", "[]", "{}", '"1"', '":a"', '"a"']
 JSON += ["[1]", "[true]", "[1.0]", "[0, [false]]", '{"a": 1}', '{"a": true}', '[["a", 1]]']

@@ -3,19 +3,19 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.bugs import NO_BUGS
-from nodes.quorum.fetching import truncation_offset
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.bugs import NO_BUGS
+from splitbrain.nodes.quorum.fetching import truncation_offset
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     UNKNOWN_OFFSET,
     Epoch,
     NodeId,
     Offset,
 )
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.messages import FetchRequest
-from nodes.quorum.persistent import EpochStart, LogShape
-from nodes.quorum.serving import divergence
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.messages import FetchRequest
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.quorum.serving import divergence
 
 
 def positions(epochs: list[int]) -> LogPositions:

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     AppendBatches,
     AppendLeaderChange,
@@ -22,7 +22,7 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     ConnectionClosed,
     Event,
@@ -38,7 +38,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
     DirectoryId,
@@ -48,11 +48,11 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
-from nodes.quorum.persistent import LogShape, QuorumState, Voter
-from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.persistent import LogShape, QuorumState, Voter
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.voters import ReplicaKey
 from tests.transcripts import message_defaults
 
 PEERS = st.sampled_from([2, 3, 8])

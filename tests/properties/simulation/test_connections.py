@@ -10,11 +10,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import NetworkOptions
-from contracts.simulation import Connection
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NetworkOptions
+from splitbrain.contracts.simulation import Connection
+from splitbrain.simulation.world.world import SimulatedWorld
 from tests.unit.simulation.world.empty_worlds import empty_world
 
 PLACES = ("n1", "n2", "n3")

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from simulation.disk.file_system import SECTOR_BYTES
+from splitbrain.simulation.disk.file_system import SECTOR_BYTES
 
 
 class Operation(NamedTuple):

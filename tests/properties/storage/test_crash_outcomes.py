@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulation.disk.content import Content
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.disk.jobs import JobLog, SyncStep
-from simulation.disk.names import Names
+from splitbrain.simulation.disk.content import Content
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.disk.jobs import JobLog, SyncStep
+from splitbrain.simulation.disk.names import Names
 from tests.properties.storage.disk_model import Model, Operation, assign
 
 ROOT = Path("/")

@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.filesystem import DataFile, FileSystem
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.filesystem import DataFile, FileSystem
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 names = st.sampled_from(("a", "b", "folder/c", "none/d"))
 sizes = st.integers(0, 1500)

@@ -10,9 +10,9 @@ from bench import checker_cases, checkers
 from bench.checker_cases import CASES, histories
 from bench.histories import HistoryOptions, generate, with_stale_read
 from bench.history_columns import columns_of, load, save, write_events
-from history.importers import load as load_history
-from history.pairing import pair
-from history.records import PairedOperation
+from splitbrain.history.importers import load as load_history
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 
 

@@ -15,8 +15,8 @@ from bench.failover_arithmetic import (
     quantile,
     spread,
 )
-from contracts.names import NodeName
-from contracts.system import LeaderView
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import LeaderView
 
 MS = 1_000_000
 OLD, NEW = NodeName("n1"), NodeName("n2")

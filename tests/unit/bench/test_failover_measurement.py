@@ -17,13 +17,13 @@ from bench.failover_cluster import Cluster
 from bench.failover_elections import idle, loaded, roles_taken
 from bench.failover_measurement import FAULTS, Measurements, measure
 from bench.failover_writers import WriterOptions
-from contracts.errors import UsageError
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.runtime import Runtime
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Route, System
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView, Route, System
 
 N1, N2, N3 = NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 OPTIONS = WriterOptions(interval_s=0.001, timeout_s=0.05)

@@ -17,8 +17,8 @@ from bench.alarm_ledger import (
     summed,
 )
 from bench.false_alarms import Campaign, kinds_of, mix_of, tried_kinds
-from nemesis.kinds import fault_kind, machine_kind_names
-from nemesis.plan_file import parse_plan_file
+from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
+from splitbrain.nemesis.plan_file import parse_plan_file
 
 VALID = RunTold(
     number=1,

@@ -165,4 +165,4 @@ def test_the_module_of_a_file() -> None:
     mutant = Mutant(
         id="00000000", file=FILE, line=1, scope="", operator="", before="", after="", number=0
     )
-    assert mutant.module == "nodes.quorum.thing"
+    assert mutant.module == "splitbrain.nodes.quorum.thing"

@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 
 from bench.pinned import Compared, Rate, pinned_cells, rate, struck_by_time, timed_copy
-from contracts.fault import Awaited, Fault, FaultEvent
-from contracts.names import NodeName
-from harness.phases import Phase, phases_path
-from harness.replaying.verdicts import ReplayVerdict
-from history.run_folder import RunFolder
-from nemesis.schedule_lines import decode_schedule
+from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.phases import Phase, phases_path
+from splitbrain.harness.replaying.verdicts import ReplayVerdict
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.schedule_lines import decode_schedule
 
 MS = 1_000_000
 LOAD_START = 4_000 * MS

@@ -17,9 +17,9 @@ from bench.planted_containers import (
     shown,
     summary,
 )
-from contracts.errors import UsageError
-from harness.suite.reading import check_cells, plan, read_suite
-from systems.kraft.planted_bugs import REGISTRY
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.suite.reading import check_cells, plan, read_suite
+from splitbrain.systems.kraft.planted_bugs import REGISTRY
 
 REPORT = RunReport(
     seed=1,

@@ -9,13 +9,13 @@ import pytest
 
 from bench.reader_fuzz.comparison import Finding, compared
 from bench.reader_fuzz.fuzzing import file_of, looked_at
-from harness.shared_reading import line_ranges
-from history import pairing
-from history.edn_values import EdnSet, Name
-from history.identity import ValuesApart
-from history.raw_operations import RawOperation
-from history.reader import HistoryReader
-from history.records import Event, PairedOperation
+from splitbrain.harness.shared_reading import line_ranges
+from splitbrain.history import pairing
+from splitbrain.history.edn_values import EdnSet, Name
+from splitbrain.history.identity import ValuesApart
+from splitbrain.history.raw_operations import RawOperation
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event, PairedOperation
 
 SEED = 1
 #: A planted bug is met among so many files.
@@ -36,28 +36,34 @@ def test_the_readers_and_the_plain_ones_agree() -> None:
 def keys_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("reader", "raw_operations", "line_columns", "edn_columns"):
         monkeypatch.setattr(
-            f"history.{module}.key_text", lambda key: None if key is None else str(key)
+            f"splitbrain.history.{module}.key_text", lambda key: None if key is None else str(key)
         )
 
 
 def fractions_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("history.reader.whole_number", lambda value, _name: int(value))
+    monkeypatch.setattr("splitbrain.history.reader.whole_number", lambda value, _name: int(value))
 
 
 def truth_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("history.importers.operations_apart", lambda told: (list(told), False))
+    monkeypatch.setattr(
+        "splitbrain.history.importers.operations_apart", lambda told: (list(told), False)
+    )
 
 
 def truth_is_one_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("history.column_reader.columns_apart", lambda columns: columns)
+    monkeypatch.setattr("splitbrain.history.column_reader.columns_apart", lambda columns: columns)
 
 
 def names_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("history.reader.is_nemesis", lambda process: isinstance(process, str))
+    monkeypatch.setattr(
+        "splitbrain.history.reader.is_nemesis", lambda process: isinstance(process, str)
+    )
 
 
 def torn_log_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("history.jepsen._is_whole_log_line", lambda _operation, _text: True)
+    monkeypatch.setattr(
+        "splitbrain.history.jepsen._is_whole_log_line", lambda _operation, _text: True
+    )
 
 
 def torn_line_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +71,11 @@ def torn_line_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("history.importers", "checker.models.register", "bench.reader_fuzz.comparison"):
+    for module in (
+        "splitbrain.history.importers",
+        "splitbrain.checker.models.register",
+        "bench.reader_fuzz.comparison",
+    ):
         monkeypatch.setattr(f"{module}.wrong_shape", lambda _operation: None)
 
 
@@ -84,14 +94,14 @@ def set_is_list(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def discarded_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("history.edn._DISCARD", "#never")
+    monkeypatch.setattr("splitbrain.history.edn._DISCARD", "#never")
 
 
 def refusal_is_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def judge(raw: RawOperation, value: Any, _argument: object) -> tuple[str, Any]:
         return raw.type, value
 
-    monkeypatch.setattr("history.raw_operations.judge_cas", judge)
+    monkeypatch.setattr("splitbrain.history.raw_operations.judge_cas", judge)
 
 
 def info_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +115,8 @@ def info_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def last_range_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "harness.shared_reading.line_ranges", lambda path, count: line_ranges(path, count + 1)[:-1]
+        "splitbrain.harness.shared_reading.line_ranges",
+        lambda path, count: line_ranges(path, count + 1)[:-1],
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from bench.simulation import Growth, Measured, growth, main
 from bench.simulation_worlds import UnhashedSimulation, fixed_world
-from harness.simulation.simulate import simulate
-from simulation.kraft.system import KraftSimulation
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.simulation.kraft.system import KraftSimulation
 
 
 def test_the_fixed_world_has_three_voters_and_a_fault_every_two_or_three_seconds() -> None:

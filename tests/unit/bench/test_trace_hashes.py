@@ -11,8 +11,8 @@ from bench import trace_hashes
 from bench.trace_hashes import differences, evidence, main, read_baseline, run, seeds_of
 from bench.trace_projection import projection
 from bench.trace_worlds import METADATA, guard_worlds, swarm_world
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.trial import Trial, draw
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.trial import Trial, draw
 
 #: A seed whose faults strike and heal, with five clients.
 SEED = 4
@@ -132,8 +132,8 @@ def test_the_guard_has_sweeps_plans_and_bugs_under_names_of_their_own() -> None:
     names = [name for name, _ in guard_worlds()]
     assert len(set(names)) == len(names)
     assert {name.split("/")[0] for name in names} == {"registers", "metadata", "plan", "bug"}
-    from nemesis.kinds import kind_names
-    from nodes.server.planted import BUG_NAMES
+    from splitbrain.nemesis.kinds import kind_names
+    from splitbrain.nodes.server.planted import BUG_NAMES
 
     planned = {name.split("/")[2] for name in names if name.startswith("plan/")}
     assert {kind for kind in kind_names() if kind in planned} == {

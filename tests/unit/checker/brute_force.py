@@ -6,7 +6,7 @@ The semantics of each model are written down a second time here, on purpose.
 from functools import cache
 from typing import Any
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 
 def linearizable(operations: list[PairedOperation], model: str) -> bool:

@@ -5,9 +5,9 @@ The tables come from the models and the registry themselves; a test holds page a
 
 from pathlib import Path
 
-from checker.models.model import Model
-from checker.models.registry import MODELS
-from checker.registry import PROMISES, evidence_needed
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.registry import PROMISES, evidence_needed
 
 PAGE = Path(__file__).parents[3] / "docs" / "models-and-checkers.md"
 OWN_MODEL = PAGE.parent / "models" / "max_register.py"

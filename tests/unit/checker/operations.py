@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from contracts.committed import CommittedLog, CommittedRecord
-from contracts.state_event import StateEvent
-from history.records import PairedOperation
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.records import PairedOperation
 
 
 def operation(

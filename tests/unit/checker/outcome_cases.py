@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from checker import (
+from splitbrain.checker import (
     bank,
     counter_bounds,
     fencing_tokens,
@@ -13,7 +13,7 @@ from checker import (
     set_full,
     unique_ids,
 )
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation as op
 
 #: What a history must be told: violations by kind, or the verdict where there is none.

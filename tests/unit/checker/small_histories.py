@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, INITIAL
 from tests.unit.checker.small_operations import ANSWERS, OTHER_ANSWERS, REQUESTS
 

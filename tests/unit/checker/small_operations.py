@@ -8,7 +8,7 @@ nothing that could be one. States are those of ``brute_force``.
 from random import Random
 from typing import Any
 
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 VALUES = (0, 1, 2)
 

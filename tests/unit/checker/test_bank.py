@@ -1,11 +1,11 @@
 from typing import Any
 
-from checker.bank import check
-from checker.evidence import Evidence
-from checker.registry import checker_named
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.bank import check
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.registry import checker_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from checker import broker_views
-from checker.evidence import Evidence
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from contracts.committed import CommittedLog
-from history.records import PairedOperation
+from splitbrain.checker import broker_views
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import log, operation, record
 

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability import portfolio
-from checker.linearizability.check import check, check_part
-from checker.linearizability.outcome import order_of
-from checker.linearizability.parts import PartResult, combine, split
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import POLL_INTERVAL, Search
-from checker.models.registry import model_named
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from contracts.errors import UsageError
-from history.records import PairedOperation
+from splitbrain.checker.linearizability import portfolio
+from splitbrain.checker.linearizability.check import check, check_part
+from splitbrain.checker.linearizability.outcome import order_of
+from splitbrain.checker.linearizability.parts import PartResult, combine, split
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import POLL_INTERVAL, Search
+from splitbrain.checker.models.registry import model_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 STALE_READ = (

@@ -8,16 +8,16 @@ import pytest
 
 from bench.histories import HistoryOptions, generate
 from bench.history_columns import columns_of
-from checker.linearizability.check import check_part
-from checker.linearizability.column_calls import NumberedCalls
-from checker.linearizability.column_history import judge_columns
-from checker.linearizability.parts import split
-from checker.models.model import call_of
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.columns import columns_of as operation_columns
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.column_calls import NumberedCalls
+from splitbrain.checker.linearizability.column_history import judge_columns
+from splitbrain.checker.linearizability.parts import split
+from splitbrain.checker.models.model import call_of
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.columns import columns_of as operation_columns
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.small_histories import history_of_unique_values, random_history
 

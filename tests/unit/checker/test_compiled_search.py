@@ -6,19 +6,23 @@ from random import Random
 import pytest
 
 from bench.histories import HistoryOptions, generate, with_stale_read
-from checker.linearizability import compiled_search, exhaustive
-from checker.linearizability.algorithms import EXACT, SWEEP
-from checker.linearizability.columns import columns_of
-from checker.linearizability.compiled_search import CompiledModel, CompiledSearch, DoesNotFit
-from checker.linearizability.outcome import Outcome, order_of
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import DEAD_ENDS_MAX, Search
-from checker.linearizability.transitions import Transitions
-from checker.models.model import Model
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability import compiled_search, exhaustive
+from splitbrain.checker.linearizability.algorithms import EXACT, SWEEP
+from splitbrain.checker.linearizability.columns import columns_of
+from splitbrain.checker.linearizability.compiled_search import (
+    CompiledModel,
+    CompiledSearch,
+    DoesNotFit,
+)
+from splitbrain.checker.linearizability.outcome import Outcome, order_of
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import DEAD_ENDS_MAX, Search
+from splitbrain.checker.linearizability.transitions import Transitions
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, INITIAL, linearizable, precedes
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history

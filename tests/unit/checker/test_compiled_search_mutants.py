@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from checker.linearizability import (
+from splitbrain.checker.linearizability import (
     compiled_search,
     kernel_frontier,
     kernel_memo,
@@ -15,15 +15,15 @@ from checker.linearizability import (
     kernel_search,
     kernel_ways,
 )
-from checker.linearizability.columns import columns_of
-from checker.linearizability.compiled_search import CompiledModel, CompiledSearch
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
-from checker.models.model import Model
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.columns import columns_of
+from splitbrain.checker.linearizability.compiled_search import CompiledModel, CompiledSearch
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history
 
@@ -136,7 +136,7 @@ def interpreted(found: str, put: str) -> ModuleType:
     """All that is compiled as one module, a piece of its source replaced, not compiled."""
     sources = [
         re.sub(
-            r"^from checker\.linearizability\.kernel_(memo|rules|search|ways) import .*?$",
+            r"^from [\w.]+\.kernel_(memo|rules|search|ways) import .*?$",
             "",
             re.sub(r"import \([^)]*\)", lambda names: " ".join(names[0].split()), source),
             flags=re.MULTILINE,

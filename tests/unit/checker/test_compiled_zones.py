@@ -6,11 +6,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from checker.linearizability import kernel_zones, zones
-from checker.linearizability.part_registers import register_columns
-from checker.linearizability.zones import RegisterColumns, agree_at_once, judge_zones_plainly
-from checker.models.registry import MODELS
-from history.records import PairedOperation
+from splitbrain.checker.linearizability import kernel_zones, zones
+from splitbrain.checker.linearizability.part_registers import register_columns
+from splitbrain.checker.linearizability.zones import (
+    RegisterColumns,
+    agree_at_once,
+    judge_zones_plainly,
+)
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.small_histories import history_of_unique_values

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability import relaxed as relaxed_module
-from checker.linearizability.check import check
-from checker.linearizability.core import core_while_open
-from checker.linearizability.problem import Problem
-from checker.linearizability.relaxed import CHECKPOINT_INTERVAL, RelaxedHistory
-from checker.linearizability.search import Search
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability import relaxed as relaxed_module
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.linearizability.core import core_while_open
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.relaxed import CHECKPOINT_INTERVAL, RelaxedHistory
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.operations import operation
 from tests.unit.checker.small_histories import random_history

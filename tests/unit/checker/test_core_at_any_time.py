@@ -6,20 +6,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker.linearizability import at_any_time as at_any_time_module
-from checker.linearizability.at_any_time import AnyTimeHistory
-from checker.linearizability.check import check
-from checker.linearizability.core import (
+from splitbrain.checker.linearizability import at_any_time as at_any_time_module
+from splitbrain.checker.linearizability.at_any_time import AnyTimeHistory
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.linearizability.core import (
     AT_ANY_TIME_MAX,
     core_at_any_time,
     find_core,
 )
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation

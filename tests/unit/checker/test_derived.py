@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability.derived import properties
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
-from checker.linearizability.transitions import Transitions
-from checker.models.model import Call, KeyedModel
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
+from splitbrain.checker.linearizability.derived import properties
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.linearizability.transitions import Transitions
+from splitbrain.checker.models.model import Call, KeyedModel
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.small_histories import random_history
 

@@ -4,8 +4,8 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from checker import explanation
-from checker.explanation import (
+from splitbrain.checker import explanation
+from splitbrain.checker.explanation import (
     NODES_MAX,
     Relation,
     build_graph,
@@ -14,14 +14,14 @@ from checker.explanation import (
     to_data,
     to_text,
 )
-from checker.linearizability.check import check
-from checker.linearizability.problem import Problem
-from checker.linearizability.relations import Relations
-from checker.linearizability.search import Search
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.relations import Relations
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 from tests.unit.checker.small_histories import random_history
 

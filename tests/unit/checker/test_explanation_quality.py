@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from bench.histories import HistoryOptions, generate, with_stale_read
-from checker.explanation import from_data
-from checker.linearizability.check import check
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
+from splitbrain.checker.explanation import from_data
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 from tests.unit.checker.small_histories import history_with_a_lie
 
 #: Operations of a history, and histories per model.

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from checker import fault_attribution, set_full
-from checker.evidence import Evidence
-from checker.fault_attribution import FaultSpan, attribute, fault_spans
-from checker.losses import LISTED_MAX, Losses
-from checker.lost_commits import check as check_lost_commits
-from checker.registry import checker_named
-from checker.set_full import check as check_set_full
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from contracts.fault import FaultEvent, FaultPhase
-from contracts.names import NodeName
-from history.records import PairedOperation
+from splitbrain.checker import fault_attribution, set_full
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.fault_attribution import FaultSpan, attribute, fault_spans
+from splitbrain.checker.losses import LISTED_MAX, Losses
+from splitbrain.checker.lost_commits import check as check_lost_commits
+from splitbrain.checker.registry import checker_named
+from splitbrain.checker.set_full import check as check_set_full
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.fault import FaultEvent, FaultPhase
+from splitbrain.contracts.names import NodeName
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -244,7 +244,7 @@ def test_a_mutant_gives_moments_to_other_faults(
 
 def test_a_checker_that_is_not_told_of_faults_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "checker.registry.check_set_full",
+        "splitbrain.checker.registry.check_set_full",
         lambda operations, budget, **_: check_set_full(operations, budget),
     )
     with pytest.raises(AssertionError):

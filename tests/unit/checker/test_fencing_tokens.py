@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from checker import fencing_tokens
-from checker.fencing_tokens import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker import fencing_tokens
+from splitbrain.checker.fencing_tokens import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 from tests.unit.checker.small_histories import random_history
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from checker import queue_totals
-from checker.findings import Findings, Undecided
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
+from splitbrain.checker import queue_totals
+from splitbrain.checker.findings import Findings, Undecided
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 from tests.unit.checker.operations import operation
 
 READ = operation("read", start=0, end=1)

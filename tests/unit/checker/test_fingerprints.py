@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from checker.evidence import Evidence
-from checker.fingerprints import VERSION, Fingerprint, fingerprint_of, is_fingerprint
-from checker.linearizability.check import check
-from checker.lost_commits import check as check_lost_commits
-from checker.set_full import check as check_set_full
-from checker.split_brain import check as check_split_brain
-from checker.unique_ids import check as check_unique_ids
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.importers import load
-from history.records import PairedOperation
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.fingerprints import VERSION, Fingerprint, fingerprint_of, is_fingerprint
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.lost_commits import check as check_lost_commits
+from splitbrain.checker.set_full import check as check_set_full
+from splitbrain.checker.split_brain import check as check_split_brain
+from splitbrain.checker.unique_ids import check as check_unique_ids
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.importers import load
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import logs, operation, record, role
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "histories"

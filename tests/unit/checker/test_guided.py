@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability import guided
-from checker.linearizability.algorithms import GUIDED
-from checker.linearizability.check import check
-from checker.models.model import call_of
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability import guided
+from splitbrain.checker.linearizability.algorithms import GUIDED
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.models.model import call_of
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, linearizable
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation as op

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from checker.linearizability import kernel_cache, kernel_search
-from checker.linearizability.kernel_cache import KERNEL_FILES, is_compiled, kernel_folder
-from checker.linearizability.precompile import compile_ahead
+from splitbrain.checker.linearizability import kernel_cache, kernel_search
+from splitbrain.checker.linearizability.kernel_cache import KERNEL_FILES, is_compiled, kernel_folder
+from splitbrain.checker.linearizability.precompile import compile_ahead
 
 ROOM = Path(kernel_cache.__file__).parent
 
@@ -19,7 +19,7 @@ def test_every_file_of_the_kernel_counts() -> None:
         f"{name}.py"
         for file in kernel
         for name in re.findall(
-            r"^from checker\.linearizability\.(\w+) import", (ROOM / file).read_text(), re.MULTILINE
+            r"^from [\w.]+\.linearizability\.(\w+) import", (ROOM / file).read_text(), re.MULTILINE
         )
     }
     assert set(KERNEL_FILES) == kernel | imported

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from checker import committed_logs, split_brain
-from checker.verdict import Verdict
-from contracts.committed import CommittedLog
+from splitbrain.checker import committed_logs, split_brain
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.committed import CommittedLog
 from tests.unit.checker.operations import log, logs, record
 from tests.unit.checker.test_split_brain import judged, kinds
 

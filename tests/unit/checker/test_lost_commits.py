@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
-from checker import lost_commits
-from checker.committed_logs import NodeLog, Presence
-from checker.evidence import Evidence
-from checker.lost_commits import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from contracts.committed import CommittedLog
+from splitbrain.checker import lost_commits
+from splitbrain.checker.committed_logs import NodeLog, Presence
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.lost_commits import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.committed import CommittedLog
 from tests.unit.checker.operations import log, logs, operation, record
 
 

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from checker.linearizability.check import check
-from checker.linearizability.parts import split
-from checker.models import registry
-from checker.models.model import Call, Model, NondeterministicModel, call_of
-from checker.models.queues import BoundedFifoQueue
-from checker.models.registry import MODELS
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from contracts.errors import UsageError
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.linearizability.parts import split
+from splitbrain.checker.models import registry
+from splitbrain.checker.models.model import Call, Model, NondeterministicModel, call_of
+from splitbrain.checker.models.queues import BoundedFifoQueue
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from checker import (
+from splitbrain.checker import (
     bank,
     counter_bounds,
     fencing_tokens,
@@ -17,8 +17,8 @@ from checker import (
     sessions,
     unique_ids,
 )
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.outcome_cases import CASES, UNKNOWN, VALID, Case, Told
 

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from checker.evidence import Evidence
-from checker.registry import checker_named
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.registry import checker_named
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.small_histories import random_history
 

@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from checker import queue_totals
-from checker.queue_totals import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker import queue_totals
+from splitbrain.checker.queue_totals import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

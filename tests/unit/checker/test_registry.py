@@ -1,16 +1,16 @@
 import pytest
 
-from checker.evidence import Evidence
-from checker.models.registry import MODELS
-from checker.registry import (
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.registry import (
     checker_named,
     checker_names,
     history_checker,
     linearizability_model,
 )
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from contracts.errors import UsageError
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.errors import UsageError
 from tests.unit.checker.operations import operation
 
 

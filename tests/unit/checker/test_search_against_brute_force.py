@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from checker.linearizability import portfolio
-from checker.linearizability import search as search_module
-from checker.linearizability.algorithms import (
+from splitbrain.checker.linearizability import portfolio
+from splitbrain.checker.linearizability import search as search_module
+from splitbrain.checker.linearizability.algorithms import (
     EXACT,
     PRECONDITIONS,
     REACHABLE,
@@ -15,16 +15,16 @@ from checker.linearizability.algorithms import (
     SWEEP,
     ZONES,
 )
-from checker.linearizability.check import check_part
-from checker.linearizability.outcome import order_of
-from checker.linearizability.parts import Part, split
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
-from checker.models.model import Model
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.check import check_part
+from splitbrain.checker.linearizability.outcome import order_of
+from splitbrain.checker.linearizability.parts import Part, split
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.model import Model
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import AFTER, INITIAL, linearizable, precedes
 from tests.unit.checker.small_histories import random_history
 

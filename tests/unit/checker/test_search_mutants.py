@@ -5,14 +5,14 @@ from random import Random
 import msgspec
 import pytest
 
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Configuration, Search
-from checker.models.model import Call, Model
-from checker.models.register import CasRegister
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Configuration, Search
+from splitbrain.checker.models.model import Call, Model
+from splitbrain.checker.models.register import CasRegister
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.operations import operation as op
 from tests.unit.checker.small_histories import random_history

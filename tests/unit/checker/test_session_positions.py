@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker import session_positions
-from checker.findings import Findings
-from checker.sessions import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker import session_positions
+from splitbrain.checker.findings import Findings
+from splitbrain.checker.sessions import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation
 

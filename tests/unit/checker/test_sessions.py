@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from checker import session_versions, sessions
-from checker.sessions import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker import session_versions, sessions
+from splitbrain.checker.sessions import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

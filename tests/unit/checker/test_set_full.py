@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker import set_full, set_sightings
-from checker.set_full import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker import set_full, set_sightings
+from splitbrain.checker.set_full import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

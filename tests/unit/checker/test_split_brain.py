@@ -2,14 +2,14 @@ from typing import Any
 
 import pytest
 
-from checker import committed_logs, leadership, split_brain
-from checker.evidence import Evidence
-from checker.split_brain import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
+from splitbrain.checker import committed_logs, leadership, split_brain
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.split_brain import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
 from tests.unit.checker.operations import log, logs, operation, record, role
 
 

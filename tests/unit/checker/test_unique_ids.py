@@ -1,9 +1,9 @@
 from typing import Any
 
-from checker.unique_ids import check
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.unique_ids import check
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from checker import bank, counter_bounds, queue_totals, set_full, unread_members
-from checker.evidence import Evidence
-from checker.registry import checker_named
-from checker.verdict import CheckResult, Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker import bank, counter_bounds, queue_totals, set_full, unread_members
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.registry import checker_named
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 MEMBERS = frozenset({"n1", "n2", "n3"})

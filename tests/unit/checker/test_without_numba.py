@@ -8,9 +8,9 @@ PROGRAM = """
 import importlib.util, sys
 {blocked}
 from bench.histories import HistoryOptions, generate
-from checker.linearizability import portfolio
-from checker.linearizability.check import check
-from contracts.budget import Unlimited
+from splitbrain.checker.linearizability import portfolio
+from splitbrain.checker.linearizability.check import check
+from splitbrain.contracts.budget import Unlimited
 
 portfolio.FIRST_TRY_CONFIGURATIONS_MAX = 100
 portfolio.FIRST_TRY_PER_OPERATION = 0

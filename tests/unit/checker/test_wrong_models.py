@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from checker.linearizability.problem import Problem
-from checker.linearizability.search import Search
-from checker.models.model import Call, Model
-from checker.models.queues import BoundedFifoQueue
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
+from splitbrain.checker.linearizability.problem import Problem
+from splitbrain.checker.linearizability.search import Search
+from splitbrain.checker.models.model import Call, Model
+from splitbrain.checker.models.queues import BoundedFifoQueue
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.small_histories import random_history
 

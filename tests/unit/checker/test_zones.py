@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker.linearizability import search, zones
-from checker.linearizability.algorithms import PRECONDITIONS, ZONES
-from checker.linearizability.check import check
-from checker.linearizability.part_registers import register_columns
-from checker.models.registry import MODELS
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.records import PairedOperation
+from splitbrain.checker.linearizability import search, zones
+from splitbrain.checker.linearizability.algorithms import PRECONDITIONS, ZONES
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.linearizability.part_registers import register_columns
+from splitbrain.checker.models.registry import MODELS
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.brute_force import linearizable
 from tests.unit.checker.mutated import mutated
 from tests.unit.checker.operations import operation as op

@@ -11,7 +11,7 @@ from typing import Any
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_none
 
-from contracts.arms import (
+from splitbrain.contracts.arms import (
     ClockWarp,
     FileChange,
     FileChanged,
@@ -20,15 +20,15 @@ from contracts.arms import (
     PowerLoss,
     Shape,
 )
-from contracts.errors import HarnessError
-from contracts.fault import US_PER_MS, Link, in_ms
-from contracts.names import NodeName
-from contracts.runtime import NodeSample, NodeStatus
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView
-from harness.state_watch import StateWatch
-from harness.stop import Stop
-from harness.traffic import Traffic
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import US_PER_MS, Link, in_ms
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import NodeSample, NodeStatus
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView
+from splitbrain.harness.state_watch import StateWatch
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Traffic
 from tests.unit.harness.ended_operations import ended
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import write_run
 from tests.unit.harness.in_process import judge_in_process
 

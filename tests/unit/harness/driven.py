@@ -3,13 +3,13 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from contracts.errors import HarnessError
-from contracts.fault import Fault, FaultEvent
-from harness.down_nodes import DownNodes
-from harness.evidence import Observer
-from harness.nemesis_driver import NemesisDriver
-from harness.progress import Progress
-from nemesis.aim import Patience
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Fault, FaultEvent
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.evidence import Observer
+from splitbrain.harness.nemesis_driver import NemesisDriver
+from splitbrain.harness.progress import Progress
+from splitbrain.nemesis.aim import Patience
 from tests.unit.harness.armed_world import ArmedWorld, WorldClock, WorldStop
 
 #: A heal is waited for in real time, whatever the run does.

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from contracts.operations import Outcome
-from history.records import Event
+from splitbrain.contracts.operations import Outcome
+from splitbrain.history.records import Event
 
 
 def ended(outcome: Outcome, node: str | None) -> Event:

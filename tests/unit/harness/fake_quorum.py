@@ -17,20 +17,20 @@ from typing import Any
 
 import msgspec
 
-from contracts.committed import CommittedLog, CommittedRecord
-from contracts.errors import UsageError
-from contracts.fault import Link
-from contracts.image import ImageSource
-from contracts.names import NodeName, RunId
-from contracts.operations import Completion, Operation
-from contracts.runtime import (
+from splitbrain.contracts.committed import CommittedLog, CommittedRecord
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import (
     DeploymentSpec,
     NodeSpec,
     NodeStatus,
 )
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
-from history.run_folder import RunFolder
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView, Place, ReadsSpeakFor, Route, SystemOptions
+from splitbrain.history.run_folder import RunFolder
 
 ELECTION_S = 0.1
 

@@ -6,12 +6,12 @@ from typing import NoReturn, cast
 
 import msgspec
 
-from contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
-from contracts.errors import CapabilityError, HarnessError
-from contracts.fault import Link
-from contracts.image import ImageSource
-from contracts.names import NodeName
-from contracts.runtime import (
+from splitbrain.contracts.arms import ClockArm, DiskArm, LinkArm, ProcessArm
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.image import ImageSource
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import (
     Address,
     Capability,
     DeploymentSpec,
@@ -19,7 +19,7 @@ from contracts.runtime import (
     NodeStatus,
     Placement,
 )
-from runtimes.lacking import LackingClocks, LackingLinks
+from splitbrain.runtimes.lacking import LackingClocks, LackingLinks
 from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from contracts.budget import Unlimited
-from harness.child_side import resolve
-from harness.limits import Limits
-from harness.workers import Part, PartOutcome
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.harness.child_side import resolve
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.workers import Part, PartOutcome
 
 
 def run_parts_here(
@@ -37,7 +37,7 @@ def run_parts_here(
 
 def judge_in_process(monkeypatch: pytest.MonkeyPatch, *, report: bool = False) -> None:
     """Judge without workers, and without a report unless it is asked for."""
-    monkeypatch.setattr("harness.workers.run_parts", run_parts_here)
-    monkeypatch.setattr("harness.publishing.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.publishing.run_parts", run_parts_here)
     if not report:
-        monkeypatch.setattr("harness.publishing._make_report", lambda *_: None)
+        monkeypatch.setattr("splitbrain.harness.publishing._make_report", lambda *_: None)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import cli, convergence
-from history.process_budget import ProcessBudget
+from splitbrain.harness import cli, convergence
+from splitbrain.history.process_budget import ProcessBudget
+from tests.unit.harness.fake_spark import fake_spark
 from tests.unit.harness.run_fake import FakeRun
 
 #: Nothing is waited for longer than this, whatever the test does wrong.
@@ -57,7 +58,7 @@ class Stages:
 
     def judging(self) -> None:
         """A checker hangs."""
-        from harness import checking
+        from splitbrain.harness import checking
 
         checking._WHOLE_FUNCTION = "tests.unit.harness.interrupted_command:hang"
         checking._PART_FUNCTION = "tests.unit.harness.interrupted_command:hang"
@@ -65,12 +66,8 @@ class Stages:
     def spark(self) -> None:
         """The analysis hangs."""
         self.options = ["--time-limit", "0.3"]
-        package = self.folder / "path" / "spark_analysis"
-        package.mkdir(parents=True)
-        (package / "__init__.py").write_text("")
-        (package / "__main__.py").write_text("import signal\nsignal.pause()\n")
-        sys.path.insert(0, str(package.parent))
-        from harness.session import Session
+        sys.path.insert(0, fake_spark(self.folder, "import signal\nsignal.pause()\n"))
+        from splitbrain.harness.session import Session
 
         told = Session.told
 
@@ -120,8 +117,8 @@ class Stages:
 
 def main(folder: Path, stage: str) -> int:
     """Run the command; its exit code."""
-    from runtimes import registry as runtimes
-    from systems import registry as systems
+    from splitbrain.runtimes import registry as runtimes
+    from splitbrain.systems import registry as systems
 
     run = FakeRun(folder)
     stages = Stages(run, folder)

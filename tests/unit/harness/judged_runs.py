@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from checker.verdict import Verdict
-from harness import judge
-from harness.results import Results
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness import judge
+from splitbrain.harness.results import Results
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal
 from tests.unit.harness.run_fake import FakeRun
 

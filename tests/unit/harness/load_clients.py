@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from contracts.operations import Completion, Operation
-from contracts.system import Route
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
 
 
 class Entry(msgspec.Struct, frozen=True):

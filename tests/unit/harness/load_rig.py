@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import NodeName
-from harness.clients import Load
-from harness.load_phase import LoadPhase
-from harness.phases import phases_path
-from harness.progress import Progress
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from harness.traffic import Traffic
-from history.pairing import pair
-from history.reader import HistoryReader
-from history.records import Event
-from history.writer import HistoryWriter, LineWriter
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.clients import Load
+from splitbrain.harness.load_phase import LoadPhase
+from splitbrain.harness.phases import phases_path
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.pairing import pair
+from splitbrain.history.reader import HistoryReader
+from splitbrain.history.records import Event
+from splitbrain.history.writer import HistoryWriter, LineWriter
+from splitbrain.workloads.workload import workload
 from tests.unit.harness.load_clients import Behaviour, Entry, Ledger
-from workloads.workload import workload
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 LOAD = Load(concurrency=4, rate=math.inf, time_limit_s=60.0, operation_timeout_s=1.0, workers=2)

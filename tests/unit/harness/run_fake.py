@@ -5,11 +5,11 @@ from typing import Any
 
 from rich.console import Console
 
-from contracts.fault import Fault
-from harness.evidence_loader import read_json_lines
-from harness.options import TestOptions, prepare
-from harness.runner import RunOutcome, Timing, run_test
-from nemesis.aim import Patience
+from splitbrain.contracts.fault import Fault
+from splitbrain.harness.evidence_loader import read_json_lines
+from splitbrain.harness.options import TestOptions, prepare
+from splitbrain.harness.runner import RunOutcome, Timing, run_test
+from splitbrain.nemesis.aim import Patience
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 from tests.unit.harness.fake_runtime import FakeRuntime
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from checker.verdict import Verdict
-from harness.results import Results
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness.results import Results
 
 _RESULTS = Results(
     schema=1,

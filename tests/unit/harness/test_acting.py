@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from harness.acting import perform
-from nemesis.acts import Kill
+from splitbrain.harness.acting import perform
+from splitbrain.nemesis.acts import Kill
 from tests.unit.harness.armed_world import NODES, ArmedWorld
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from checker.verdict import Verdict
-from contracts.names import RunId
-from contracts.system import ReadsSpeakFor
-from harness import agreement
-from harness.bare_history import judge_history
-from harness.evidence_loader import load_run
-from harness.limits import Limits
-from harness.options import prepare
-from harness.plan_record import plan_of
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.names import RunId
+from splitbrain.contracts.system import ReadsSpeakFor
+from splitbrain.harness import agreement
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.options import prepare
+from splitbrain.harness.plan_record import plan_of
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit, edit_plan, judged, lines, rewrite, verdict_of
 from tests.unit.harness.run_fake import FakeRun
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.bare_history import judge_history
-from harness.limits import Limits
-from history.errors import HistoryError
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.limits import Limits
+from splitbrain.history.errors import HistoryError
 from tests.unit.harness.in_process import run_parts_here
 
 LIMITS = Limits(30, 1024, 1)
@@ -73,8 +73,8 @@ ANSWERS: tuple[tuple[str, str, Any, tuple[Any, ...], tuple[Any, ...]], ...] = (
 
 @pytest.fixture(params=[0, 1 << 60], ids=["columns", "objects"], autouse=True)
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
-    monkeypatch.setattr("harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
+    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
 
 
 def history(path: Path, *operations: tuple[str, Any, Any]) -> Path:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from contracts.errors import UsageError
-from harness.bare_history import judge_history
-from harness.limits import Limits
-from harness.results import leading_sentence
-from harness.summary import show, to_markdown
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.results import leading_sentence
+from splitbrain.harness.summary import show, to_markdown
 
 LIMITS = Limits(30, 1024, 1)
 NEMESIS = '{"process": "nemesis", "type": "info", "f": "start"}\n'
@@ -145,7 +145,7 @@ def test_a_file_that_ends_in_the_middle_of_a_line_proves_violations_alone(
     provisional: str | None,
     size: int,
 ) -> None:
-    monkeypatch.setattr("harness.bare_judging.COLUMNS_FROM_BYTES", size)
+    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", size)
     history = bare_history(tmp_path / "h.jsonl", read)
     history.write_text(history.read_text() + '{"process": 1, "ty')
     for skip_broken in (False, True):

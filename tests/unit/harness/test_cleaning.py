@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from harness import cleaning, cli
-from runtimes import registry
-from runtimes.dead_runs import Swept
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.harness import cleaning, cli
+from splitbrain.runtimes import registry
+from splitbrain.runtimes.dead_runs import Swept
 
 
 @pytest.fixture(autouse=True)

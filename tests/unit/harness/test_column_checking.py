@@ -9,22 +9,22 @@ import msgspec
 import pytest
 
 from bench.histories import HistoryOptions, generate
-from checker.linearizability import portfolio
-from checker.linearizability.column_history import split_columns
-from checker.models.model import KeyedModel
-from checker.models.registry import MODELS, model_named
-from checker.verdict import Verdict
-from contracts.errors import HarnessError
-from harness import bare_judging, column_checking
-from harness.bare_history import judge_history
-from harness.column_checking import ColumnCheck
-from harness.limits import Limits
-from harness.own_models import make_known
-from harness.results import Results
-from history.columns import columns_of
-from history.pairing import events_of
-from history.records import PairedOperation
-from history.value_shapes import wrong_shape
+from splitbrain.checker.linearizability import portfolio
+from splitbrain.checker.linearizability.column_history import split_columns
+from splitbrain.checker.models.model import KeyedModel
+from splitbrain.checker.models.registry import MODELS, model_named
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness import bare_judging, column_checking
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.column_checking import ColumnCheck
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.own_models import make_known
+from splitbrain.harness.results import Results
+from splitbrain.history.columns import columns_of
+from splitbrain.history.pairing import events_of
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.value_shapes import wrong_shape
 from tests.unit.checker.small_histories import history_of_unique_values, random_history
 
 LIMITS = Limits(60, 2048, 2)
@@ -154,7 +154,7 @@ def _checked(operations: list[PairedOperation], limits: Limits) -> Any:
 
 HARD_MODEL = """
 import time
-from checker.models.register import CasRegister
+from splitbrain.checker.models.register import CasRegister
 
 class Slow(CasRegister):
     register_functions = None
@@ -196,7 +196,7 @@ def test_parts_of_a_chunk_that_dies_are_judged_one_by_one(
 ) -> None:
     (tmp_path / "chunk_that_dies.py").write_text(
         "import os\n"
-        "from harness.column_checking import judge_chunk\n"
+        "from splitbrain.harness.column_checking import judge_chunk\n"
         "def judge(chunk, budget):\n"
         "    if chunk.quick or 'k1' in chunk.parts.keys: os.kill(os.getpid(), 9)\n"
         "    return judge_chunk(chunk, budget)\n"

@@ -7,11 +7,11 @@ from typing import NoReturn
 import pytest
 from rich.console import Console
 
-from checker.verdict import Verdict
-from contracts.errors import HarnessError
-from harness import cli, commands
-from harness.options import TestOptions
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness import cli, commands
+from splitbrain.harness.options import TestOptions
+from splitbrain.history.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("in_process")
 

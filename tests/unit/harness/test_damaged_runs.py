@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from checker.verdict import Verdict
-from contracts.errors import UsageError
-from contracts.names import NodeName
-from harness import evidence_loader
-from harness.gate.selection import select
-from harness.manifest import MANIFEST_NAME, open_manifest, write_manifest
-from harness.manifest import damage as damage_of
-from harness.replaying.recorded import replay_options
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness import evidence_loader
+from splitbrain.harness.gate.selection import select
+from splitbrain.harness.manifest import MANIFEST_NAME, open_manifest, write_manifest
+from splitbrain.harness.manifest import damage as damage_of
+from splitbrain.harness.replaying.recorded import replay_options
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import NODES, seal
 from tests.unit.harness.judged_runs import edit, judged_as_it_is, verdict_of
 from tests.unit.harness.test_mutated_runs import a_read_saw_another_value

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import CapabilityError, HarnessError
-from harness import fault_probes, machine_probes
-from harness.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
-from harness.report import page_assets
-from runtimes.docker import images
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.harness import fault_probes, machine_probes
+from splitbrain.harness.doctor import Diagnosis, Finding, Look, Probe, diagnose, doctor
+from splitbrain.harness.report import page_assets
+from splitbrain.runtimes.docker import images
 
 
 def only(findings: Sequence[Finding]) -> Finding:
@@ -36,7 +36,7 @@ def says_no(finding: Finding, *words: str) -> None:
 
 
 def runtime_entry(capabilities: set[str] | HarnessError) -> Callable[[], object]:
-    from runtimes import registry
+    from splitbrain.runtimes import registry
 
     def make() -> object:
         if isinstance(capabilities, HarnessError):
@@ -117,7 +117,7 @@ def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_images_that_are_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    from runtimes.docker import engine
+    from splitbrain.runtimes.docker import engine
 
     monkeypatch.setattr(engine, "connect", lambda: SimpleNamespace(close=lambda: None))
     monkeypatch.setattr(images.Images, "is_there", lambda self, tag: "pod" in tag)
@@ -129,7 +129,7 @@ def test_images_that_are_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_runtimes_that_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    from runtimes import registry
+    from splitbrain.runtimes import registry
 
     refusal = CapabilityError("go to", "the moon", "it is too far", "Stay here")
     entries = {
@@ -242,7 +242,7 @@ def test_links_that_nobody_can_reach(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_clock_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtimes.local.clocks.clock_library", lambda: None)
+    monkeypatch.setattr("splitbrain.runtimes.local.clocks.clock_library", lambda: None)
     says_no(only(fault_probes.look_at_clock_library()), "apt-get install libfaketime")
 
 
@@ -268,7 +268,7 @@ def test_control_groups_of_either_version(
     elif there:
         (tmp_path / there).touch()
     monkeypatch.setattr(fault_probes, "_CGROUPS", tmp_path)
-    monkeypatch.setattr("runtimes.local.control_groups.possible_bases", lambda: bases)
+    monkeypatch.setattr("splitbrain.runtimes.local.control_groups.possible_bases", lambda: bases)
     found = only(fault_probes.look_at_control_groups())
     assert found.answer == answer
     assert said in found.detail

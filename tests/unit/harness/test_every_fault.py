@@ -10,12 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import nemesis
-from contracts.arms import Shape
-from contracts.fault import FaultEvent, Link
-from harness.fault_results import fault_results, fault_windows
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, machine_kind_names
+from splitbrain.contracts.arms import Shape
+from splitbrain.contracts.fault import FaultEvent, Link
+from splitbrain.harness.fault_results import fault_results, fault_windows
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
 from tests.unit.harness.armed_world import ArmedWorld
 from tests.unit.harness.driven import Driven, fault
 
@@ -47,6 +46,8 @@ ACTS = {
     "wipe": ("kill", "start"),
     **dict.fromkeys(("clock-jump", "clock-drift", "clock-strobe"), ("warp", "unwarp")),
 }  # fmt: skip
+
+PAGES = Path(__file__).parents[3] / "docs" / "faults"
 
 
 def driven(kind: str, *deaf: str) -> Driven:
@@ -89,7 +90,7 @@ def test_a_heal_that_does_nothing_is_seen_and_said(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", machine_kind_names())
 def test_every_kind_has_a_page_that_names_it(kind: str) -> None:
-    page = Path(nemesis.__file__).parent.parent / "docs" / "faults" / f"{fault_kind(kind).page}.md"
+    page = PAGES / f"{fault_kind(kind).page}.md"
     assert page.exists(), f"write {page.name}"
     text = page.read_text().lower()
     assert kind in text or kind.replace("-", " ") in text
@@ -97,7 +98,7 @@ def test_every_kind_has_a_page_that_names_it(kind: str) -> None:
 
 @pytest.mark.parametrize("page", sorted({fault_kind(kind).page for kind in machine_kind_names()}))
 def test_every_page_says_layer_means_proof_and_limits(page: str) -> None:
-    text = (Path(nemesis.__file__).parent.parent / "docs" / "faults" / f"{page}.md").read_text()
+    text = (PAGES / f"{page}.md").read_text()
     found = re.findall(
         r"^(?:\*\*|## )(Layer|How|Proof|What proves it|What it cannot show)", text, re.MULTILINE
     )

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from harness.failovers import failovers_ns
-from harness.fault_results import FaultWindow
-from history.functions import USUAL
-from history.records import PairedOperation
+from splitbrain.harness.failovers import failovers_ns
+from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.history.functions import USUAL
+from splitbrain.history.records import PairedOperation
 from tests.unit.checker.operations import operation
 
 

@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness.coverage_cells import CoverageCell, sum_coverage
-from harness.coverage_tables import HEADER, coverage_rows, never_tried, workload_rows
-from harness.evidence_loader import load_run
-from harness.fault_coverage import coverage_of, fault_coverage
-from harness.fault_results import FaultWindow
-from harness.judge import judge
-from harness.leader_watch import LeaderSighting
-from harness.node_roles import NodeTale
-from harness.results import read
-from history.run_folder import RunFolder
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.coverage_cells import CoverageCell, sum_coverage
+from splitbrain.harness.coverage_tables import HEADER, coverage_rows, never_tried, workload_rows
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.fault_coverage import coverage_of, fault_coverage
+from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.harness.judge import judge
+from splitbrain.harness.leader_watch import LeaderSighting
+from splitbrain.harness.node_roles import NodeTale
+from splitbrain.harness.results import read
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.told_cluster import COVERAGE, MS, fault_lines, write_told_run
 
 
@@ -247,7 +247,7 @@ def test_the_judge_writes_coverage_into_results_summary_and_report(run: RunFolde
 
 
 def test_results_of_an_earlier_version_show_no_coverage_instead_of_zeros(run: RunFolder) -> None:
-    from harness.summary import to_markdown
+    from splitbrain.harness.summary import to_markdown
 
     results = judge(run.root, analyze=False)
     old = msgspec.to_builtins(results)

@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness import fault_notice
-from harness.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
-from harness.fault_results import FaultWindow
-from harness.leader_watch import LeaderSighting
-from harness.phases import Phase
-from harness.results import FaultResult, OutcomeCounts, Results, leading_sentence
-from harness.summary import to_markdown, unnoticed
-from history.records import PairedOperation
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness import fault_notice
+from splitbrain.harness.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
+from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.harness.leader_watch import LeaderSighting
+from splitbrain.harness.phases import Phase
+from splitbrain.harness.results import FaultResult, OutcomeCounts, Results, leading_sentence
+from splitbrain.harness.summary import to_markdown, unnoticed
+from splitbrain.history.records import PairedOperation
 
 MS = 1_000_000
 S = 1000 * MS

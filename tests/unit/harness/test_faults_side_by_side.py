@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from contracts.arms import Shape
-from contracts.fault import Awaited, Link
-from contracts.names import NodeName
-from harness.down_nodes import DownNodes
-from harness.nemesis_driver import NemesisDriver
-from nemesis.acts import (
+from splitbrain.contracts.arms import Shape
+from splitbrain.contracts.fault import Awaited, Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.nemesis_driver import NemesisDriver
+from splitbrain.nemesis.acts import (
     Act,
     Cut,
     Kill,
@@ -24,9 +24,9 @@ from nemesis.acts import (
     UnshapeLinks,
     Unthrottle,
 )
-from nemesis.expectations import LinkIs, LinkShaped, NodeIs
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.holds import Holds
+from splitbrain.nemesis.expectations import LinkIs, LinkShaped, NodeIs
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.holds import Holds
 from tests.unit.harness.driven import Driven, fault
 
 N1, N2 = NodeName("n1"), NodeName("n2")

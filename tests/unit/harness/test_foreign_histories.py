@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from harness import cli
-from harness.bare_history import judge_history
-from harness.limits import Limits
-from history.errors import HistoryError
+from splitbrain.harness import cli
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.limits import Limits
+from splitbrain.history.errors import HistoryError
 from tests.unit.harness.in_process import run_parts_here
 
 LIMITS = Limits(30, 1024, 1)
@@ -39,8 +39,8 @@ def check(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Said]:
     """Writes a file and judges it."""
-    monkeypatch.setattr("harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
-    monkeypatch.setattr("harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.bare_judging.COLUMNS_FROM_BYTES", request.param)
+    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
 
     def checked(name: str, text: str = "", model: str = "cas-register") -> Said:
         path = tmp_path / name

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from contracts.fault import ActualFault
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness.fault_coverage import fault_coverage
-from harness.fault_results import fault_results, fault_windows
-from harness.state_watch import StateWatch
-from nemesis.aim import Patience
-from nemesis.effects import AskTold, Doing, Present, Told, Wait
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.gate import FaultGate, SparedError, ToldPromise
-from nemesis.holds import Holds
-from nemesis.kinds import fault_kind
-from nemesis.promise import NEVER, VoterTold
+from splitbrain.contracts.fault import ActualFault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.fault_coverage import fault_coverage
+from splitbrain.harness.fault_results import fault_results, fault_windows
+from splitbrain.harness.state_watch import StateWatch
+from splitbrain.nemesis.aim import Patience
+from splitbrain.nemesis.effects import AskTold, Doing, Present, Told, Wait
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.gate import FaultGate, SparedError, ToldPromise
+from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.promise import NEVER, VoterTold
 from tests.unit.harness.driven import Driven, fault
 
 N1 = NodeName("n1")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from checker.registry import history_models
-from harness.cli import run
-from harness.run_commands import check_command, run_test_command
-from nemesis.kinds import kind_names, machine_kind_names
-from nemesis.scripted import SCRIPTED
-from nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
+from splitbrain.checker.registry import history_models
+from splitbrain.harness.cli import run
+from splitbrain.harness.run_commands import check_command, run_test_command
+from splitbrain.nemesis.kinds import kind_names, machine_kind_names
+from splitbrain.nemesis.scripted import SCRIPTED
+from splitbrain.nemesis.targets import ALL, FOLLOWER, HALVES, LAGGARD, LAST_LEADER, LEADER
 
 
 def words(text: str | None) -> str:

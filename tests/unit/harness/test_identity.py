@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from checker.models.model import Call, Model
-from harness import bare_judging, cli
+from splitbrain.checker.models.model import Call, Model
+from splitbrain.harness import bare_judging, cli
 
 pytestmark = pytest.mark.usefixtures("in_process")
 

@@ -1,13 +1,13 @@
-"""``python -m harness.images``: every system's images, or those of the systems that are named."""
+"""``python -m splitbrain.harness.images``: every system's images, or those that are named."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from contracts.image import ImageSource
-from harness import images
-from systems.registry import names, system
+from splitbrain.contracts.image import ImageSource
+from splitbrain.harness import images
+from splitbrain.systems.registry import names, system
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import results
-from harness.interrupts import Interrupts
-from history.run_folder import RunFolder
+from splitbrain.harness import results
+from splitbrain.harness.interrupts import Interrupts
+from splitbrain.history.run_folder import RunFolder
 from tests.told_processes import ToldProcess
 
 ROOT = Path(__file__).parents[3]

@@ -13,16 +13,17 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from checker.evidence import Evidence
-from checker.verdict import Verdict
-from contracts.errors import UsageError
-from harness import analysis_process, checking, judge, results
-from harness.limits import Limits
-from harness.results import Results
-from harness.waiting import Waiting
-from history.plan import decode_plan, encode_plan
-from history.run_folder import RunFolder
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness import analysis_process, checking, judge, results
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.results import Results
+from splitbrain.harness.waiting import Waiting
+from splitbrain.history.plan import decode_plan, encode_plan
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal, write_run
+from tests.unit.harness.fake_spark import fake_spark
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def small_run(root: Path, **changes: Any) -> Path:
 def test_a_checker_that_crashes_is_unknown_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "_WHOLE_FUNCTION", "harness.checking:no_such_function")
+    monkeypatch.setattr(checking, "_WHOLE_FUNCTION", "splitbrain.harness.checking:no_such_function")
     found = judge.judge(small_run(tmp_path), analyze=False)
     assert verdicts(found)["split-brain"] is Verdict.UNKNOWN
     assert "crashed: AttributeError" in found.checkers[0].reason
@@ -138,7 +139,7 @@ def test_one_crashed_part_leaves_the_other_parts_judged(
 
     def break_the_largest(name: str, given: Evidence) -> Any:
         job = prepare(name, given)
-        broken = msgspec.structs.replace(job.parts[0], function="harness.checking:gone")
+        broken = msgspec.structs.replace(job.parts[0], function="splitbrain.harness.checking:gone")
         return msgspec.structs.replace(job, parts=(broken, *job.parts[1:]))
 
     monkeypatch.setattr(checking, "_prepare", break_the_largest)
@@ -164,11 +165,7 @@ def test_a_failed_analysis_is_a_problem_and_costs_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = small_run(tmp_path)
-    folder = tmp_path / "path" / "spark_analysis"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "__main__.py").write_text("raise SystemExit('no Java here')")
-    monkeypatch.syspath_prepend(str(folder.parent))
+    monkeypatch.syspath_prepend(fake_spark(tmp_path, "raise SystemExit('no Java here')"))
     printed = io.StringIO()
     during = Waiting(Console(file=printed, width=80)).during
     found = judge.judge(run, analyze=True, during=during)
@@ -188,11 +185,7 @@ def test_a_failed_analysis_is_a_problem_and_costs_no_verdict(
 
 
 def test_an_analysis_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "path" / "spark_analysis"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "__main__.py").write_text("import signal\nsignal.pause()")
-    monkeypatch.syspath_prepend(str(folder.parent))
+    monkeypatch.syspath_prepend(fake_spark(tmp_path, "import signal\nsignal.pause()"))
     with analysis_process.AnalysisProcess(tmp_path) as analysis:
         problem = analysis.wait(0.2)
         assert problem == "The Spark analysis did not end within 0.2 s and was stopped."

@@ -10,14 +10,15 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from checker.verdict import CheckResult, Verdict
-from harness import checking, judge, results
-from harness.limits import Limits
-from harness.stop import Stop
-from harness.summary import show
-from history.plan import decode_plan, encode_plan
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness import checking, judge, results
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.summary import show
+from splitbrain.history.plan import decode_plan, encode_plan
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal, write_run
+from tests.unit.harness.fake_spark import fake_spark
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.judged_runs import verdicts
 
@@ -43,7 +44,7 @@ def test_workers_that_cannot_be_had_leave_what_needs_none(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No process can be started: the machine is out of them, or of memory."""
-    monkeypatch.setattr("harness.framed_child.subprocess.Popen", no_space)
+    monkeypatch.setattr("splitbrain.harness.framed_child.subprocess.Popen", no_space)
     found = judge.judge(run, analyze=False)
     assert verdicts(found)["node-health"] == "valid"
     assert verdicts(found)["linearizability"] == "unknown"
@@ -56,9 +57,9 @@ def test_workers_that_cannot_be_had_leave_what_needs_none(
 @pytest.mark.parametrize(
     ("place", "checker"),
     [
-        ("harness.judge.check_all", "linearizability"),
-        ("harness.node_health.judge_nodes", "node-health"),
-        ("harness.record_health.judge_record", "record"),
+        ("splitbrain.harness.judge.check_all", "linearizability"),
+        ("splitbrain.harness.node_health.judge_nodes", "node-health"),
+        ("splitbrain.harness.record_health.judge_record", "record"),
     ],
 )
 def test_a_judge_that_crashes_makes_its_own_part_unknown(
@@ -77,15 +78,15 @@ def test_a_judge_that_crashes_makes_its_own_part_unknown(
 @pytest.mark.parametrize(
     "place",
     [
-        "harness.judge.node_health.judge_nodes",
-        "harness.judge.vacuous_reasons",
-        "harness.judge.fault_results",
-        "harness.judge.outcome_counts",
-        "harness.judge.longest_unavailability_ns",
-        "harness.judge.leader_epochs",
-        "harness.publishing.to_markdown",
-        "harness.publishing.to_junit",
-        "harness.publishing._make_report",
+        "splitbrain.harness.judge.node_health.judge_nodes",
+        "splitbrain.harness.judge.vacuous_reasons",
+        "splitbrain.harness.judge.fault_results",
+        "splitbrain.harness.judge.outcome_counts",
+        "splitbrain.harness.judge.longest_unavailability_ns",
+        "splitbrain.harness.judge.leader_epochs",
+        "splitbrain.harness.publishing.to_markdown",
+        "splitbrain.harness.publishing.to_junit",
+        "splitbrain.harness.publishing._make_report",
     ],
 )
 def test_a_crash_anywhere_costs_no_violation(
@@ -107,7 +108,7 @@ def test_what_could_not_be_told_is_never_green(
     run: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr(f"harness.judge.{place}", explode)
+    monkeypatch.setattr(f"splitbrain.harness.judge.{place}", explode)
     assert judge.judge(run, analyze=False).exit_code == 2
 
 
@@ -136,10 +137,12 @@ def report_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) ->
     folder.mkdir()
     (folder / "report_under_test.py").write_text(f"import os, signal\ndef write(*_):\n    {body}\n")
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr("harness.publishing._REPORT_FUNCTION", "report_under_test:write")
+    monkeypatch.setattr("splitbrain.harness.publishing._REPORT_FUNCTION", "report_under_test:write")
     seconds = 0.2 if "pause" in body else 30.0
-    monkeypatch.setattr("harness.publishing._REPORT_LIMITS", Limits(seconds, 512, jobs=1))
-    monkeypatch.setattr("harness.workers._GRACE_S", 0.2)
+    monkeypatch.setattr(
+        "splitbrain.harness.publishing._REPORT_LIMITS", Limits(seconds, 512, jobs=1)
+    )
+    monkeypatch.setattr("splitbrain.harness.workers._GRACE_S", 0.2)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_a_report_writer_that_misbehaves_costs_the_report_alone(
 ) -> None:
     from tests.unit.harness.in_process import run_parts_here
 
-    monkeypatch.setattr("harness.workers.run_parts", run_parts_here)
+    monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
     report_writer(tmp_path, monkeypatch, body)
     RunFolder(run).report.write_text("the report of an earlier judgement")
     found = judge.judge(run, analyze=False)
@@ -173,8 +176,8 @@ def test_a_full_disk_under_the_results_leaves_the_verdict_to_be_told(
 ) -> None:
     judge_in_process(monkeypatch)
     folder = write_run(tmp_path / "run", operations_per_second=60, flaw=flaw)
-    monkeypatch.setattr("harness.results.write_atomically", no_space)
-    monkeypatch.setattr("harness.publishing.write_atomically", no_space)
+    monkeypatch.setattr("splitbrain.harness.results.write_atomically", no_space)
+    monkeypatch.setattr("splitbrain.harness.publishing.write_atomically", no_space)
     found = judge.judge(folder, analyze=False)
     assert found.exit_code == code
     assert found.problems[0].startswith("The verdict could not be written to")
@@ -200,7 +203,7 @@ def test_evidence_that_json_cannot_hold_costs_its_details_alone(
         {"value": Unspeakable()},
         ({"kind": "k", "sentence": "s"},),
     )
-    monkeypatch.setattr("harness.judge.check_all", lambda *_: [odd])
+    monkeypatch.setattr("splitbrain.harness.judge.check_all", lambda *_: [odd])
     found = judge.judge(stale, analyze=False)
     assert found.exit_code == 1
     assert results.read(RunFolder(stale).results).checkers[0].violations[0]["sentence"] == "s"
@@ -211,7 +214,7 @@ def test_an_analysis_that_cannot_be_started_costs_no_verdict(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("harness.spark_child.subprocess.Popen", no_space)
+    monkeypatch.setattr("splitbrain.harness.spark_child.subprocess.Popen", no_space)
     found = judge.judge(run, analyze=True)
     assert found.exit_code == 0
     assert any("could not be started" in problem for problem in found.problems)
@@ -223,14 +226,10 @@ def test_an_analysis_that_is_killed_or_hangs_costs_no_verdict(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str
 ) -> None:
     judge_in_process(monkeypatch)
-    folder = tmp_path / "path" / "spark_analysis"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "__main__.py").write_text(
-        f"import os, signal\nos.kill(os.getpid(), signal.SIG{action})\n"
+    monkeypatch.syspath_prepend(
+        fake_spark(tmp_path, f"import os, signal\nos.kill(os.getpid(), signal.SIG{action})\n")
     )
-    monkeypatch.syspath_prepend(str(folder.parent))
-    monkeypatch.setattr("harness.spark_child._TERMINATION_PATIENCE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.spark_child._TERMINATION_PATIENCE_S", 0.1)
     stop = Stop()
     if action == "STOP":
         found = judge.judge(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
@@ -286,7 +285,7 @@ def test_a_folder_that_cannot_be_written_is_judged(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("harness.judging_lock.LOCK_NAME", "no/such/folder/lock")
+    monkeypatch.setattr("splitbrain.harness.judging_lock.LOCK_NAME", "no/such/folder/lock")
     assert judge.judge(run, analyze=False).exit_code == 0
 
 
@@ -320,7 +319,7 @@ def test_a_summary_that_cannot_be_shown_raises_nothing(
 ) -> None:
     judge_in_process(monkeypatch)
     found = judge.judge(run, analyze=False)
-    monkeypatch.setattr("harness.summary._nobody_reads", lambda: None)
+    monkeypatch.setattr("splitbrain.harness.summary._nobody_reads", lambda: None)
     show(found, Console(file=Unwritable(error)))  # type: ignore[arg-type]
     if error is ValueError:
         assert capsys.readouterr().err.startswith("VALID ")
@@ -357,7 +356,7 @@ def test_a_violation_wins_over_everything_at_once(
 ) -> None:
     """Failed harness, failed heal, crashed report, missing logs, vacuous, interrupted."""
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("harness.publishing.to_junit", explode)
+    monkeypatch.setattr("splitbrain.harness.publishing.to_junit", explode)
     changed(stale, planned_faults=9)
     shutil.rmtree(stale / "nodes" / "n3")
     stop = Stop()

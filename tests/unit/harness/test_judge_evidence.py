@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness.evidence_loader import load_run, read_committed_log, read_json_lines
-from harness.fault_results import fault_results, fault_windows
-from harness.timeline import longest_unavailability_ns, reigns
-from history.functions import USUAL
-from history.records import PairedOperation
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.evidence_loader import load_run, read_committed_log, read_json_lines
+from splitbrain.harness.fault_results import fault_results, fault_windows
+from splitbrain.harness.timeline import longest_unavailability_ns, reigns
+from splitbrain.history.functions import USUAL
+from splitbrain.history.records import PairedOperation
 from tests.synthetic_runs import write_run
 
 S = 1_000_000_000

@@ -5,15 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from checker.verdict import Verdict
-from contracts.fault import FaultEvent, FaultPhase
-from contracts.names import NodeName
-from contracts.state_event import StateEvent, StateEventKind
-from harness.evidence_loader import RunRecord
-from harness.node_health import first_traceback, judge_nodes
-from harness.phases import Phase
-from history.records import Event
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.fault import FaultEvent, FaultPhase
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent, StateEventKind
+from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.node_health import first_traceback, judge_nodes
+from splitbrain.harness.phases import Phase
+from splitbrain.history.records import Event
+from splitbrain.history.run_folder import RunFolder
 
 S = 1_000_000_000
 LOADED = Phase(S, "load-started")

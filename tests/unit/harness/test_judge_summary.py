@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from checker.verdict import CheckResult, Verdict
-from harness.junit import to_junit
-from harness.plain_text import markdown, printable, value_text
-from harness.results import FaultResult, OutcomeCounts, Results
-from harness.summary import render, to_markdown
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.junit import to_junit
+from splitbrain.harness.plain_text import markdown, printable, value_text
+from splitbrain.harness.results import FaultResult, OutcomeCounts, Results
+from splitbrain.harness.summary import render, to_markdown
 from tests.unit.harness.small_results import results_with
 
 REPRODUCE = (

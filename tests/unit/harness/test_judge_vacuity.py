@@ -3,18 +3,18 @@
 import msgspec
 import pytest
 
-from contracts.state_event import StateEvent
-from harness.fault_results import FaultWindow
-from harness.results import FaultResult
-from harness.vacuity import (
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.harness.results import FaultResult
+from splitbrain.harness.vacuity import (
     kinds_without_results,
     no_operation_met_a_fault,
     nothing_committed_after_last_heal,
     state_events_missing,
     too_few_faults_bit,
 )
-from history.functions import USUAL
-from history.records import PairedOperation
+from splitbrain.history.functions import USUAL
+from splitbrain.history.records import PairedOperation
 
 S = 1_000_000_000
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from contracts.budget import Budget
-from harness.limits import Limits
-from harness.workers import Part, PartOutcome, run_parts
+from splitbrain.contracts.budget import Budget
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.workers import Part, PartOutcome, run_parts
 
 _HERE = "judge_parts_under_test"
 
@@ -160,7 +160,7 @@ def test_no_parts_need_no_worker() -> None:
 
 
 def test_parts_meet_the_budget_contract() -> None:
-    from history.process_budget import ProcessBudget
+    from splitbrain.history.process_budget import ProcessBudget
 
     budget: Budget = ProcessBudget(60, 1024)
     assert budget.exhausted() is None

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.evidence_loader import load_run
-from harness.replaying.recorded import replay_options
-from harness.simulation.scenario_file import decode_scenario, encode_scenario, read_recorded
-from history.run_folder import RunFolder
+from splitbrain.harness import cli
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.replaying.recorded import replay_options
+from splitbrain.harness.simulation.scenario_file import (
+    decode_scenario,
+    encode_scenario,
+    read_recorded,
+)
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 
 KEPT = Path(__file__).parents[2] / "kept_runs"

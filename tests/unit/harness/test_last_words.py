@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import last_words as module
-from harness.last_words import last_words
+from splitbrain.harness import last_words as module
+from splitbrain.harness.last_words import last_words
 
 
 def said(

@@ -9,28 +9,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import Fault, FaultEvent
-from contracts.names import NodeName
-from contracts.system import LeaderView
-from harness import leader_watch
-from harness.down_nodes import DownNodes
-from harness.evidence import Baseline
-from harness.evidence_loader import load_run
-from harness.judge import _assemble
-from harness.leader_watch import LeaderSighting, LeaderWatch
-from harness.nemesis_driver import NemesisDriver
-from harness.progress import Progress
-from harness.report.chart_data import shown_reigns
-from harness.report.page import report_page
-from harness.results import Results
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from harness.summary import to_markdown
-from harness.timeline import Reign, sighted_epochs, sighted_reigns
-from harness.traffic import Traffic
-from history.run_folder import RunFolder
-from history.writer import LineWriter
-from nemesis.effects import Evidence
+from splitbrain.contracts.fault import Fault, FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.system import LeaderView
+from splitbrain.harness import leader_watch
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.evidence import Baseline
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.judge import _assemble
+from splitbrain.harness.leader_watch import LeaderSighting, LeaderWatch
+from splitbrain.harness.nemesis_driver import NemesisDriver
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.report.chart_data import shown_reigns
+from splitbrain.harness.report.page import report_page
+from splitbrain.harness.results import Results
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.summary import to_markdown
+from splitbrain.harness.timeline import Reign, sighted_epochs, sighted_reigns
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.writer import LineWriter
+from splitbrain.nemesis.effects import Evidence
 from tests.synthetic_runs import write_run
 from tests.unit.harness.ended_operations import ended
 from tests.unit.harness.fake_quorum import FakeNode, FakeQuorum

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from contracts.system import Route
-from harness.load import crew
-from harness.load.messages import final_reads_of
-from history.pairing import pair
-from history.records import Event
+from splitbrain.contracts.system import Route
+from splitbrain.harness.load import crew
+from splitbrain.harness.load.messages import final_reads_of
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import Event
 from tests.awaiting import await_true
 from tests.unit.harness.load_clients import Behaviour, Ledger, LedgerClient, Unloadable
 from tests.unit.harness.load_rig import NODES, Rig, read_history, unrecorded

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation, Outcome
-from contracts.system import Route
-from harness.load.reading import Reading
-from harness.load.seat import Books, Seat
-from harness.load.timetable import SlotTimes, Timetable
-from harness.processes import Processes
-from harness.traffic import Traffic
-from history.functions import USUAL
-from history.records import Event
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation, Outcome
+from splitbrain.contracts.system import Route
+from splitbrain.harness.load.reading import Reading
+from splitbrain.harness.load.seat import Books, Seat
+from splitbrain.harness.load.timetable import SlotTimes, Timetable
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.functions import USUAL
+from splitbrain.history.records import Event
 from tests.unit.harness.ended_operations import Recorded
 
 READ = Operation("read", "x", None)

@@ -10,25 +10,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName, RunId
-from contracts.runtime import Address, NodeSpec, Placement
-from contracts.system import CLIENT_PORT, Route, SystemOptions
-from harness.clients import Clients, Load
-from harness.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
-from harness.load.seat import Books
-from harness.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
-from harness.processes import Processes
-from harness.run_clock import RunClock
-from harness.stop import Stop
-from harness.traffic import Counts, Traffic
-from history.functions import USUAL
-from systems.registry import names, system
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Address, NodeSpec, Placement
+from splitbrain.contracts.system import CLIENT_PORT, Route, SystemOptions
+from splitbrain.harness.clients import Clients, Load
+from splitbrain.harness.load.openers import FixedEndpoints, SystemClients, fixed_endpoints
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.load.shares import RATE_PER_PROCESS_MAX, shares, workers_for
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.traffic import Counts, Traffic
+from splitbrain.history.functions import USUAL
+from splitbrain.systems.registry import names, system
+from splitbrain.workloads.keys import KeyRotation
+from splitbrain.workloads.workload import workload
 from tests.unit.harness.ended_operations import ended
 from tests.unit.harness.load_clients import Behaviour
 from tests.unit.harness.load_rig import LOAD, NODES
-from workloads.keys import KeyRotation
-from workloads.workload import workload
 
 
 def test_ordinary_rates_need_no_worker_process() -> None:
@@ -160,7 +160,7 @@ class Unrecorded:
         self._clock = RunClock()
 
     def append(self, process: int, type_: Any, f: str, **fields: Any) -> Any:
-        from history.records import Event
+        from splitbrain.history.records import Event
 
         return Event(0, self._clock.now(), process, type_, f)
 

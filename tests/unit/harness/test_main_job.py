@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.errors import HarnessError
-from harness import main_job
-from harness.judge import _runtime_words
-from harness.main_job import choose
-from harness.plan_record import plan_of
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness import main_job
+from splitbrain.harness.judge import _runtime_words
+from splitbrain.harness.main_job import choose
+from splitbrain.harness.plan_record import plan_of
 from tests.unit.harness.run_fake import FakeRun
 
 
@@ -104,8 +104,8 @@ def test_options_are_handed_on_to_the_test(
 def test_the_verdict_names_what_the_runtime_could_not_do(tmp_path: object) -> None:
     import msgspec
 
-    from contracts.names import RunId
-    from harness.options import prepare
+    from splitbrain.contracts.names import RunId
+    from splitbrain.harness.options import prepare
 
     run = FakeRun(tmp_path)  # type: ignore[arg-type]
     plan = plan_of(prepare(run.options, run.system, lambda: run.runtime), "test", RunId("r"))

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker.verdict import CheckResult, Verdict
-from harness.report.embedding import own_script, own_style
-from harness.report.message_timeline import read_timeline
-from harness.report.message_timeline_data import idle_messages, natural, picture_data
-from harness.report.message_timeline_section import (
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.report.embedding import own_script, own_style
+from splitbrain.harness.report.message_timeline import read_timeline
+from splitbrain.harness.report.message_timeline_data import idle_messages, natural, picture_data
+from splitbrain.harness.report.message_timeline_section import (
     ROWS_MAX,
     SCRIPTS,
     STYLES,
@@ -20,8 +20,8 @@ from harness.report.message_timeline_section import (
     known_violations,
     message_timeline,
 )
-from harness.report.page_assets import ASSETS
-from history.timeline_records import (
+from splitbrain.harness.report.page_assets import ASSETS
+from splitbrain.history.timeline_records import (
     TimelineFault,
     TimelineLife,
     TimelineLog,

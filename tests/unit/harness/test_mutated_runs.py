@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from checker.verdict import Verdict
-from harness.manifest import write_manifest
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness.manifest import write_manifest
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import NODES, write_run
 from tests.unit.harness.judged_runs import (
     edit,

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import RunId
-from contracts.runtime import DeploymentSpec
-from harness.node_equipment import equipped
-from nemesis.kinds import fault_kind, machine_kind_names
-from nemesis.plan import needs
+from splitbrain.contracts.names import RunId
+from splitbrain.contracts.runtime import DeploymentSpec
+from splitbrain.harness.node_equipment import equipped
+from splitbrain.nemesis.kinds import fault_kind, machine_kind_names
+from splitbrain.nemesis.plan import needs
 from tests.unit.harness.run_fake import FakeRun, fault
 
 DISKS = {

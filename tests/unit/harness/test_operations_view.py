@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker.linearizability.algorithms import PRECONDITIONS, ZONES
-from checker.verdict import CheckResult, Verdict
-from contracts.errors import UsageError
-from harness.bare_history import judge_history
-from harness.limits import Limits
-from harness.report.chart_data import Band, ShownReign
-from harness.report.operations_view import (
+from splitbrain.checker.linearizability.algorithms import PRECONDITIONS, ZONES
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.report.chart_data import Band, ShownReign
+from splitbrain.harness.report.operations_view import (
     OPERATIONS_MAX,
     ROWS_MAX,
     VIEWS_MAX,
@@ -22,7 +22,7 @@ from harness.report.operations_view import (
     contradicting,
     operations_view,
 )
-from history.records import PairedOperation
+from splitbrain.history.records import PairedOperation
 
 MS = 1_000_000
 LIMITS = Limits(30, 1024, 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness import cli
+from splitbrain.harness import cli
 from tests.unit.checker.models_page import OWN_MODEL
 
 
@@ -78,7 +78,7 @@ def test_a_model_that_fails_amid_the_search_is_unknown(
     assert "AttributeError: 'int' object has no attribute 'highest'" in reason
 
 
-HEAD = "from checker.models.model import Model, NondeterministicModel\n"
+HEAD = "from splitbrain.checker.models.model import Model, NondeterministicModel\n"
 UNHASHABLE = f"{HEAD}class Mine(Model):\n    functions, initial = {{'read'}}, []"
 NO_SET = f"{HEAD}class Mine(NondeterministicModel):\n    functions, initial = {{'read'}}, 0"
 REFUSED = [

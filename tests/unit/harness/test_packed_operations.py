@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from checker.evidence import Evidence
-from checker.linearizability.parts import Part
-from harness.packed_operations import Packed
-from history.pairing import pair
-from history.records import Event, PairedOperation
+from splitbrain.checker.evidence import Evidence
+from splitbrain.checker.linearizability.parts import Part
+from splitbrain.harness.packed_operations import Packed
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import Event, PairedOperation
 from tests.properties.history.histories import histories
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness import part_verdicts
-from harness.cli import run
-from harness.spark_child import Answered
-from history.run_folder import RunFolder
+from splitbrain.harness import part_verdicts
+from splitbrain.harness.cli import run
+from splitbrain.harness.spark_child import Answered
+from splitbrain.history.run_folder import RunFolder
 from tests.lake_runs import make_run
 from tests.synthetic_runs import seal
 

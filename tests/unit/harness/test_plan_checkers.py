@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from checker.verdict import Verdict
-from contracts.names import NodeName, RunId
-from harness import results
-from harness.evidence_loader import load_run
-from harness.junit import to_junit
-from harness.options import prepare
-from harness.plan_record import plan_of
-from harness.report.page import report_page
-from harness.summary import render, to_markdown
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.harness import results
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.junit import to_junit
+from splitbrain.harness.options import prepare
+from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.report.page import report_page
+from splitbrain.harness.summary import render, to_markdown
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit, edit_plan, judged
 from tests.unit.harness.run_fake import FakeRun
 

@@ -10,18 +10,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker.verdict import CheckResult, Verdict
-from harness.evidence_loader import load_run
-from harness.fault_results import fault_results
-from harness.report.analysis_tables import analysis_tables
-from harness.report.embedding import content_security_policy, json_for_script, own_script, own_style
-from harness.report.graph_picture import draw_graph
-from harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
-from harness.report.page import report_page
-from harness.report.violations import core_operations, show_violations
-from harness.timeline import outcome_counts
-from history.plan import reproduce_command
-from history.records import PairedOperation
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.fault_results import fault_results
+from splitbrain.harness.report.analysis_tables import analysis_tables
+from splitbrain.harness.report.embedding import (
+    content_security_policy,
+    json_for_script,
+    own_script,
+    own_style,
+)
+from splitbrain.harness.report.graph_picture import draw_graph
+from splitbrain.harness.report.operations_picture import OPERATIONS_MAX, choose, draw, label_of
+from splitbrain.harness.report.page import report_page
+from splitbrain.harness.report.violations import core_operations, show_violations
+from splitbrain.harness.timeline import outcome_counts
+from splitbrain.history.plan import reproduce_command
+from splitbrain.history.records import PairedOperation
 from tests.synthetic_runs import HOSTILE, write_run
 from tests.unit.harness.small_results import results_with
 

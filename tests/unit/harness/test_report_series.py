@@ -2,11 +2,11 @@
 
 import msgspec
 
-from harness.fault_results import FaultWindow
-from harness.report.chart_data import bands, shown_reigns
-from harness.report.series import Call, completed_calls, latency_series, thin, throughput
-from harness.timeline import Reign
-from history.records import Event
+from splitbrain.harness.fault_results import FaultWindow
+from splitbrain.harness.report.chart_data import bands, shown_reigns
+from splitbrain.harness.report.series import Call, completed_calls, latency_series, thin, throughput
+from splitbrain.harness.timeline import Reign
+from splitbrain.history.records import Event
 
 S = 1_000_000_000
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.operations import Operation
-from contracts.state_event import StateEvent
-from harness.evidence_loader import load_run
-from harness.metrics import SYSTEM_TIMEOUT_S, MetricLine
-from harness.phases import read_phases
-from harness.store import is_alive
-from history.pairing import pair
-from history.reader import read_events
-from history.records import Event
-from nemesis.schedule_lines import decode_schedule
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.metrics import SYSTEM_TIMEOUT_S, MetricLine
+from splitbrain.harness.phases import read_phases
+from splitbrain.harness.store import is_alive
+from splitbrain.history.pairing import pair
+from splitbrain.history.reader import read_events
+from splitbrain.history.records import Event
+from splitbrain.nemesis.schedule_lines import decode_schedule
 from tests.unit.harness.fake_quorum import FakeClient
 from tests.unit.harness.run_fake import FakeRun, fault
 
@@ -142,7 +142,7 @@ def test_same_seed_gives_the_same_streams_of_operations(broken: FakeRun, tmp_pat
 def test_same_seed_gives_the_same_schedule(tmp_path: Path) -> None:
     def schedule(seed: int) -> bytes:
         run = FakeRun(tmp_path, seed=seed, nemesis="partition,kill", time_limit_s=14.0)
-        from harness.options import prepare
+        from splitbrain.harness.options import prepare
 
         test = prepare(run.options, run.system, lambda: run.runtime)
         return repr(test.schedule).encode()

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from checker.verdict import Verdict
-from contracts.names import NodeName
-from harness import cleaning, cli, commands, systems_list
-from harness.options import TestOptions
-from harness.replaying.verdicts import ReplayVerdict
-from harness.store import create_run
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness import cleaning, cli, commands, systems_list
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.store import create_run
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.run_fake import FakeRun
 
 N1 = NodeName("n1")
@@ -24,8 +24,8 @@ N1 = NodeName("n1")
 @pytest.fixture
 def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
     """The command line meets the quorum in memory under the names ``fake``."""
-    from runtimes import registry as runtimes
-    from systems import registry as systems
+    from splitbrain.runtimes import registry as runtimes
+    from splitbrain.systems import registry as systems
 
     made = FakeRun(tmp_path)
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: made.system})
@@ -143,7 +143,7 @@ def test_a_dead_run_gets_the_dumps_that_it_lacks(
 ) -> None:
     run = FakeRun(tmp_path, time_limit_s=0.3)
     folder = run.run().folder
-    from systems import registry as systems
+    from splitbrain.systems import registry as systems
 
     monkeypatch.setattr(systems, "_FACTORIES", {"fake": lambda: run.system})
     expected = folder.committed_log(N1).read_bytes()

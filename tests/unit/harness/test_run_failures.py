@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.fault import Link
-from harness.evidence_loader import load_run
-from harness.phases import read_phases
-from harness.store import is_alive
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.phases import read_phases
+from splitbrain.harness.store import is_alive
 from tests.unit.harness.run_fake import FakeRun, fault
 
 
@@ -81,7 +81,7 @@ def test_a_runtime_that_fails_amid_the_load_is_healed_and_taken_down(
 def test_a_failure_at_the_end_is_told(
     tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.ending._TEARDOWN_PATIENCE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.ending._TEARDOWN_PATIENCE_S", 0.1)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     run.runtime.fails_at = call
     assert f"could not {call}" in str(run.run().failure)
@@ -103,8 +103,8 @@ def test_a_full_disk_under_the_history_ends_the_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = FakeRun(tmp_path)
-    from history.records import Event
-    from history.writer import HistoryWriter
+    from splitbrain.history.records import Event
+    from splitbrain.history.writer import HistoryWriter
 
     append = HistoryWriter.append
 

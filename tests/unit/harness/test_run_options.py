@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Awaited
-from contracts.names import RunId
-from harness.defaults import defaults_of
-from harness.options import TestOptions, prepare
-from harness.plan_record import plan_of
-from harness.replaying.recorded import replay_options
-from harness.run_commands import run_test_command
-from history.plan import Plan, reproduce_command
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Awaited
+from splitbrain.contracts.names import RunId
+from splitbrain.harness.defaults import defaults_of
+from splitbrain.harness.options import TestOptions, prepare
+from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.replaying.recorded import replay_options
+from splitbrain.harness.run_commands import run_test_command
+from splitbrain.history.plan import Plan, reproduce_command
 from tests.unit.harness.run_fake import FakeRun, fault
 
 

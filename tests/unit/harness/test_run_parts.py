@@ -11,24 +11,24 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from harness.down_nodes import DownNodes
-from harness.live import LiveDisplay
-from harness.load.routes import reader_slots, routes
-from harness.phases import Phase, phases_path, read_phases
-from harness.processes import Processes
-from harness.progress import Progress
-from harness.run_clock import RunClock
-from harness.state_tailer import StateEventTailer
-from harness.stop import NotYetError, Stop
-from harness.store import create_run, find_run, is_alive
-from harness.traffic import Traffic
-from harness.waiting import Waiting
-from history.run_folder import RunFolder
-from history.writer import LineWriter
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.harness.down_nodes import DownNodes
+from splitbrain.harness.live import LiveDisplay
+from splitbrain.harness.load.routes import reader_slots, routes
+from splitbrain.harness.phases import Phase, phases_path, read_phases
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.state_tailer import StateEventTailer
+from splitbrain.harness.stop import NotYetError, Stop
+from splitbrain.harness.store import create_run, find_run, is_alive
+from splitbrain.harness.traffic import Traffic
+from splitbrain.harness.waiting import Waiting
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.writer import LineWriter
 from tests.unit.harness.ended_operations import ended
 
 N1 = NodeName("n1")

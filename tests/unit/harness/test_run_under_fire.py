@@ -9,15 +9,15 @@ from typing import Any, NoReturn
 
 import pytest
 
-from contracts.committed import CommittedLog
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from harness import judge
-from harness.evidence_loader import load_run
-from harness.limits import Limits
-from harness.manifest import MANIFEST_NAME
-from harness.phases import read_phases
-from history.run_folder import RunFolder
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness import judge
+from splitbrain.harness.evidence_loader import load_run
+from splitbrain.harness.limits import Limits
+from splitbrain.harness.manifest import MANIFEST_NAME
+from splitbrain.harness.phases import read_phases
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.judged_runs import judged_run, verdicts
 from tests.unit.harness.run_fake import FakeRun, fault
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     judge_in_process(monkeypatch)
-    monkeypatch.setattr("harness.ending._TEARDOWN_PATIENCE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.ending._TEARDOWN_PATIENCE_S", 0.1)
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
@@ -86,7 +86,7 @@ def test_a_dump_that_crashes_costs_its_own_log(tmp_path: Path, error: Exception)
 
 HANGING_SYSTEM = """
 import os, signal
-from contracts.committed import CommittedLog
+from splitbrain.contracts.committed import CommittedLog
 
 class HangingSystem:
     declares_committed_logs = True
@@ -106,13 +106,13 @@ def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
     """An adapter that can be sent to a process, and does not come back from there."""
     import importlib
 
-    from harness import log_collection
+    from splitbrain.harness import log_collection
 
     (tmp_path / "hanging_system_under_test.py").write_text(HANGING_SYSTEM)
     monkeypatch.syspath_prepend(str(tmp_path))
     system = importlib.import_module("hanging_system_under_test").HangingSystem()
     monkeypatch.setattr(log_collection, "_DUMP_LIMITS", Limits(1.0, 4096, jobs=2))
-    monkeypatch.setattr("harness.workers._GRACE_S", 0.1)
+    monkeypatch.setattr("splitbrain.harness.workers._GRACE_S", 0.1)
     folder = RunFolder(tmp_path)
     nodes = [NodeName(f"n{number}") for number in (1, 2, 3)]
     for node in nodes:
@@ -129,7 +129,7 @@ def test_a_dump_that_hangs_or_is_killed_costs_its_own_log(
 def test_a_step_that_hangs_is_left_alone_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr("harness.ending.ACT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("splitbrain.harness.ending.ACT_TIMEOUT_S", 0.2)
     run = FakeRun(tmp_path, time_limit_s=0.3)
     released = threading.Event()
 
@@ -190,8 +190,8 @@ def test_a_phase_that_cannot_be_recorded_keeps_no_node_alive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk refuses the line of each step; healing and removal come after most of them."""
-    from harness.phases import Phase
-    from history.writer import LineWriter
+    from splitbrain.harness.phases import Phase
+    from splitbrain.history.writer import LineWriter
 
     append = LineWriter.append
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
-from contracts.arms import LinkQuality
-from contracts.fault import Link
-from harness.evidence import Observer
-from nemesis.expectations import LinkDelivers, PeersStall
+from splitbrain.contracts.arms import LinkQuality
+from splitbrain.contracts.fault import Link
+from splitbrain.harness.evidence import Observer
+from splitbrain.nemesis.expectations import LinkDelivers, PeersStall
 from tests.unit.harness.armed_world import NODES, ArmedWorld, WorldClock, WorldStop
 
 N1, N5 = NODES[0], NODES[-1]

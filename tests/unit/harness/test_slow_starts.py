@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.names import NodeName
+from splitbrain.contracts.names import NodeName
 from tests.unit.harness.armed_world import ArmedWorld
 from tests.unit.harness.driven import Driven, fault
 

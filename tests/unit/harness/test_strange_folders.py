@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from checker.verdict import Verdict
-from harness import cleaning, cli, judge, store
-from harness.analysis_process import AnalysisProcess
-from harness.ballast import Ballast
-from harness.log_collection import dump_log
-from history import border
-from history.border import stray
-from history.run_folder import RunFolder
-from spark_analysis.ingest import ingest
-from systems.registry import system
+from splitbrain.checker.verdict import Verdict
+from splitbrain.harness import cleaning, cli, judge, store
+from splitbrain.harness.analysis_process import AnalysisProcess
+from splitbrain.harness.ballast import Ballast
+from splitbrain.harness.log_collection import dump_log
+from splitbrain.history import border
+from splitbrain.history.border import stray
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.ingest import ingest
+from splitbrain.systems.registry import system
 from tests.unit.harness.in_process import judge_in_process
 
 COMMANDS = ("check RUN", "check RUN --no-analyze", "analyze RUN", "replay RUN", "shrink RUN")
@@ -197,7 +197,7 @@ def test_clean_writes_into_no_folder_with_a_link_nor_into_another_users(
     cleaning.dump_missing_logs(RunFolder(run))
     assert asked == [["n1"]]
     assert cleaning._is_mine(run)
-    monkeypatch.setattr("harness.cleaning.os.getuid", lambda: run.stat().st_uid + 1)
+    monkeypatch.setattr("splitbrain.harness.cleaning.os.getuid", lambda: run.stat().st_uid + 1)
     assert not cleaning._is_mine(run)
 
 
@@ -225,7 +225,11 @@ def test_data_of_nodes_are_read_through_no_link(
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """The look at the folder sees nothing, as if everything were exchanged right after it."""
-    for module in ("harness.store", "harness.evidence_loader", "spark_analysis.ingest"):
+    for module in (
+        "splitbrain.harness.store",
+        "splitbrain.harness.evidence_loader",
+        "splitbrain.spark_analysis.ingest",
+    ):
         monkeypatch.setattr(f"{module}.refuse_strays", lambda _: None)
     judge_in_process(monkeypatch)
 

@@ -7,19 +7,19 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from checker.verdict import CheckResult, Verdict
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from harness.outcome_words import failures
-from harness.phases import PhaseName
-from harness.progress import Progress
-from harness.results import OutcomeCounts, Results, leading_sentence
-from harness.run_clock import RunClock
-from harness.summary import show, to_markdown
-from harness.timeline import outcome_counts
-from harness.traffic import Traffic
-from history.records import PairedOperation
-from history.writer import LineWriter
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.outcome_words import failures
+from splitbrain.harness.phases import PhaseName
+from splitbrain.harness.progress import Progress
+from splitbrain.harness.results import OutcomeCounts, Results, leading_sentence
+from splitbrain.harness.run_clock import RunClock
+from splitbrain.harness.summary import show, to_markdown
+from splitbrain.harness.timeline import outcome_counts
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.writer import LineWriter
 from tests.unit.harness.small_results import results_with
 
 LONG = "Every order of what came before leaves another value, " * 6

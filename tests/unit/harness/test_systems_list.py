@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from contracts.system import SystemOptions
-from harness.systems_list import ListedSystem, list_systems
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.harness.systems_list import ListedSystem, list_systems
 from tests.unit.harness.fake_quorum import FakeQuorum, FakeSystem
 
 
@@ -25,7 +25,7 @@ class OddSystem(FakeSystem):
 
 @pytest.fixture
 def systems(monkeypatch: pytest.MonkeyPatch) -> None:
-    from systems import registry
+    from splitbrain.systems import registry
 
     def named(system: FakeSystem, name: str) -> FakeSystem:
         system.name = name

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness import cli
-from history.run_folder import RunFolder
+from splitbrain.harness import cli
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit_plan, judged, lines
 
 pytestmark = pytest.mark.usefixtures("in_process")

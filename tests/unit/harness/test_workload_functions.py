@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from harness import judge
-from harness.clients import SlotClient
-from harness.load.seat import Books
-from harness.processes import Processes
-from harness.results import Results
-from harness.stop import Stop
-from harness.timeline import longest_unavailability_ns
-from harness.traffic import Traffic
-from history.functions import Function, Functions, Refusal, effect_of, was_refused
-from history.plan import decode_plan, encode_plan
-from history.records import PairedOperation
-from history.run_folder import RunFolder
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.harness import judge
+from splitbrain.harness.clients import SlotClient
+from splitbrain.harness.load.seat import Books
+from splitbrain.harness.processes import Processes
+from splitbrain.harness.results import Results
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.timeline import longest_unavailability_ns
+from splitbrain.harness.traffic import Traffic
+from splitbrain.history.functions import Function, Functions, Refusal, effect_of, was_refused
+from splitbrain.history.plan import decode_plan, encode_plan
+from splitbrain.history.records import PairedOperation
+from splitbrain.history.run_folder import RunFolder
 from tests.declared_runs import QUEUE, TRANSACTIONS, Line, as_queue, as_transaction, folder_of
 from tests.unit.harness.ended_operations import Recorded
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from contracts.fault import FaultEvent
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from history.run_folder import RunFolder
+from splitbrain.contracts.fault import FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import write_run
 
 MS = 1_000_000

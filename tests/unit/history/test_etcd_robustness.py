@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from checker.linearizability.check import check
-from checker.verdict import Verdict
-from contracts.budget import Unlimited
-from history.etcd_records import Value, plain_text
-from history.importers import load
-from history.records import PairedOperation
+from splitbrain.checker.linearizability.check import check
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.history.etcd_records import Value, plain_text
+from splitbrain.history.importers import load
+from splitbrain.history.records import PairedOperation
 
 LONG = "a value of more than nineteen bytes"
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import UsageError
-from history.edn import EdnError, parse, parse_all
-from history.edn_values import EdnMap, EdnSet, Name, Number, Tagged
-from history.errors import HistoryError
-from history.importers import guess_format, load
-from history.pairing import pair
-from history.records import PairedOperation
+from splitbrain.contracts.errors import UsageError
+from splitbrain.history.edn import EdnError, parse, parse_all
+from splitbrain.history.edn_values import EdnMap, EdnSet, Name, Number, Tagged
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.importers import guess_format, load
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import PairedOperation
 
 
 def written(folder: Path, text: str, name: str = "history.txt") -> Path:

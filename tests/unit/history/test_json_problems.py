@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from history.json_problems import TOO_DEEP, in_words
+from splitbrain.history.json_problems import TOO_DEEP, in_words
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

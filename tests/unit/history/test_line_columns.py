@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from history.event_columns import EventColumns, paired_columns
-from history.line_columns import joined, line_ranges, read_lines, read_range
-from history.pairing import events_of
-from history.records import Event, PairedOperation
+from splitbrain.history.event_columns import EventColumns, paired_columns
+from splitbrain.history.line_columns import joined, line_ranges, read_lines, read_range
+from splitbrain.history.pairing import events_of
+from splitbrain.history.records import Event, PairedOperation
 
 #: Values that are equal to each other in Python, and those that do not hash.
 VALUES: list[Any] = [None, 0, 1, 1.0, True, "1", "", [1, 2], [1, 2.0], {"a": 1}]

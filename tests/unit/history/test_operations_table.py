@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from history.errors import HistoryError
-from history.importers import load
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.importers import load
 
 ROWS: dict[str, list[Any]] = {
     "process": [1, 0],

@@ -1,8 +1,8 @@
 import pytest
 
-from history.errors import PairingError
-from history.pairing import pair
-from history.records import Event
+from splitbrain.history.errors import PairingError
+from splitbrain.history.pairing import pair
+from splitbrain.history.records import Event
 
 
 def event(index: int, process: int, type_: str, f: str = "write", **fields: object) -> Event:

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from contracts.budget import Budget
-from history import process_budget
-from history.process_budget import ProcessBudget, resident_mib
+from splitbrain.contracts.budget import Budget
+from splitbrain.history import process_budget
+from splitbrain.history.process_budget import ProcessBudget, resident_mib
 
 
 @pytest.fixture

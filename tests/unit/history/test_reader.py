@@ -3,11 +3,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from history import reader as reader_module
-from history.broken_lines import BrokenLines
-from history.errors import HistoryError
-from history.reader import HistoryReader, read_events
-from history.records import Event
+from splitbrain.history import reader as reader_module
+from splitbrain.history.broken_lines import BrokenLines
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.reader import HistoryReader, read_events
+from splitbrain.history.records import Event
 
 EVENTS = [
     Event(index=0, time=5, process=0, type="invoke", f="write", key="a", value=1, node="n1"),

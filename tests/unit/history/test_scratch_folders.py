@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from history.scratch_folders import remove_dead, scratch_folder
+from splitbrain.history.scratch_folders import remove_dead, scratch_folder
 
 HOLDER = """
 import sys
-from history.scratch_folders import scratch_folder
+from splitbrain.history.scratch_folders import scratch_folder
 
 with scratch_folder("test") as folder:
     (folder / "file").write_text("x")

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from history.run_folder import RunFolder
-from history.timeline_records import (
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,
     TimelineLife,

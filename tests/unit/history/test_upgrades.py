@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import Awaited, Fault
-from contracts.fault_draws import where
-from contracts.scenario import SCENARIO_SCHEMA
-from harness.simulation.scenario_file import OtherSchemaError, decode_scenario
-from history.upgrades import UPGRADES, upgraded_fault
-from nemesis.schedule_lines import decode_schedule
-from nemesis.sorts import SORTS
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.fault_draws import where
+from splitbrain.contracts.scenario import SCENARIO_SCHEMA
+from splitbrain.harness.simulation.scenario_file import OtherSchemaError, decode_scenario
+from splitbrain.history.upgrades import UPGRADES, upgraded_fault
+from splitbrain.nemesis.schedule_lines import decode_schedule
+from splitbrain.nemesis.sorts import SORTS
 
 WAITING_1 = {
     "index": 1,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from history.column_reader import read_columns
-from history.edn import EdnError, parse_all
-from history.errors import HistoryError
-from history.formats import guess_format
-from history.importers import load
-from history.operations_table import pa, pq
+from splitbrain.history.column_reader import read_columns
+from splitbrain.history.edn import EdnError, parse_all
+from splitbrain.history.errors import HistoryError
+from splitbrain.history.formats import guess_format
+from splitbrain.history.importers import load
+from splitbrain.history.operations_table import pa, pq
 
 INVOKE = b'{"index":0,"time":1,"process":0,"type":"invoke","f":"read","value":null}\n'
 OK = b'{"index":1,"time":2,"process":0,"type":"ok","f":"read","value":1}\n'
@@ -59,7 +59,7 @@ def test_names_among_processes_below_zero_are_told_with_the_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Blocks of our own format are read at once, the others line by line.
-    monkeypatch.setattr("history.reader._BLOCK_BYTES", 1)
+    monkeypatch.setattr("splitbrain.history.reader._BLOCK_BYTES", 1)
     content = INVOKE.replace(b":0,", b':"a",', 2).replace(b'"index":"a"', b'"index":0')
     content += OK.replace(b'"process":0', b'"process":-1')
     with pytest.raises(HistoryError, match=r"line 2.*names"):

@@ -12,15 +12,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from history.reader import HistoryReader, read_events
-from history.records import Event
-from history.writer import HistoryWriter, LineWriter, stamped_line
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.reader import HistoryReader, read_events
+from splitbrain.history.records import Event
+from splitbrain.history.writer import HistoryWriter, LineWriter, stamped_line
 
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from history.writer import HistoryWriter
+from splitbrain.history.writer import HistoryWriter
 
 writer = HistoryWriter(Path(sys.argv[1]), iter(range(10**9)).__next__, sync_interval_s=3600)
 for process in range(500):

@@ -5,8 +5,8 @@ import shlex
 import msgspec
 import pytest
 
-from contracts.names import RunId
-from history.plan import (
+from splitbrain.contracts.names import RunId
+from splitbrain.history.plan import (
     PlanDefaults,
     decode_plan,
     encode_plan,

@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-import harness.acting
-import harness.simulation.acting
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Fault
-from contracts.runtime import SIMULATED
-from harness.options import TestOptions, plan_test
-from harness.simulation.planned import check_plan
-from harness.simulation.simulate import simulate
-from nemesis import families, kinds
-from systems.registry import system
+import splitbrain.harness.acting
+import splitbrain.harness.simulation.acting
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.options import TestOptions, plan_test
+from splitbrain.harness.simulation.planned import check_plan
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.nemesis import families, kinds
+from splitbrain.systems.registry import system
 from tests.unit.harness.driven import Driven
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
 
 DUMMY = """
-from nemesis import acts
-from nemesis.courses import Course, Step
-from nemesis.fault_kind import FaultKind
-from nemesis.families.processes import answering, running
+from splitbrain.nemesis import acts
+from splitbrain.nemesis.courses import Course, Step
+from splitbrain.nemesis.fault_kind import FaultKind
+from splitbrain.nemesis.families.processes import answering, running
 
 
 class Nudge(acts.Keep, frozen=True):
@@ -59,8 +59,8 @@ def dummy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     (tmp_path / "nudges.py").write_text(DUMMY)
     monkeypatch.setattr(families, "__path__", [*families.__path__, str(tmp_path)])
     monkeypatch.setattr(kinds, "_KINDS", kinds.found_kinds())
-    yield sys.modules["nemesis.families.nudges"]
-    sys.modules.pop("nemesis.families.nudges")
+    yield sys.modules["splitbrain.nemesis.families.nudges"]
+    sys.modules.pop("splitbrain.nemesis.families.nudges")
 
 
 @pytest.mark.usefixtures("dummy")
@@ -87,7 +87,7 @@ def test_its_act_is_one_line_for_machines(dummy: Any, monkeypatch: pytest.Monkey
             runtime.pause(node)
             runtime.resume(node)
 
-    monkeypatch.setitem(harness.acting._ACTS, dummy.Nudge, nudge)
+    monkeypatch.setitem(splitbrain.harness.acting._ACTS, dummy.Nudge, nudge)
     run = Driven([NUDGE])
     assert run.failure is None
     assert run.phases() == WHOLE
@@ -106,7 +106,7 @@ def test_its_act_is_one_line_for_worlds(dummy: Any, monkeypatch: pytest.MonkeyPa
             arms.cluster.resume(node)
         return "nudged"
 
-    monkeypatch.setitem(harness.simulation.acting._DOING, dummy.Nudge, nudge)
+    monkeypatch.setitem(splitbrain.harness.simulation.acting._DOING, dummy.Nudge, nudge)
     outcome = simulate(world, FakeSystem())
     assert [event.phase for event in outcome.faults] == WHOLE
     assert outcome.faults[1].evidence == "n1 runs; nudged"

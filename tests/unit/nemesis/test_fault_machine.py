@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.fault import Awaited, Fault
-from contracts.names import NodeName
-from nemesis.acts import Act, Kill, Pause, Resume, Start
-from nemesis.aim import Aim, Patience
-from nemesis.effects import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import Act, Kill, Pause, Resume, Start
+from splitbrain.nemesis.aim import Aim, Patience
+from splitbrain.nemesis.effects import (
     Acknowledged,
     AskAcknowledged,
     AskExits,
@@ -31,13 +31,13 @@ from nemesis.effects import (
     Told,
     Wait,
 )
-from nemesis.expectations import NodeIs
-from nemesis.fault_machine import FaultMachine, Nemesis
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.gate import ToldPromise
-from nemesis.kinds import fault_kind, kind_names
-from nemesis.promise import VoterTold
-from nemesis.targets import PINNED_NODES
+from splitbrain.nemesis.expectations import NodeIs
+from splitbrain.nemesis.fault_machine import FaultMachine, Nemesis
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.gate import ToldPromise
+from splitbrain.nemesis.kinds import fault_kind, kind_names
+from splitbrain.nemesis.promise import VoterTold
+from splitbrain.nemesis.targets import PINNED_NODES
 
 NODES = tuple(NodeName(f"n{number}") for number in range(1, 6))
 LOAD_END_US = 60_000_000

@@ -6,16 +6,26 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import ActualFault, Fault, Link
-from contracts.names import NodeName
-from contracts.runtime import EXACT_CAPABILITIES, Capability
-from nemesis.acts import Act, Kill, Pause, PowerOff, Restore, Resume, Start, Terminate, needed
-from nemesis.courses import Course
-from nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
-from nemesis.kinds import fault_kind, kind_names, machine_kind_names
-from nemesis.plan import refuse_what_cannot_be_had
-from nemesis.targets import PINNED_NODES, ClusterView
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import ActualFault, Fault, Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import EXACT_CAPABILITIES, Capability
+from splitbrain.nemesis.acts import (
+    Act,
+    Kill,
+    Pause,
+    PowerOff,
+    Restore,
+    Resume,
+    Start,
+    Terminate,
+    needed,
+)
+from splitbrain.nemesis.courses import Course
+from splitbrain.nemesis.expectations import LinkIs, NodeAnswers, NodeIs, NodeIsSilent, PeersStall
+from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names
+from splitbrain.nemesis.plan import refuse_what_cannot_be_had
+from splitbrain.nemesis.targets import PINNED_NODES, ClusterView
 
 N1, N2, N3, N4, N5 = FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
 NODES = (N1, N2, N3)

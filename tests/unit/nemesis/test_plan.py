@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from nemesis.plan import (
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.plan import (
     Pace,
     Quiet,
     WantedFault,

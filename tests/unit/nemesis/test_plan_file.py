@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.fault import Awaited
-from contracts.names import NodeName
-from nemesis.plan import Quiet
-from nemesis.plan_file import from_file_faults, line_of, parse_plan_file, with_options
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Awaited
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.plan import Quiet
+from splitbrain.nemesis.plan_file import from_file_faults, line_of, parse_plan_file, with_options
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 

@@ -6,11 +6,11 @@ from itertools import combinations
 import msgspec
 import pytest
 
-from contracts.fault import ActualFault
-from contracts.names import NodeName
-from nemesis import promise
-from nemesis.kinds import fault_kind
-from nemesis.promise import (
+from splitbrain.contracts.fault import ActualFault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis import promise
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.promise import (
     NEVER,
     Demand,
     VoterTold,

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from contracts.fault import ActualFault, Fault
-from contracts.names import NodeName
-from nemesis.schedule_lines import decode_schedule, pin
+from splitbrain.contracts.fault import ActualFault, Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.schedule_lines import decode_schedule, pin
 
 PLANNED = [
     Fault(0, "kill", "leader", 1_000_000, 500_000, 17),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from nemesis.plan_file import from_file_faults, parse_plan_file
-from nemesis.scripted import SCRIPTED, least_time_limit_ms
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.plan_file import from_file_faults, parse_plan_file
+from splitbrain.nemesis.scripted import SCRIPTED, least_time_limit_ms
 
 NODES = tuple(NodeName(f"n{number}") for number in (1, 2, 3))
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from contracts.budget import Unlimited
-from nemesis.shrink import ddmin, simplest, split
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.nemesis.shrink import ddmin, simplest, split
 
 
 class Oracle:

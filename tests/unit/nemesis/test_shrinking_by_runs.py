@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.budget import Unlimited
-from contracts.fault import Awaited, Fault
-from contracts.names import NodeName
-from contracts.scenario import LoadOptions, Scenario
-from nemesis.k_of_n import Asking
-from nemesis.kinds import fault_kind
-from nemesis.plan_file import from_file_faults, parse_plan_file
-from nemesis.plan_text import fits, plan_toml
-from nemesis.run_steps import with_faults
-from nemesis.shrinking import shrink
+from splitbrain.contracts.budget import Unlimited
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import LoadOptions, Scenario
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.plan_file import from_file_faults, parse_plan_file
+from splitbrain.nemesis.plan_text import fits, plan_toml
+from splitbrain.nemesis.run_steps import with_faults
+from splitbrain.nemesis.shrinking import shrink
 
 KINDS = ("partition", "kill", "pause", "one-way-in", "power", "delay")
 

@@ -5,16 +5,16 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from contracts.fault import Awaited, Fault
-from contracts.scenario import (
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.scenario import (
     DiskOptions,
     LoadOptions,
     NetworkOptions,
     Scenario,
 )
-from nemesis.exact_steps import calm
-from nemesis.search import Happened, Pair, SearchBudget
-from nemesis.shrinking import Smallest, shrink
+from splitbrain.nemesis.exact_steps import calm
+from splitbrain.nemesis.search import Happened, Pair, SearchBudget
+from splitbrain.nemesis.shrinking import Smallest, shrink
 
 Fails = Callable[[Scenario], bool]
 ALL_OPERATIONS = tuple((slot, n) for n in range(30) for slot in range(5))

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.fault import Fault
-from contracts.names import NodeName
-from nemesis.kinds import fault_kind
-from nemesis.targets import (
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.targets import (
     PINNED_NODES,
     ClusterView,
     check_target,

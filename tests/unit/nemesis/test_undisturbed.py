@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from nemesis.acts import Kill, Start
-from nemesis.effects import Doing, Evidence, Look
-from nemesis.expectations import Expectation, LinkIs
-from nemesis.holds import Holds
-from nemesis.undisturbed import undisturbed
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.acts import Kill, Start
+from splitbrain.nemesis.effects import Doing, Evidence, Look
+from splitbrain.nemesis.expectations import Expectation, LinkIs
+from splitbrain.nemesis.holds import Holds
+from splitbrain.nemesis.undisturbed import undisturbed
 
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
 CUT, OPEN = LinkIs(Link(N1, N3), open=False), LinkIs(Link(N1, N2), open=True)

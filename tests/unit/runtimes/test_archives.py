@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.docker import archives
+from splitbrain.runtimes.docker import archives
 
 
 def archive(*members: tuple[str, bytes]) -> io.BytesIO:

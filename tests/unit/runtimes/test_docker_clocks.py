@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from runtimes.docker.clocks import DockerClocks
-from runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.docker.clocks import DockerClocks
+from splitbrain.runtimes.docker.pods import CLOCK_IN_NODE, CLOCK_IN_POD, Pod
 
 N1 = NodeName("n1")
 AHEAD_3_S = b"1000000000\n4000002000\n1000004000\n"

@@ -5,11 +5,11 @@ from typing import Any
 import docker.errors
 import pytest
 
-from contracts.arms import MemoryState
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from runtimes.docker import processes
-from runtimes.docker.processes import DockerProcesses
+from splitbrain.contracts.arms import MemoryState
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.docker import processes
+from splitbrain.runtimes.docker.processes import DockerProcesses
 
 N1 = NodeName("n1")
 MIB = 1 << 20

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.names import RunId
-from runtimes.docker import archives, sweep
-from runtimes.docker.names import DATA_LABEL, NODE_LABEL, mark_of_run
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.docker import archives, sweep
+from splitbrain.runtimes.docker.names import DATA_LABEL, NODE_LABEL, mark_of_run
 
 
 def client(*names: str) -> Any:

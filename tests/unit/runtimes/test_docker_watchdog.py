@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import RunId
-from runtimes.docker import watchdog
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.docker import watchdog
 
 
 class Client:

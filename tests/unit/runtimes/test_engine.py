@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from docker.errors import APIError, ImageNotFound, NotFound
 
-from contracts.errors import HarnessError
-from runtimes.docker.engine import connect, engine_action
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.runtimes.docker.engine import connect, engine_action
 
 
 def test_no_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

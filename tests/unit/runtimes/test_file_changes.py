@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.arms import ChangeKind, FileChange
-from contracts.errors import HarnessError
-from runtimes.file_changes import change_file
-from runtimes.folder_files import FolderFiles
+from splitbrain.contracts.arms import ChangeKind, FileChange
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.runtimes.file_changes import change_file
+from splitbrain.runtimes.folder_files import FolderFiles
 
 DRAWS = range(40)
 

@@ -6,8 +6,8 @@ from unittest.mock import Mock
 import docker.errors
 import pytest
 
-from runtimes.docker import freezing
-from runtimes.docker.freezing import freeze
+from splitbrain.runtimes.docker import freezing
+from splitbrain.runtimes.docker.freezing import freeze
 
 BUSY = docker.errors.APIError("OCI runtime pause failed: unable to freeze: unknown")
 

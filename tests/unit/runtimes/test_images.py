@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.image import ImageSource
-from runtimes.docker import image_builds
-from runtimes.docker.images import POD, ROOT, Images, digest, source_files
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.image import ImageSource
+from splitbrain.runtimes.docker import image_builds
+from splitbrain.runtimes.docker.images import POD, ROOT, Images, digest, source_files
 
 NODE = ImageSource("some-node", "node", sources=("nodes",))
 PACKED = ImageSource("packed", "packed", has_packages=True)
@@ -82,6 +82,9 @@ def test_the_tools_of_the_pod_have_in_its_image_what_they_import(tmp_path: Path,
     extra = {name: ROOT / name for name in POD.sources}
     with tarfile.open(fileobj=image_builds._context(ROOT / "docker" / "pod", extra)) as context:
         context.extractall(tmp_path, filter="data")
+    # As the Dockerfile copies it.
+    (tmp_path / "splitbrain").mkdir()
+    (tmp_path / "runtimes").rename(tmp_path / "splitbrain" / "runtimes")
     # Without this project, and without what is installed beside it.
     done = subprocess.run([sys.executable, "-E", "-S", tool], check=False, cwd=tmp_path)
     assert done.returncode == 64

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from runtimes.docker import jars
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.runtimes.docker import jars
 
 #: Stands for Maven: notes its call, and puts two jars where it was told to.
 MAVEN = """#!/bin/sh

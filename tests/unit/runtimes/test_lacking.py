@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from contracts import arms
-from contracts.errors import CapabilityError
-from contracts.fault import Link
-from contracts.names import NodeName
-from runtimes.lacking import LackingClocks, LackingLinks
+from splitbrain.contracts import arms
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.lacking import LackingClocks, LackingLinks
 
 N1 = NodeName("n1")
 ARMS: dict[type[Any], type[Any]] = {

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.fault import Link
-from contracts.names import NodeName
-from nemesis.expectations import LinkBehaves
-from runtimes.link_probes import ProbedLinks, quality_of
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.nemesis.expectations import LinkBehaves
+from splitbrain.runtimes.link_probes import ProbedLinks, quality_of
 from tests.unit.runtimes.pod_tools import pod_tool
 
 LINK = Link(NodeName("n1"), NodeName("n2"))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from contracts.arms import Shape
-from contracts.errors import CapabilityError
-from contracts.fault import Link
-from contracts.names import NodeName
-from runtimes.link_probes import quality_of
-from runtimes.link_shapes import Means, NetworkLinks, link_capabilities
+from splitbrain.contracts.arms import Shape
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.link_probes import quality_of
+from splitbrain.runtimes.link_shapes import Means, NetworkLinks, link_capabilities
 
 HERE = {"loss", "black-hole", "queue", "rate", "reset"}
 WITH_NETEM = HERE | {"netem"}

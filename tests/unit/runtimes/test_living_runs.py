@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runtimes.dead_runs import claimed, is_living
-from runtimes.owners import Owner, is_known_dead, orphans, owner_of_word, this_process
-from runtimes.watchdog import owner_died
+from splitbrain.runtimes.dead_runs import claimed, is_living
+from splitbrain.runtimes.owners import Owner, is_known_dead, orphans, owner_of_word, this_process
+from splitbrain.runtimes.watchdog import owner_died
 
 
 def test_a_held_lock_is_a_living_run(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_lock_that_cannot_be_read_is_held_for_all_that_is_known(
     def refuse(*_: object) -> int:
         raise PermissionError
 
-    monkeypatch.setattr("runtimes.dead_runs.os.open", refuse)
+    monkeypatch.setattr("splitbrain.runtimes.dead_runs.os.open", refuse)
     assert is_living(tmp_path / "lock")
     gone = msgspec.structs.replace(this_process(), process=2**22 + 1)
     assert not is_living(tmp_path / "lock", gone.word())
@@ -176,7 +176,7 @@ def test_a_file_system_without_locks_makes_nobody_dead(
     def refuse(*_: object) -> None:
         raise OSError(95, "not supported")
 
-    monkeypatch.setattr("runtimes.dead_runs.fcntl.flock", refuse)
+    monkeypatch.setattr("splitbrain.runtimes.dead_runs.fcntl.flock", refuse)
     (tmp_path / "lock").touch()
     assert is_living(tmp_path / "lock")
     with claimed(tmp_path / "lock") as dead:
@@ -206,7 +206,7 @@ def test_where_machines_have_no_identity_another_start_may_be_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two containers of one image on two machines that share an engine."""
-    monkeypatch.setattr("runtimes.owners._MACHINE", tmp_path / "absent")
+    monkeypatch.setattr("splitbrain.runtimes.owners._MACHINE", tmp_path / "absent")
     mine = this_process()
     elsewhere = msgspec.structs.replace(mine, boot="another start, here or elsewhere")
     assert not is_known_dead(elsewhere)
@@ -224,7 +224,7 @@ def test_a_process_that_the_system_hides_is_not_known_to_be_dead(
 
     hidden = msgspec.structs.replace(this_process(), process=2**22 + 1)
     assert is_known_dead(hidden)
-    monkeypatch.setattr("runtimes.owners.os.kill", refuse)
+    monkeypatch.setattr("splitbrain.runtimes.owners.os.kill", refuse)
     assert not is_known_dead(hidden)
 
 
@@ -252,7 +252,7 @@ def test_a_process_is_an_orphan_when_its_owner_is_dead_and_only_then(tmp_path: P
     program = "import sys; print(flush=True); sys.stdin.read()"
 
     def like_a_watchdog(owner: int) -> subprocess.Popen[bytes]:
-        words = ["-m", "runtimes.watchdog", "docker", "run", str(tmp_path), str(owner)]
+        words = ["-m", "splitbrain.runtimes.watchdog", "docker", "run", str(tmp_path), str(owner)]
         child = subprocess.Popen(
             [sys.executable, "-c", program, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -264,11 +264,11 @@ def test_a_process_is_an_orphan_when_its_owner_is_dead_and_only_then(tmp_path: P
     with sleeper() as dead:
         dead.kill()
     with like_a_watchdog(os.getpid()) as idle, like_a_watchdog(dead.pid) as working:
-        found = orphans({"runtimes.watchdog"})
+        found = orphans({"splitbrain.runtimes.watchdog"})
         others = orphans({"another.module"})
         for child in (idle, working):
             child.kill()
     assert working.pid in found
     assert idle.pid not in found
     assert working.pid not in others
-    assert working.pid not in orphans({"runtimes.watchdog"})
+    assert working.pid not in orphans({"splitbrain.runtimes.watchdog"})

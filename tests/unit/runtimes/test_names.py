@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import NodeName, RunId
-from runtimes.docker import names
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.runtimes.docker import names
 
 RUN = RunId("2026-11-21T02:27:02Z seed/7")
 N1 = NodeName("n1")

@@ -2,8 +2,8 @@
 
 from ipaddress import IPv4Network
 
-from contracts.names import RunId
-from runtimes.docker.network import POOL, candidates, pod_address, routed
+from splitbrain.contracts.names import RunId
+from splitbrain.runtimes.docker.network import POOL, candidates, pod_address, routed
 
 ROUTES = """\
 Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT

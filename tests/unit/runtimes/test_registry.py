@@ -2,9 +2,9 @@
 
 import pytest
 
-from contracts.errors import CapabilityError, HarnessError, UsageError
-from runtimes import registry
-from runtimes.registry import capabilities, runtime, runtime_names
+from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
+from splitbrain.runtimes import registry
+from splitbrain.runtimes.registry import capabilities, runtime, runtime_names
 
 
 def test_an_unknown_runtime_is_a_usage_error_that_names_the_known_ones() -> None:

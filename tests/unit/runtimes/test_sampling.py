@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.docker.processes import enforced_memory, enforced_share
-from runtimes.docker.sampling import Gauge, is_leaving
+from splitbrain.runtimes.docker.processes import enforced_memory, enforced_share
+from splitbrain.runtimes.docker.sampling import Gauge, is_leaving
 
 MIB = 1024 * 1024
 

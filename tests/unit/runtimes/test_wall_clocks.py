@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.wall_clocks import (
+from splitbrain.runtimes.wall_clocks import (
     HEAD_BYTES,
     clock_environment,
     is_dynamic,

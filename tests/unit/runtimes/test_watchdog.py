@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError, UsageError
-from contracts.names import RunId
-from history.run_folder import RunFolder
-from runtimes import watchdog
-from runtimes.dead_runs import DEAD
-from runtimes.owners import await_end
-from runtimes.watchdog import DONE, Watchdog, main
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.names import RunId
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.runtimes import watchdog
+from splitbrain.runtimes.dead_runs import DEAD
+from splitbrain.runtimes.owners import await_end
+from splitbrain.runtimes.watchdog import DONE, Watchdog, main
 
 Stopper = Callable[[RunId, Path], None]
 

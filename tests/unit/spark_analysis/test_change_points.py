@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from spark_analysis.change_points import SIGNIFICANCE, change_points
+from splitbrain.spark_analysis.change_points import SIGNIFICANCE, change_points
 
 
 def noise(seed: int, count: int, level: float = 100.0, spread: float = 5.0) -> list[float]:

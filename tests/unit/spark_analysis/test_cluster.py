@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from spark_analysis.cluster import address_towards, is_local, our_code
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.cluster import address_towards, is_local, our_code
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2, 3]"])
@@ -40,7 +40,8 @@ def test_the_shipped_code_can_be_imported_where_nothing_else_of_ours_is(tmp_path
     archive = our_code(tmp_path)
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "import checker.linearizability.check as check, spark_analysis.run_rows as rows; "
+        "import splitbrain.checker.linearizability.check as check; "
+        "import splitbrain.spark_analysis.run_rows as rows; "
         "print(check.__file__.startswith(sys.argv[1]), rows.__file__.startswith(sys.argv[1]))"
     )
     told = subprocess.run(

@@ -8,11 +8,11 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from contracts.errors import HarnessError
-from history.run_folder import RunFolder
-from spark_analysis import ingest as ingest_module
-from spark_analysis.ingest import INGESTED_TABLES, ingest, table_folder
-from spark_analysis.schemas import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis import ingest as ingest_module
+from splitbrain.spark_analysis.ingest import INGESTED_TABLES, ingest, table_folder
+from splitbrain.spark_analysis.schemas import (
     COMMITTED,
     FAULTS,
     LOGS,
@@ -21,7 +21,7 @@ from spark_analysis.schemas import (
     STATE_EVENTS,
     Table,
 )
-from spark_analysis.table_writer import PART_FILE, replace_table
+from splitbrain.spark_analysis.table_writer import PART_FILE, replace_table
 from tests.spark.reference import Run
 from tests.spark.run_folders import Shape, World
 

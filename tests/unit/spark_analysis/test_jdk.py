@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from spark_analysis import jdk
-from spark_analysis.jdk import find_jdk
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis import jdk
+from splitbrain.spark_analysis.jdk import find_jdk
 
 
 def fake_java(home: Path, version: str) -> Path:

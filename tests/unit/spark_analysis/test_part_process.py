@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.part_process import ChildFailed, PartProcess
+from splitbrain.spark_analysis.part_process import ChildFailed, PartProcess
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(120)
 ENDLESS = """
 import os, pathlib, sys
 from multiprocessing.connection import Connection
-from spark_analysis.part_judging import work
+from splitbrain.spark_analysis.part_judging import work
 
 def answer(question, budget):
     pathlib.Path(question).write_text(str(os.getpid()))
@@ -34,7 +34,7 @@ def test_a_child_ends_with_its_owner(tmp_path: Path) -> None:
     told = tmp_path / "told"
     asking = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from spark_analysis.part_process import PartProcess\n"
+        "from splitbrain.spark_analysis.part_process import PartProcess\n"
         f"PartProcess('endless_judge', 300.0, 4096).ask({str(told)!r})\n"
     )
     owner = subprocess.Popen([sys.executable, "-c", asking])

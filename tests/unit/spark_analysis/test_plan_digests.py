@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.names import RunId
-from spark_analysis.run_record import plan_digest
+from splitbrain.contracts.names import RunId
+from splitbrain.spark_analysis.run_record import plan_digest
 from tests.plans import plan_with
 
 PLAN = plan_with(runtime="simulated", system_versions={"kraft": "1.0"})

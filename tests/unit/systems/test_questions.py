@@ -2,8 +2,8 @@
 
 import threading
 
-from contracts.names import NodeName
-from systems.questions import ask_all
+from splitbrain.contracts.names import NodeName
+from splitbrain.systems.questions import ask_all
 
 N1, N2, N3 = NODES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.system import System
-from systems.registry import names, system
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.system import System
+from splitbrain.systems.registry import names, system
 
 
 def test_every_name_makes_a_system_of_that_name() -> None:

@@ -80,7 +80,7 @@ def tree(tmp_path: Path) -> Path:
         ("judge.py", 'if system == "ours":\n    pass\n'),
         ("judge.py", '"""Runs Ours, say."""\n'),
         ("judge.py", 'HELP = f"as in {1} OURS"\n'),
-        ("judge.py", "from systems.ours import adapter\n"),
+        ("judge.py", "from splitbrain.systems.ours import adapter\n"),
         ("judge.py", 'FAILOVER = "+switch of a Sentinel"\n'),
         ("assets/page.html.j2", "<p>ours</p>\n"),
         ("ours.py", ""),

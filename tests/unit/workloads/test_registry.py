@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import workloads
-from workloads import workload as registry
+from splitbrain import workloads
+from splitbrain.workloads import workload as registry
 
 DUMMY = """
-from contracts.operations import Completion, Operation
-from history.functions import READ
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.functions import READ
 
 
 class Pings:
@@ -37,7 +37,7 @@ def dummy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(workloads, "__path__", [*workloads.__path__, str(tmp_path)])
     monkeypatch.setattr(registry, "_WORKLOADS", registry.found_kinds())
     yield
-    sys.modules.pop("workloads.pings")
+    sys.modules.pop("splitbrain.workloads.pings")
 
 
 def test_the_workloads_of_the_folder_are_found() -> None:

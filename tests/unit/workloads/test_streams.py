@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from contracts.draws import Draws
-from contracts.errors import UsageError
-from contracts.operations import Completion, Operation
-from history.functions import only_reads
-from workloads.workload import (
+from splitbrain.contracts.draws import Draws
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.history.functions import only_reads
+from splitbrain.workloads.workload import (
     Workload,
     checkers_fitting,
     functions_of,

@@ -4,7 +4,7 @@ import datetime as dt
 import random
 from typing import Any
 
-from harness.across.findings import (
+from splitbrain.harness.across.findings import (
     Cell,
     Cells,
     Change,

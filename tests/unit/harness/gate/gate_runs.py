@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from checker.verdict import CheckResult, Verdict, merge
-from contracts.names import NodeName, RunId
-from harness.gate.gated_run import GatedRun
-from harness.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
-from history.plan import encode_plan, sub_seeds
-from history.run_folder import RunFolder
+from splitbrain.checker.verdict import CheckResult, Verdict, merge
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.harness.gate.gated_run import GatedRun
+from splitbrain.harness.results import RESULTS_SCHEMA, FaultResult, Results, exit_code, write
+from splitbrain.history.plan import encode_plan, sub_seeds
+from splitbrain.history.run_folder import RunFolder
 from tests.plans import plan_with
 
 VALID = CheckResult("linearizability:cas-register", Verdict.VALID, "All is well.")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import app
-from harness.gate.policy import read_policy
+from splitbrain.harness.cli import app
+from splitbrain.harness.gate.policy import read_policy
 
 ROOT = Path(__file__).parents[4]
 CI = ROOT / "docs" / "ci"

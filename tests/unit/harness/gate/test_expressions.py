@@ -2,10 +2,10 @@
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.figure import Condition, Subject
-from harness.gate.catalogue import FIGURES
-from harness.gate.expressions import parse_subject, parse_threshold
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.figure import Condition, Subject
+from splitbrain.harness.gate.catalogue import FIGURES
+from splitbrain.harness.gate.expressions import parse_subject, parse_threshold
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from checker.fingerprints import fingerprint_of
-from harness.gate.gating import GateRequest, Held, hold_gate
-from harness.gate.junit import to_junit
-from harness.gate.markdown import to_markdown
-from harness.gate.policy import read_policy
-from harness.gate.record import GateRecord, decode_record, encode_record
-from harness.results import read as read_results
+from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.harness.gate.gating import GateRequest, Held, hold_gate
+from splitbrain.harness.gate.junit import to_junit
+from splitbrain.harness.gate.markdown import to_markdown
+from splitbrain.harness.gate.policy import read_policy
+from splitbrain.harness.gate.record import GateRecord, decode_record, encode_record
+from splitbrain.harness.results import read as read_results
 from tests.synthetic_runs import HOSTILE
 from tests.unit.harness.gate.gate_runs import UNDECIDED, VALID, stale_read, write_run
 
@@ -186,7 +186,7 @@ def test_markdown_stays_below_its_limit_and_says_what_it_left_out(held: Held, li
 
 
 def test_the_summary_of_one_run_keeps_the_schema_too(tmp_path: Path) -> None:
-    from harness.junit import to_junit as of_run
+    from splitbrain.harness.junit import to_junit as of_run
 
     folder = write_run(tmp_path / "bad", stale_read(), UNDECIDED, vacuous=("Nothing bit.",))
     root = assert_xunit2(of_run(read_results(folder / "results.json")))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UsageError
-from harness.gate.policy import IMPLIED, Policy, read_policy
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.gate.policy import IMPLIED, Policy, read_policy
 
 ROOT = Path(__file__).parents[4]
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.figure import Measured
-from harness.gate import evaluation, self_test
-from harness.gate.catalogue import FIGURES
-from harness.gate.policy import read_policy
-from harness.gate.self_test import Proof, prove
+from splitbrain.contracts.figure import Measured
+from splitbrain.harness.gate import evaluation, self_test
+from splitbrain.harness.gate.catalogue import FIGURES
+from splitbrain.harness.gate.policy import read_policy
+from splitbrain.harness.gate.self_test import Proof, prove
 from tests.unit.checker.mutated import mutated
 
 ROOT = Path(__file__).parents[4]

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from checker.fingerprints import fingerprint_of
-from checker.verdict import CheckResult, Verdict
-from contracts.figure import Subject
-from harness.gate.catalogue import VERDICT_FIGURES
-from harness.gate.expressions import parse_subject
-from harness.gate.failures import Failures, find_failures
-from harness.gate.gated_run import GatedRun, Selection
-from harness.gate.policy import Quarantine
-from harness.gate.verdict_figures import measure_verdicts
+from splitbrain.checker.fingerprints import fingerprint_of
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.figure import Subject
+from splitbrain.harness.gate.catalogue import VERDICT_FIGURES
+from splitbrain.harness.gate.expressions import parse_subject
+from splitbrain.harness.gate.failures import Failures, find_failures
+from splitbrain.harness.gate.gated_run import GatedRun, Selection
+from splitbrain.harness.gate.policy import Quarantine
+from splitbrain.harness.gate.verdict_figures import measure_verdicts
 from tests.unit.harness.gate.gate_runs import LOST_NONE, UNDECIDED, fault, invalid, run, stale_read
 
 TODAY = dt.date(2026, 11, 21)

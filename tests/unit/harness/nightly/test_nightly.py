@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from harness.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
-from harness.nightly.steps import Steps
-from harness.suite.ledger import RunEnded
-from spark_analysis.lake.store import LocalStore
+from splitbrain.harness.nightly.record import STEPS, NightlyRecord, Nights, StepEnded
+from splitbrain.harness.nightly.steps import Steps
+from splitbrain.harness.suite.ledger import RunEnded
+from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import rows_of
 from tests.unit.harness.nightly.fake_nightly import Nightly
 from tests.unit.harness.suite.fake_nights import does, matrix

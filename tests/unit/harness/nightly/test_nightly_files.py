@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UsageError
-from harness.cli import run as splitbrain
-from harness.nightly.definition import read_nightly
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.cli import run as splitbrain
+from splitbrain.harness.nightly.definition import read_nightly
 
 SUITE = """
 name = "unit"

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import UsageError
-from harness.replaying import exact
-from harness.replaying.exact import compare, replay_scenario
-from harness.replaying.options import ReplayOptions
-from harness.replaying.recorded import is_exact
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import judged
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.record import record_of
-from history.plan import decode_plan, encode_plan
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness.replaying import exact
+from splitbrain.harness.replaying.exact import compare, replay_scenario
+from splitbrain.harness.replaying.options import ReplayOptions
+from splitbrain.harness.replaying.recorded import is_exact
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.record import record_of
+from splitbrain.history.plan import decode_plan, encode_plan
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import (
     broken,
     calm,

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness import cli, commands
-from harness.judge import judge
-from harness.options import TestOptions
-from harness.replaying.verdicts import (
+from splitbrain.harness import cli, commands
+from splitbrain.harness.judge import judge
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,
     recorded_verdict,
     replay_lines,
     verdict_of,
 )
-from harness.results import EXIT_INVALID, read
-from history.run_folder import RunFolder
+from splitbrain.harness.results import EXIT_INVALID, read
+from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import write_run
 
 STALE = ReplayVerdict("INVALID", ("linearizability:cas-register",))

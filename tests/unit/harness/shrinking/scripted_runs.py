@@ -6,14 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from contracts.scenario import Scenario
-from harness.interrupts import Interrupts
-from harness.options import TestOptions
-from harness.replaying.verdicts import ReplayVerdict
-from harness.shrinking.run_oracle import Answer, Try
-from harness.shrinking.search_folder import SearchFolder
-from harness.stop import Stop
-from history.run_folder import RunFolder
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.interrupts import Interrupts
+from splitbrain.harness.options import TestOptions
+from splitbrain.harness.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.shrinking.run_oracle import Answer, Try
+from splitbrain.harness.shrinking.search_folder import SearchFolder
+from splitbrain.harness.stop import Stop
+from splitbrain.history.run_folder import RunFolder
 
 WANTED = ReplayVerdict("INVALID", ("linearizability:cas-register",))
 OTHER = ReplayVerdict("INVALID", ("lost-commits",))

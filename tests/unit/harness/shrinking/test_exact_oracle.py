@@ -5,12 +5,12 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from checker.verdict import CheckResult, Verdict
-from contracts.errors import UsageError
-from contracts.scenario import LoadOptions, Scenario, Violation
-from harness.phases import Phase
-from harness.shrinking import exact_oracle
-from harness.shrinking.exact_oracle import (
+from splitbrain.checker.verdict import CheckResult, Verdict
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
+from splitbrain.harness.phases import Phase
+from splitbrain.harness.shrinking import exact_oracle
+from splitbrain.harness.shrinking.exact_oracle import (
     ExactOracle,
     Failure,
     Finding,
@@ -19,9 +19,9 @@ from harness.shrinking.exact_oracle import (
     performed_by,
     replay_for,
 )
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from history.records import Event
-from nemesis.search import SearchBudget
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.history.records import Event
+from splitbrain.nemesis.search import SearchBudget
 
 SCENARIO = Scenario(system="any", seed=1, load=LoadOptions(clients=3), load_us=1_000)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.shrinking.plan_runs import LoudInterrupts
-from history.plan import decode_plan
-from history.run_folder import RunFolder
+from splitbrain.harness import cli
+from splitbrain.harness.shrinking.plan_runs import LoudInterrupts
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.run_fake import FakeRun
 
@@ -31,8 +31,8 @@ duration_ms = 900
 @pytest.fixture
 def fake_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each run has a fresh quorum in memory, under the names ``fake``."""
-    from runtimes import registry as runtimes
-    from systems import registry as systems
+    from splitbrain.runtimes import registry as runtimes
+    from splitbrain.systems import registry as systems
 
     judge_in_process(monkeypatch)
     made = [FakeRun(tmp_path)]

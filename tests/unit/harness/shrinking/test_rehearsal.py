@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from contracts.runtime import SIMULATED
-from harness.shrinking.exact_oracle import performed_by
-from harness.shrinking.rehearsal import rehearsed
-from harness.simulation.scenario_file import read_scenario
-from harness.simulation.trial import run
-from harness.stop import Stop
-from history.run_folder import RunFolder
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.shrinking.exact_oracle import performed_by
+from splitbrain.harness.shrinking.rehearsal import rehearsed
+from splitbrain.harness.simulation.scenario_file import read_scenario
+from splitbrain.harness.simulation.trial import run
+from splitbrain.harness.stop import Stop
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.simulation.run_like_containers import SCHEDULE, failed_run
 

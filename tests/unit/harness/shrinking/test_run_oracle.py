@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.fault import Fault
-from contracts.scenario import LoadOptions, Scenario
-from harness.replaying.verdicts import ReplayVerdict
-from harness.shrinking.run_oracle import RunOracle, Try
-from nemesis.k_of_n import Asking
-from nemesis.search import SearchBudget
-from nemesis.shrinking import shrink
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.scenario import LoadOptions, Scenario
+from splitbrain.harness.replaying.verdicts import ReplayVerdict
+from splitbrain.harness.shrinking.run_oracle import RunOracle, Try
+from splitbrain.nemesis.k_of_n import Asking
+from splitbrain.nemesis.search import SearchBudget
+from splitbrain.nemesis.shrinking import shrink
 from tests.unit.harness.shrinking.scripted_runs import OTHER, VALID, WANTED, Silent
 
 PLAN = Scenario(

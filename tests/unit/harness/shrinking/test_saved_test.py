@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError, UsageError
-from contracts.fault import Awaited, Fault
-from contracts.scenario import SCENARIO_SCHEMA, LoadOptions, Scenario
-from harness.shrinking.saved_test import as_text, check_test_file, content_of_test, save_test
-from harness.simulation.regression import read_saved
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.scenario import SCENARIO_SCHEMA, LoadOptions, Scenario
+from splitbrain.harness.shrinking.saved_test import (
+    as_text,
+    check_test_file,
+    content_of_test,
+    save_test,
+)
+from splitbrain.harness.simulation.regression import read_saved
 
 SCENARIO = Scenario(
     system="kraft",

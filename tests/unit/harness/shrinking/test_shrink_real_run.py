@@ -13,20 +13,20 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from contracts.fault import Fault
-from contracts.scenario import LoadOptions, Scenario
-from harness import cli
-from harness.plan_choice import plan_faults
-from harness.shrinking import run_search
-from harness.shrinking.command import shrink
-from harness.shrinking.options import ShrinkOptions
-from harness.shrinking.rehearsal import Rehearsed
-from harness.simulation.planned import record_of_plan
-from harness.stop import Stop
-from history.plan import decode_plan
-from history.run_folder import RunFolder
-from nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.scenario import LoadOptions, Scenario
+from splitbrain.harness import cli
+from splitbrain.harness.plan_choice import plan_faults
+from splitbrain.harness.shrinking import run_search
+from splitbrain.harness.shrinking.command import shrink
+from splitbrain.harness.shrinking.options import ShrinkOptions
+from splitbrain.harness.shrinking.rehearsal import Rehearsed
+from splitbrain.harness.simulation.planned import record_of_plan
+from splitbrain.harness.stop import Stop
+from splitbrain.history.plan import decode_plan
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.nemesis.run_steps import FAULTS_WITH_THEIR_LOAD
 from tests.unit.harness.judged_runs import edit_plan
 from tests.unit.harness.shrinking.scripted_runs import (
     OTHER,

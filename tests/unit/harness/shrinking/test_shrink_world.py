@@ -8,19 +8,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.fault import Fault
-from contracts.scenario import LoadOptions, Scenario
-from harness import cli
-from harness.manifest import write_manifest
-from harness.shrinking import exact_search
-from harness.shrinking.exact_oracle import ExactOracle
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import judged
-from harness.simulation.record import SimulationRecord
-from harness.simulation.scenario_file import read_scenario, read_simulation
-from harness.simulation.trial import run
-from harness.stop import Stop
-from history.run_folder import RunFolder
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.scenario import LoadOptions, Scenario
+from splitbrain.harness import cli
+from splitbrain.harness.manifest import write_manifest
+from splitbrain.harness.shrinking import exact_search
+from splitbrain.harness.shrinking.exact_oracle import ExactOracle
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.record import SimulationRecord
+from splitbrain.harness.simulation.scenario_file import read_scenario, read_simulation
+from splitbrain.harness.simulation.trial import run
+from splitbrain.harness.stop import Stop
+from splitbrain.history.run_folder import RunFolder
 
 SCENARIO = Scenario(
     system="kraft",

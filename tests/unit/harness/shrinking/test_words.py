@@ -2,10 +2,10 @@
 
 import msgspec
 
-from contracts.fault import Awaited, Fault, FaultEvent
-from contracts.names import NodeName
-from contracts.scenario import LoadOptions, Scenario, Violation
-from harness.shrinking.words import (
+from splitbrain.contracts.fault import Awaited, Fault, FaultEvent
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
+from splitbrain.harness.shrinking.words import (
     Result,
     Size,
     change,
@@ -16,8 +16,8 @@ from harness.shrinking.words import (
     to_be_continued,
     unusual_parts,
 )
-from harness.simulation.outcome import JudgedOutcome, SimulationOutcome
-from history.records import Event
+from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.history.records import Event
 
 SCENARIO = Scenario(
     system="any",

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from contracts.committed import CommittedLog
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.random_source import RandomSource
-from contracts.scenario import NodeCrashed, Scenario
-from contracts.simulation import World
-from contracts.state_event import StateEvent
-from contracts.system import LeaderView, Route
+from splitbrain.contracts.committed import CommittedLog
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.random_source import RandomSource
+from splitbrain.contracts.scenario import NodeCrashed, Scenario
+from splitbrain.contracts.simulation import World
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import LeaderView, Route
 
 #: What ``bugs`` may name.
 SILENT_AFTER_HEAL = "silent-after-heal"
@@ -357,7 +357,7 @@ class FakeSystem:
 
 def scenario(**changes: Any) -> Scenario:
     """A short world with a small load."""
-    from contracts.scenario import LoadOptions, RecoveryOptions
+    from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions
 
     chosen: dict[str, Any] = {
         "system": "fake",

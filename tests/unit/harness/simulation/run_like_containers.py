@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import Fault
-from harness import judge as judging
-from harness.manifest import write_manifest
-from harness.options import TestOptions, plan_test
-from harness.plan_record import plan_of
-from harness.simulation.folder import write_run
-from harness.simulation.planned import scenario_of
-from harness.simulation.trial import run
-from harness.store import create_run
-from history.run_folder import RunFolder
-from systems.registry import system
+from splitbrain.contracts.fault import Fault
+from splitbrain.harness import judge as judging
+from splitbrain.harness.manifest import write_manifest
+from splitbrain.harness.options import TestOptions, plan_test
+from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.simulation.folder import write_run
+from splitbrain.harness.simulation.planned import scenario_of
+from splitbrain.harness.simulation.trial import run
+from splitbrain.harness.store import create_run
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.systems.registry import system
 from tests.unit.harness.in_process import judge_in_process
 
 SETTINGS = {

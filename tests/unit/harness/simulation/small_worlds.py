@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from contracts.scenario import LoadOptions, Scenario, Violation
-from harness.phases import Phase
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.simulate import simulate
-from harness.simulation.trial import simulated_system
-from history.records import Event
+from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
+from splitbrain.harness.phases import Phase
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.simulation.trial import simulated_system
+from splitbrain.history.records import Event
 
 #: Every voter answers before its vote is durable: the first election shows it.
 QUICK_BUG = "vote-not-persisted"

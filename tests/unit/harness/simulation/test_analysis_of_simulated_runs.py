@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.results import Results
-from harness.simulation.folder import keep_sweep_run
-from harness.simulation.judging import judged
-from history.run_folder import RunFolder
+from splitbrain.harness import cli
+from splitbrain.harness.results import Results
+from splitbrain.harness.simulation.folder import keep_sweep_run
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import calm
 
 
@@ -33,7 +33,7 @@ def test_a_simulated_run_is_analysed_on_request_only(
         seen.append(analyze)
         raise Asked
 
-    monkeypatch.setattr("harness.judge.judge", judge)
+    monkeypatch.setattr("splitbrain.harness.judge.judge", judge)
     for command in (
         ["check", str(folder.root), *options],
         [
@@ -60,6 +60,6 @@ def test_a_run_in_containers_is_analysed_by_default(
         seen.append(analyze)
         raise Asked
 
-    monkeypatch.setattr("harness.judge.judge", judge)
+    monkeypatch.setattr("splitbrain.harness.judge.judge", judge)
     cli.run(["check", str(folder.root)])
     assert seen == [True]

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.fault import Awaited, Fault, FaultEvent, in_us
-from contracts.names import NodeName
-from harness.simulation.outcome import SimulationOutcome
-from harness.simulation.simulate import simulate
-from history.timeline_records import TimelineFault
-from nemesis.kinds import fault_kind
-from nemesis.sorts import drawn_kinds
+from splitbrain.contracts.fault import Awaited, Fault, FaultEvent, in_us
+from splitbrain.contracts.names import NodeName
+from splitbrain.harness.simulation.outcome import SimulationOutcome
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.history.timeline_records import TimelineFault
+from splitbrain.nemesis.kinds import fault_kind
+from splitbrain.nemesis.sorts import drawn_kinds
 from tests.unit.harness.simulation.fake_cluster import FakeCluster, FakeSystem, scenario
 
 AT = 300_000

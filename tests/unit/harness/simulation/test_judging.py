@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from checker.registry import checker_named
-from checker.verdict import Verdict
-from contracts.scenario import RecoveryOptions
-from harness.simulation import judging
-from harness.simulation.judging import CountedBudget, judged, sentence_of, undecided
+from splitbrain.checker.registry import checker_named
+from splitbrain.checker.verdict import Verdict
+from splitbrain.contracts.scenario import RecoveryOptions
+from splitbrain.harness.simulation import judging
+from splitbrain.harness.simulation.judging import CountedBudget, judged, sentence_of, undecided
 from tests.unit.harness.simulation.small_worlds import (
     calm,
     lying_history,

@@ -3,18 +3,18 @@
 import msgspec
 import pytest
 
-from contracts.errors import CapabilityError
-from contracts.fault import Awaited, Fault
-from contracts.runtime import SIMULATED, SIMULATED_LACKS
-from harness.options import PlannedTest, TestOptions, plan_test
-from harness.simulation.planned import check_plan, scenario_of
-from harness.simulation.scenario_file import decode_scenario, encode_scenario
-from harness.simulation.simulate import simulate
-from nemesis.fault_options import BEYOND_PROMISE
-from nemesis.kinds import fault_kind, kind_names, machine_kind_names, world_kind_names
-from nemesis.sorts import SORTS
-from simulation.kraft.system import KraftSimulation
-from systems.registry import system
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.runtime import SIMULATED, SIMULATED_LACKS
+from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.simulation.planned import check_plan, scenario_of
+from splitbrain.harness.simulation.scenario_file import decode_scenario, encode_scenario
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.nemesis.fault_options import BEYOND_PROMISE
+from splitbrain.nemesis.kinds import fault_kind, kind_names, machine_kind_names, world_kind_names
+from splitbrain.nemesis.sorts import SORTS
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.systems.registry import system
 from tests.unit.harness.simulation.fake_cluster import FakeSystem, scenario
 
 WHOLE = ["invoked", "verified", "healing", "removed", "resumed"]

@@ -8,30 +8,30 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import CapabilityError, UsageError
-from contracts.fault import Fault
-from contracts.runtime import SIMULATED
-from harness.evidence_loader import RunRecord, load_run
-from harness.node_health import judge_nodes
-from harness.options import PlannedTest, TestOptions, plan_test
-from harness.phases import read_phases
-from harness.record_health import judge_record
-from harness.report.message_timeline_section import why_no_timeline
-from harness.simulation.judging import judged
-from harness.simulation.planned import (
+from splitbrain.contracts.errors import CapabilityError, UsageError
+from splitbrain.contracts.fault import Fault
+from splitbrain.contracts.runtime import SIMULATED
+from splitbrain.harness.evidence_loader import RunRecord, load_run
+from splitbrain.harness.node_health import judge_nodes
+from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
+from splitbrain.harness.phases import read_phases
+from splitbrain.harness.record_health import judge_record
+from splitbrain.harness.report.message_timeline_section import why_no_timeline
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.planned import (
     check_plan,
     lines_of,
     run_planned,
     scenario_of,
     why_untold,
 )
-from harness.simulation.scenario_file import read_scenario
-from harness.simulation.simulate import simulate
-from history.pairing import pair
-from history.plan import reproduce_command, sub_seeds
-from systems.registry import system
+from splitbrain.harness.simulation.scenario_file import read_scenario
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.history.pairing import pair
+from splitbrain.history.plan import reproduce_command, sub_seeds
+from splitbrain.systems.registry import system
+from splitbrain.workloads.workload import workload
 from tests.unit.harness.simulation.small_worlds import broken
-from workloads.workload import workload
 
 SETTINGS = {
     "fetch_timeout_ms": "150",
@@ -212,7 +212,7 @@ def test_a_system_without_simulated_nodes_is_a_request_that_cannot_be_carried_ou
 def test_a_run_too_long_for_a_timeline_says_so_and_in_its_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.simulation.planned.STORY_OPERATIONS_MAX", 20)
+    monkeypatch.setattr("splitbrain.harness.simulation.planned.STORY_OPERATIONS_MAX", 20)
     text = StringIO()
     test = planned(time_limit_s=0.5, runs_folder=tmp_path)
     record = load_run(run_planned(test, Console(file=text)).folder.root)

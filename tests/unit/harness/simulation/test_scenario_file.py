@@ -7,14 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.errors import UsageError
-from contracts.fault import Awaited, Fault
-from contracts.scenario import Scenario
-from harness import cli
-from harness.simulation.judging import judged
-from harness.simulation.scenario_file import decode_scenario, encode_scenario, read_named_scenario
-from harness.simulation.trial import Trial, draw
-from history.run_folder import RunFolder
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness import cli
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.scenario_file import (
+    decode_scenario,
+    encode_scenario,
+    read_named_scenario,
+)
+from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import QUICK_BUG, broken, calm, scenario
 
 

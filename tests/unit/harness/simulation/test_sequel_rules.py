@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from contracts.fault import Awaited, Fault
-from contracts.scenario import Scenario
-from harness.simulation.scenario_rules import RuleError, check_values
-from nemesis.fault_options import AFTER, OTHER, PLACE, SAME
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.simulation.scenario_rules import RuleError, check_values
+from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME
 
 
 def scenario(**options: Any) -> Scenario:

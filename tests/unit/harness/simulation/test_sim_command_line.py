@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
-from harness.simulation.command import seed_range
-from history.run_folder import RunFolder
+from splitbrain.harness import cli
+from splitbrain.harness.simulation.command import seed_range
+from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.simulation.small_worlds import QUICK_BUG
 
 

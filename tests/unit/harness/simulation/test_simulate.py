@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.errors import UsageError
-from contracts.fault import Awaited, Fault
-from contracts.scenario import LoadOptions, RecoveryOptions
-from harness.simulation.simulate import simulate
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.fault import Awaited, Fault
+from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions
+from splitbrain.harness.simulation.simulate import simulate
 from tests.unit.harness.simulation.fake_cluster import (
     COMMITS_NOTHING_AFTER_HEAL,
     EPOCHS_RISE,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from harness.simulation.story_lines import story_lines
-from history.timeline_records import (
+from splitbrain.harness.simulation.story_lines import story_lines
+from splitbrain.history.timeline_records import (
     TimelineDisk,
     TimelineFault,
     TimelineLife,

@@ -4,11 +4,11 @@ from collections import Counter
 
 import msgspec
 
-from contracts.scenario import Scenario
-from harness.simulation.swarm import draw_scenario
-from nemesis.fault_options import AFTER, OTHER, PLACE, SAME, UNTIL
-from nemesis.sorts import drawn_kinds
-from nemesis.swarm import SwarmLimits
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.harness.simulation.swarm import draw_scenario
+from splitbrain.nemesis.fault_options import AFTER, OTHER, PLACE, SAME, UNTIL
+from splitbrain.nemesis.sorts import drawn_kinds
+from splitbrain.nemesis.swarm import SwarmLimits
 from tests.unit.harness.simulation.fake_cluster import FakeSystem
 
 SEEDS = range(300)

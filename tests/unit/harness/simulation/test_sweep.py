@@ -13,16 +13,16 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from contracts.errors import HarnessError
-from harness import workers
-from harness.child_side import resolve
-from harness.simulation import sweep as sweeps
-from harness.simulation.command import SimOptions, run_sweep
-from harness.simulation.sweep import Sweep, SweepOrder, is_checked
-from harness.simulation.sweep_display import SweepDisplay
-from harness.simulation.sweep_tally import SweepTally, failure_class
-from harness.simulation.trial import SeedResult
-from harness.stop import Stop
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness import workers
+from splitbrain.harness.child_side import resolve
+from splitbrain.harness.simulation import sweep as sweeps
+from splitbrain.harness.simulation.command import SimOptions, run_sweep
+from splitbrain.harness.simulation.sweep import Sweep, SweepOrder, is_checked
+from splitbrain.harness.simulation.sweep_display import SweepDisplay
+from splitbrain.harness.simulation.sweep_tally import SweepTally, failure_class
+from splitbrain.harness.simulation.trial import SeedResult
+from splitbrain.harness.stop import Stop
 from tests.unit.harness.simulation.tried_seeds import tried
 
 

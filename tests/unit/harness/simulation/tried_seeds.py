@@ -3,8 +3,8 @@
 import os
 import time
 
-from harness.coverage_cells import CoverageCell
-from harness.simulation.trial import Purpose, SeedResult
+from splitbrain.harness.coverage_cells import CoverageCell
+from splitbrain.harness.simulation.trial import Purpose, SeedResult
 
 
 def tried(ways: dict[int, str], seed: int, purpose: Purpose) -> SeedResult:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from harness.stop import Stop
-from harness.suite.attempt import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.stop import Stop
+from splitbrain.harness.suite.attempt import (
     Attempt,
     OrphanChild,
     OwnChild,

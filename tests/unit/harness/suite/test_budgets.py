@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from harness.suite.agenda import Agenda
-from harness.suite.cells import planned_runs
-from harness.suite.ledger import NightEnded
-from harness.suite.reading import read_suite
+from splitbrain.harness.suite.agenda import Agenda
+from splitbrain.harness.suite.cells import planned_runs
+from splitbrain.harness.suite.ledger import NightEnded
+from splitbrain.harness.suite.reading import read_suite
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix
 
 PLANTED = matrix("planted", setting=does("invalid"), expect="invalid", seeds=[90])

@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from contracts.errors import HarnessError
-from harness.suite.attempt import Attempt, is_held
-from harness.suite.ledger import NightEnded
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.suite.attempt import Attempt, is_held
+from splitbrain.harness.suite.ledger import NightEnded
 from tests.awaiting import await_true
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from harness.suite import ledger as ledgers
-from harness.suite.ledger import Ledger, NightEnded, RunEnded
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.harness.suite import ledger as ledgers
+from splitbrain.harness.suite.ledger import Ledger, NightEnded, RunEnded
 
 
 def ended(number: int = 1) -> NightEnded:

@@ -8,11 +8,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from contracts.errors import HarnessError, UsageError
-from harness.suite.command import run_suite
-from harness.suite.ledger import Ledger
-from harness.suite.summary import coverage_text
-from harness.suite.tally import nights_of
+from splitbrain.contracts.errors import HarnessError, UsageError
+from splitbrain.harness.suite.command import run_suite
+from splitbrain.harness.suite.ledger import Ledger
+from splitbrain.harness.suite.summary import coverage_text
+from splitbrain.harness.suite.tally import nights_of
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix, program
 
 PLANTED = matrix("planted", setting=does("invalid"), expect="invalid", seeds=[90])

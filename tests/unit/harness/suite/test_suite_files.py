@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UsageError
-from harness import cli
-from harness.suite.cells import planned_runs, seeds_of
-from harness.suite.definition import (
+from splitbrain.contracts.errors import UsageError
+from splitbrain.harness import cli
+from splitbrain.harness.suite.cells import planned_runs, seeds_of
+from splitbrain.harness.suite.definition import (
     FreshSeeds,
     Matrix,
     PlannedRun,
@@ -16,7 +16,7 @@ from harness.suite.definition import (
     Suite,
     seconds_of,
 )
-from harness.suite.reading import check_cells, plan, read_suite
+from splitbrain.harness.suite.reading import check_cells, plan, read_suite
 from tests.unit.harness.suite.fake_nights import Suites, does, matrix, program
 
 ROOT = Path(__file__).parents[4]

@@ -3,8 +3,15 @@
 import msgspec
 import pytest
 
-from harness.suite.ledger import Line, NightBegan, NightEnded, PlannedCell, RunEnded, Verdict
-from harness.suite.tally import nights_of, sum_by_commit, tally_night
+from splitbrain.harness.suite.ledger import (
+    Line,
+    NightBegan,
+    NightEnded,
+    PlannedCell,
+    RunEnded,
+    Verdict,
+)
+from splitbrain.harness.suite.tally import nights_of, sum_by_commit, tally_night
 
 BEGAN = NightBegan(
     suite="s",

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from nodes.broker.asking import Asking
-from nodes.broker.serving import answer
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
-from nodes.metadata.records import MetadataRecord
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import decode_reply, encode_reply
+from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.broker.serving import answer
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import decode_reply, encode_reply
 from tests.unit.nodes.controller.clusters import broker, image_with, partition
 
 CLIENTS, OTHER = "CLIENTS", "OTHER"

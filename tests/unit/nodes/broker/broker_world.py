@@ -6,7 +6,7 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from nodes.broker.effects import (
+from splitbrain.nodes.broker.effects import (
     AbandonRequest,
     BecameRunning,
     Effect,
@@ -15,7 +15,7 @@ from nodes.broker.effects import (
     Recover,
     SendToController,
 )
-from nodes.broker.events import (
+from splitbrain.nodes.broker.events import (
     AnswerReceived,
     ControllerKnown,
     Event,
@@ -26,16 +26,16 @@ from nodes.broker.events import (
     Started,
     TimerElapsed,
 )
-from nodes.broker.lifecycle import BrokerState, Lifecycle
-from nodes.broker.settings import BrokerIdentity, BrokerSettings
-from nodes.controller.broker_handlers import BROKER_REFUSALS
-from nodes.controller.contacts import Contacts
-from nodes.controller.fencing import fence_stale
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import BrokerHeartbeatRequest
+from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
+from splitbrain.nodes.broker.settings import BrokerIdentity, BrokerSettings
+from splitbrain.nodes.controller.broker_handlers import BROKER_REFUSALS
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.fencing import fence_stale
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest
 from tests.unit.nodes.controller.led_cluster import (
     CLUSTER_ID,
     SECOND,

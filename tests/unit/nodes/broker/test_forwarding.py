@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.forwarding import (
+from splitbrain.nodes.broker.forwarding import (
     FORWARDED,
     AskAgain,
     CloseClient,
@@ -17,28 +17,31 @@ from nodes.broker.forwarding import (
     read_answer,
     timed_out,
 )
-from nodes.controller.topic_handlers import TOPIC_HANDLERS
-from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
-from nodes.wire.control_plane import TABLES, decode_reply, encode_call
-from nodes.wire.envelopes import (
+from splitbrain.nodes.controller.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES, decode_reply, encode_call
+from splitbrain.nodes.wire.envelopes import (
     FORWARDABLE,
     EnvelopeRefusedError,
     open_envelope,
     refused_envelope,
     seal_reply,
 )
-from nodes.wire.errors import ApiError, WireError
-from nodes.wire.families.brokers import AllocateProducerIdsRequest, UnregisterBrokerRequest
-from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from nodes.wire.families.topics import (
+from splitbrain.nodes.wire.errors import ApiError, WireError
+from splitbrain.nodes.wire.families.brokers import (
+    AllocateProducerIdsRequest,
+    UnregisterBrokerRequest,
+)
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.families.topics import (
     CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     TopicToDelete,
 )
-from nodes.wire.messages import decode_answer, encode_request
-from nodes.wire.principals import Principal
+from splitbrain.nodes.wire.messages import decode_answer, encode_request
+from splitbrain.nodes.wire.principals import Principal
 from tests.unit.nodes.controller.led_cluster import Cluster
 from tests.unit.nodes.wire.declared_messages import messages
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from nodes.broker.isr_proposals import propose_isrs
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import decode_call, encode_call
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.broker.isr_proposals import propose_isrs
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import decode_call, encode_call
+from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from nodes.broker.effects import (
+from splitbrain.nodes.broker.effects import (
     AbandonRequest,
     BecameRunning,
     FindController,
     MayStop,
     SendToController,
 )
-from nodes.broker.events import (
+from splitbrain.nodes.broker.events import (
     AnswerReceived,
     ControllerKnown,
     ImageAdvanced,
@@ -21,13 +21,13 @@ from nodes.broker.events import (
     Started,
     TimerElapsed,
 )
-from nodes.broker.lifecycle import BrokerState, Lifecycle
-from nodes.broker.settings import BROKER_FEATURES, BrokerIdentity, BrokerSettings
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import Microseconds
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
+from splitbrain.nodes.broker.settings import BROKER_FEATURES, BrokerIdentity, BrokerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,

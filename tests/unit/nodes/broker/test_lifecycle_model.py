@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.lifecycle import BrokerState, Lifecycle
+from splitbrain.nodes.broker.lifecycle import BrokerState, Lifecycle
 from tests.unit.nodes.broker.broker_world import CONTROLLERS, Process, World
 
 STEPS = st.lists(

@@ -1,19 +1,19 @@
 """Brokers with a controller of ours: what it makes of them, and they of it."""
 
-from nodes.broker.effects import (
+from splitbrain.nodes.broker.effects import (
     BecameRunning,
     Recover,
 )
-from nodes.broker.events import (
+from splitbrain.nodes.broker.events import (
     ShutdownAsked,
 )
-from nodes.broker.lifecycle import BrokerState
-from nodes.broker.settings import BROKER_FEATURES
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.apis import ApiKey
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.broker.lifecycle import BrokerState
+from splitbrain.nodes.broker.settings import BROKER_FEATURES
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.families.brokers import (
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
     UnregisterBrokerRequest,

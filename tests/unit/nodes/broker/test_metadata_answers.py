@@ -2,13 +2,13 @@
 
 import pytest
 
-from nodes.broker.asking import Asking
-from nodes.controller.topic_names import NAME_LENGTH_MAX
-from nodes.metadata.image import MetadataImage
-from nodes.wire.apis import ApiKey
-from nodes.wire.declared import NO_UUID
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import (
+from splitbrain.nodes.broker.asking import Asking
+from splitbrain.nodes.controller.topic_names import NAME_LENGTH_MAX
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import (
     ListedPartition,
     ListedTopic,
     MetadataRequest,

@@ -1,14 +1,14 @@
 """A broker offers what its controller can be handed, and its own answers whatever that is."""
 
-from nodes.broker.forwarding import FORWARDED
-from nodes.broker.offered_versions import offered_versions
-from nodes.broker.serving import ANSWERED
-from nodes.quorum.messages import ErrorCode
-from nodes.wire.api_versions import ApiVersionsAnswer
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import TABLES
-from nodes.wire.controller_apis import CONTROLLER_VERSIONS
-from nodes.wire.messages import decode_answer, encode_api_versions
+from splitbrain.nodes.broker.forwarding import FORWARDED
+from splitbrain.nodes.broker.offered_versions import offered_versions
+from splitbrain.nodes.broker.serving import ANSWERED
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS
+from splitbrain.nodes.wire.messages import decode_answer, encode_api_versions
 from tests.unit.nodes.broker.answered_images import image
 
 

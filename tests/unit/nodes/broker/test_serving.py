@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.broker.serving import ANSWERED, answer
-from nodes.metadata import records
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import TABLES
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import (
+from splitbrain.nodes.broker.serving import ANSWERED, answer
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribeTopicPartitionsRequest,

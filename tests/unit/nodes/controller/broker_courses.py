@@ -9,17 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle
 from typing import Any, Final, NamedTuple
 
-from nodes.controller.contacts import Contacts
-from nodes.controller.fencing import fence_stale
-from nodes.controller.leader_elections import balance, elect_unclean
-from nodes.controller.leaderships import PartitionAt
-from nodes.controller.partition_change import Target, partition_change
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, PartitionState
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.serde import decode_record, encode_record
-from nodes.wire.apis import ApiKey
-from nodes.wire.families import brokers, partitions
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.fencing import fence_stale
+from splitbrain.nodes.controller.leader_elections import balance, elect_unclean
+from splitbrain.nodes.controller.leaderships import PartitionAt
+from splitbrain.nodes.controller.partition_change import Target, partition_change
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import (
+    LOST_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    PartitionState,
+)
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import decode_record, encode_record
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.families import brokers, partitions
 from tests.unit.nodes.controller.led_cluster import SESSION, Cluster, directory, registration
 
 BROKERS: Final = (1, 2, 3, 4)

@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, PartitionState
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import (
+    LOST_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    PartitionState,
+)
+from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,

@@ -3,16 +3,16 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from nodes.controller.contacts import Contacts
-from nodes.controller.decisions import Decision, View
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata import records
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
-from nodes.quorum.random_source import RandomSource
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
+from splitbrain.nodes.quorum.random_source import RandomSource
 
 
 class FixedFraction:

@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from nodes.controller.broker_handlers import BROKER_HANDLERS
-from nodes.controller.contacts import Contacts
-from nodes.controller.decisions import Decision, View
-from nodes.controller.leaderships import Leaderships
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata import records
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import PartitionState
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Microseconds, NodeId, Offset
-from nodes.wire.apis import ApiKey
-from nodes.wire.families import brokers
+from splitbrain.nodes.controller.broker_handlers import BROKER_HANDLERS
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.controller.leaderships import Leaderships
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId, Offset
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.families import brokers
 
 CLUSTER_ID = "cluster-of-the-tests"
 TOPIC_ID = "ab" * 16

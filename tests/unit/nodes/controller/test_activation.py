@@ -1,12 +1,12 @@
 """What a new leader writes first."""
 
-from nodes.controller.activation import activation_records
-from nodes.metadata import records
-from nodes.metadata.delta import image_after
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.transactions import MetadataBatch, TransactionBuffer
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.wire.controller_apis import PINNED_LEVELS
+from splitbrain.nodes.controller.activation import activation_records
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.delta import image_after
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.transactions import MetadataBatch, TransactionBuffer
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
 from tests.unit.nodes.controller.clusters import image_with
 
 BOOTSTRAP = (

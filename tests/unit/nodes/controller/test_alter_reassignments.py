@@ -2,13 +2,13 @@
 
 import pytest
 
-from nodes.controller.alter_reassignments import alter_reassignments
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import PartitionState
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.alter_reassignments import alter_reassignments
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import PartitionState
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     PartitionToReassign,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from nodes.controller.broker_handlers import BROKER_HANDLERS, BROKER_REFUSALS
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import TABLES, encode_reply
-from nodes.wire.controller_apis import CONTROLLER_VERSIONS
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
+from splitbrain.nodes.controller.broker_handlers import BROKER_HANDLERS, BROKER_REFUSALS
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import TABLES, encode_reply
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
 
 ELECTION = ElectLeadersRequest(topic_partitions=(PartitionsToElect(topic="t", partitions=(0, 1)),))
 

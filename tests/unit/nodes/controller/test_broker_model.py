@@ -12,14 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller import broker_transitions, directories, isr_changes, leader_elections
-from nodes.controller.bugs import NO_BUGS, ControllerBugs
-from nodes.controller.leaderships import Leaderships, PartitionAt
-from nodes.controller.partition_change import partition_change
-from nodes.metadata.content import image_records
-from nodes.metadata.delta import image_of
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import partition_record
+from splitbrain.nodes.controller import (
+    broker_transitions,
+    directories,
+    isr_changes,
+    leader_elections,
+)
+from splitbrain.nodes.controller.bugs import NO_BUGS, ControllerBugs
+from splitbrain.nodes.controller.leaderships import Leaderships, PartitionAt
+from splitbrain.nodes.controller.partition_change import partition_change
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import image_of
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import partition_record
 from tests.unit.nodes.controller.broker_courses import (
     NUMBERS_PER_ACTION,
     Action,

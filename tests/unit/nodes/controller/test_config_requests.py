@@ -2,14 +2,14 @@
 
 import pytest
 
-from nodes.controller.alter_configs import alter_configs, alter_configs_incrementally
-from nodes.controller.decisions import Decision
-from nodes.controller.describe_configs import describe_configs
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata import records
-from nodes.wire.declared import kind_of
-from nodes.wire.errors import ApiError
-from nodes.wire.families.configs import (
+from splitbrain.nodes.controller.alter_configs import alter_configs, alter_configs_incrementally
+from splitbrain.nodes.controller.decisions import Decision
+from splitbrain.nodes.controller.describe_configs import describe_configs
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.wire.declared import kind_of
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     ConfigChange,

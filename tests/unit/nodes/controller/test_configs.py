@@ -8,30 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller import config_changes
-from nodes.controller.broker_configs import BROKER_LISTS, DYNAMIC_BROKER_CONFIGS
-from nodes.controller.client_metrics_configs import CLIENT_METRICS_CONFIGS
-from nodes.controller.config_changes import (
+from splitbrain.nodes.controller import config_changes
+from splitbrain.nodes.controller.broker_configs import BROKER_LISTS, DYNAMIC_BROKER_CONFIGS
+from splitbrain.nodes.controller.client_metrics_configs import CLIENT_METRICS_CONFIGS
+from splitbrain.nodes.controller.config_changes import (
     ConfigChange,
     ConfigOperation,
     changed_configs,
     replaced_configs,
 )
-from nodes.controller.config_types import ConfigType, config_text, parse_config
-from nodes.controller.config_validation import ResourceType
-from nodes.controller.decisions import Refusal
-from nodes.controller.effective_configs import (
+from splitbrain.nodes.controller.config_types import ConfigType, config_text, parse_config
+from splitbrain.nodes.controller.config_validation import ResourceType
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.controller.effective_configs import (
     ALL_BROKERS,
     ConfigSource,
     effective_config,
     effective_configs,
 )
-from nodes.controller.group_configs import GROUP_CONFIGS
-from nodes.controller.settings import ControllerSettings
-from nodes.controller.topic_configs import TOPIC_CONFIGS
-from nodes.metadata.image import ConfigResource, MetadataImage
-from nodes.metadata.records import ConfigRecord, MetadataRecord
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.group_configs import GROUP_CONFIGS
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.topic_configs import TOPIC_CONFIGS
+from splitbrain.nodes.metadata.image import ConfigResource, MetadataImage
+from splitbrain.nodes.metadata.records import ConfigRecord, MetadataRecord
+from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.clusters import broker, image_with, topic
 
 FOLDER = Path("tests/corpus/controller")
@@ -212,7 +212,8 @@ def test_values_are_written_as_java_does(value: float | str | tuple[str, ...], t
 def test_a_forgotten_bound_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     weaker = msgspec.structs.replace(TOPIC_CONFIGS["segment.bytes"], check=None)
     monkeypatch.setattr(
-        "nodes.controller.topic_configs.TOPIC_CONFIGS", {**TOPIC_CONFIGS, "segment.bytes": weaker}
+        "splitbrain.nodes.controller.topic_configs.TOPIC_CONFIGS",
+        {**TOPIC_CONFIGS, "segment.bytes": weaker},
     )
     with pytest.raises(AssertionError):
         test_changes_come_out_as_in_kafka()

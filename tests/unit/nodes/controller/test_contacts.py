@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller.contacts import Contacts, Incarnation
-from nodes.quorum.identifiers import Microseconds, Offset
+from splitbrain.nodes.controller.contacts import Contacts, Incarnation
+from splitbrain.nodes.quorum.identifiers import Microseconds, Offset
 from tests.unit.nodes.controller.led_cluster import SESSION, Cluster
 
 ONE, TWO = Incarnation(1, 10), Incarnation(2, 20)

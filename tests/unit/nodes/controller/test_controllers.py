@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from nodes.controller.controllers import describe_cluster
-from nodes.metadata.records import Endpoint, RegisterControllerRecord, SupportedFeature
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import encode_reply
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import DescribeClusterRequest
-from nodes.wire.families.controllers import ControllerRegistrationRequest
+from splitbrain.nodes.controller.controllers import describe_cluster
+from splitbrain.nodes.metadata.records import Endpoint, RegisterControllerRecord, SupportedFeature
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import encode_reply
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
+from splitbrain.nodes.wire.families.controllers import ControllerRegistrationRequest
 from tests.unit.nodes.controller.led_cluster import (
     CLUSTER_ID,
     Cluster,

@@ -5,15 +5,15 @@ import random
 import msgspec
 import pytest
 
-from nodes.controller.create_topics import create_topics
-from nodes.controller.decisions import Decision
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from nodes.wire.declared import NO_UUID, kind_of
-from nodes.wire.errors import ApiError
-from nodes.wire.families.topics import (
+from splitbrain.nodes.controller.create_topics import create_topics
+from splitbrain.nodes.controller.decisions import Decision
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
+from splitbrain.nodes.wire.declared import NO_UUID, kind_of
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.topics import (
     CreatableTopic,
     CreatedTopic,
     CreateTopicsRequest,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from nodes.controller.create_partitions import create_partitions
-from nodes.controller.delete_topics import delete_topics
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata import records
-from nodes.metadata.image import MetadataImage
-from nodes.wire.declared import NO_UUID
-from nodes.wire.errors import ApiError
-from nodes.wire.families.topics import (
+from splitbrain.nodes.controller.create_partitions import create_partitions
+from splitbrain.nodes.controller.delete_topics import delete_topics
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.wire.declared import NO_UUID
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.topics import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     DeletedTopic,

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from nodes.controller.registrations import default_directory, is_online, is_reserved
-from nodes.metadata import records
-from nodes.metadata.partitions import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
-from nodes.metadata.records import PartitionChangeRecord
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families import brokers
+from splitbrain.nodes.controller.registrations import default_directory, is_online, is_reserved
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.partitions import (
+    LOST_DIRECTORY,
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+)
+from splitbrain.nodes.metadata.records import PartitionChangeRecord
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families import brokers
 from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
 
 

@@ -2,21 +2,21 @@
 
 import pytest
 
-from nodes.controller.features import update_features
-from nodes.controller.list_reassignments import list_reassignments
-from nodes.controller.topic_handlers import TOPIC_HANDLERS
-from nodes.metadata import records
-from nodes.metadata.records import SupportedFeature
-from nodes.wire.apis import ApiKey
-from nodes.wire.controller_apis import CONTROLLER_VERSIONS
-from nodes.wire.errors import ApiError
-from nodes.wire.families.controllers import (
+from splitbrain.nodes.controller.features import update_features
+from splitbrain.nodes.controller.list_reassignments import list_reassignments
+from splitbrain.nodes.controller.topic_handlers import TOPIC_HANDLERS
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.records import SupportedFeature
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.controller_apis import CONTROLLER_VERSIONS
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.controllers import (
     FeatureToUpdate,
     UpdatedFeature,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.wire.families.partitions import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     PartitionUnderReassignment,

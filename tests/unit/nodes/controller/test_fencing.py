@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from nodes.controller.contacts import Contacts
-from nodes.controller.fencing import fence_stale
-from nodes.metadata.records import (
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.controller.fencing import fence_stale
+from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     UnregisterBrokerRecord,
 )
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import UnregisterBrokerRequest
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import UnregisterBrokerRequest
 from tests.unit.nodes.controller.led_cluster import SESSION, TOPIC_ID, Cluster
 
 

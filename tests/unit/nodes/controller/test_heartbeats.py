@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from nodes.controller.contacts import Contacts, Incarnation
-from nodes.metadata import records
-from nodes.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.contacts import Contacts, Incarnation
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.led_cluster import SESSION, Cluster, directory
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from nodes.metadata import records
-from nodes.metadata.records import PartitionChangeRecord
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families import partitions
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.records import PartitionChangeRecord
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families import partitions
 from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
 
 

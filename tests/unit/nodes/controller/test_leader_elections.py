@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from nodes.controller import leader_elections
-from nodes.controller.active import ActiveController, Identity
-from nodes.controller.decisions import Decision
-from nodes.controller.leader_elections import balance, elect_unclean
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata.records import FenceBrokerRecord, PartitionChangeRecord
-from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
+from splitbrain.nodes.controller import leader_elections
+from splitbrain.nodes.controller.active import ActiveController, Identity
+from splitbrain.nodes.controller.decisions import Decision
+from splitbrain.nodes.controller.leader_elections import balance, elect_unclean
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata.records import FenceBrokerRecord, PartitionChangeRecord
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.partitions import ElectLeadersRequest, PartitionsToElect
 from tests.unit.nodes.controller.led_cluster import CLUSTER_ID, SECOND, TOPIC_ID, Cluster
 
 PREFERRED, UNCLEAN = 0, 1

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller.leaderships import (
+from splitbrain.nodes.controller.leaderships import (
     Leaderships,
     PartitionAt,
     partitions_in_directory,
@@ -13,7 +13,7 @@ from nodes.controller.leaderships import (
     partitions_off_balance,
     partitions_without_leader,
 )
-from nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.image import MetadataImage
 from tests.unit.nodes.controller.led_cluster import Cluster, directory
 from tests.unit.nodes.metadata.courses import course
 

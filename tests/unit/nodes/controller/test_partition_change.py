@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from nodes.controller.leaderships import PartitionAt
-from nodes.controller.partition_change import Election, Target, partition_change
-from nodes.controller.reassignment import Completed, completed
-from nodes.metadata import records
-from nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
-from nodes.metadata.records import PartitionChangeRecord
+from splitbrain.nodes.controller.leaderships import PartitionAt
+from splitbrain.nodes.controller.partition_change import Election, Target, partition_change
+from splitbrain.nodes.controller.reassignment import Completed, completed
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from splitbrain.nodes.metadata.records import PartitionChangeRecord
 from tests.unit.nodes.controller.led_cluster import TOPIC_ID, Cluster, directory
 
 PREFERRED, UNCLEAN = Election.PREFERRED, Election.UNCLEAN

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller.decisions import Refusal
-from nodes.controller.placement import UsableBroker, place
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.controller.placement import UsableBroker, place
+from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.clusters import FixedFraction
 
 VECTORS = Path("tests/corpus/controller/placement_vectors.tsv")

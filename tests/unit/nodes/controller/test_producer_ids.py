@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from nodes.metadata.records import ProducerIdsRecord
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families.brokers import AllocateProducerIdsRequest
+from splitbrain.nodes.metadata.records import ProducerIdsRecord
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.brokers import AllocateProducerIdsRequest
 from tests.unit.nodes.controller.led_cluster import Cluster
 
 LAST = (1 << 63) - 1

@@ -1,10 +1,10 @@
 """A whole request that is refused says so of every item that it names."""
 
-from nodes.controller.refusals import refuse
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
-from nodes.wire.families.controllers import ControllerRegistrationRequest
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.refusals import refuse
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.controllers import ControllerRegistrationRequest
+from splitbrain.nodes.wire.families.partitions import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     PartitionToReassign,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from nodes.controller.contacts import Contacts
-from nodes.metadata import records
-from nodes.wire.apis import ApiKey
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.contacts import Contacts
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.errors import ApiError
 from tests.unit.nodes.controller.led_cluster import (
     SESSION,
     Cluster,

@@ -5,14 +5,14 @@ import random
 import msgspec
 import pytest
 
-from nodes.controller.active import HANDLERS, Identity
-from nodes.controller.settings import ControllerSettings
-from nodes.controller.standby import read, wrong_controller
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import TABLES
-from nodes.wire.families.configs import DescribeConfigsRequest, ResourceToDescribe
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.controller.active import HANDLERS, Identity
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.controller.standby import read, wrong_controller
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.families.configs import DescribeConfigsRequest, ResourceToDescribe
+from splitbrain.nodes.wire.families.partitions import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )

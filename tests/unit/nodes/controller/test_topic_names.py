@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.controller.decisions import Refusal
-from nodes.controller.topic_ids import new_topic_id
-from nodes.controller.topic_names import check_topic_name, colliding_topic
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.controller.decisions import Refusal
+from splitbrain.nodes.controller.topic_ids import new_topic_id
+from splitbrain.nodes.controller.topic_names import check_topic_name, colliding_topic
+from splitbrain.nodes.wire.errors import ApiError
 
 LEGAL = st.text("ab._-9", min_size=1, max_size=8)
 

@@ -6,11 +6,11 @@ Each is drawn from what the image holds at that moment, so that it can follow.
 import random
 from collections.abc import Callable
 
-from nodes.metadata import records
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.transactions import Provenance
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.transactions import Provenance
 
 BROKERS = 6
 USERS = ("ann", "bob", None)

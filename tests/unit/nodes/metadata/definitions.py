@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from nodes.metadata import records
-from nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.records import MetadataRecord
 
 FOLDER = Path("tests/corpus/metadata")
 NESTED = {

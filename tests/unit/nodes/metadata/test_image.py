@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.metadata import records
-from nodes.metadata.content import image_records
-from nodes.metadata.delta import METADATA_VERSIONS, MetadataDelta, image_after, image_of
-from nodes.metadata.errors import ContradictionError
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.partitions import MIGRATING_DIRECTORY
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.serde import RECORD_TYPES, decode_record, encode_record
-from nodes.metadata.transactions import Settled
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.content import image_records
+from splitbrain.nodes.metadata.delta import METADATA_VERSIONS, MetadataDelta, image_after, image_of
+from splitbrain.nodes.metadata.errors import ContradictionError
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.partitions import MIGRATING_DIRECTORY
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import RECORD_TYPES, decode_record, encode_record
+from splitbrain.nodes.metadata.transactions import Settled
 from tests.unit.nodes.metadata.courses import after, at_offset, course
 from tests.unit.nodes.metadata.definitions import FOLDER
 

@@ -18,7 +18,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 from kio.static.primitive import f64, i8, i16, i32, i64, u16
 
-from nodes.metadata.serde import decode_record, encode_record
+from splitbrain.nodes.metadata.serde import decode_record, encode_record
 from tests.unit.nodes.metadata.definitions import (
     BY_NAME,
     VERSIONS,

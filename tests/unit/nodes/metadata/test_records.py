@@ -9,17 +9,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nodes.metadata import records
-from nodes.metadata.errors import RecordError, UnknownRecordError
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.serde import (
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.errors import RecordError, UnknownRecordError
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import (
     RECORD_TYPES,
     decode_record,
     encode_record,
     record_type_of,
     written_version,
 )
-from nodes.wire.varints import encode_unsigned
+from splitbrain.nodes.wire.varints import encode_unsigned
 from tests.unit.nodes.metadata.definitions import (
     BY_NAME,
     DEFINITIONS,

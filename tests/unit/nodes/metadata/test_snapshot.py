@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.metadata import records
-from nodes.metadata.delta import MetadataDelta, image_of
-from nodes.metadata.errors import ContradictionError, MetadataError, RecordError
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.serde import decode_record, encode_record
-from nodes.metadata.snapshot import decode_image, encode_image, snapshot_id_of
-from nodes.metadata.transactions import Provenance
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.snapshots import find_snapshots, read_snapshot
-from nodes.wire.batches import decode_batch
-from nodes.wire.snapshots import encode_snapshot
+from splitbrain.nodes.metadata import records
+from splitbrain.nodes.metadata.delta import MetadataDelta, image_of
+from splitbrain.nodes.metadata.errors import ContradictionError, MetadataError, RecordError
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.serde import decode_record, encode_record
+from splitbrain.nodes.metadata.snapshot import decode_image, encode_image, snapshot_id_of
+from splitbrain.nodes.metadata.transactions import Provenance
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.snapshots import find_snapshots, read_snapshot
+from splitbrain.nodes.wire.batches import decode_batch
+from splitbrain.nodes.wire.snapshots import encode_snapshot
 from tests.unit.nodes.metadata.courses import course
 from tests.unit.nodes.metadata.definitions import FOLDER
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.metadata.errors import ContradictionError, RecordError
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.errors import ContradictionError, RecordError
+from splitbrain.nodes.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
@@ -15,16 +15,16 @@ from nodes.metadata.records import (
     NoOpRecord,
     UnregisterBrokerRecord,
 )
-from nodes.metadata.serde import encode_record
-from nodes.metadata.transactions import (
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.metadata.transactions import (
     MetadataBatch,
     Provenance,
     Settled,
     TransactionBuffer,
     read_batch,
 )
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.wire.batches import decode_batch, encode_payloads
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.wire.batches import decode_batch, encode_payloads
 
 BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
 

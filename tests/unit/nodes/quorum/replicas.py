@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from nodes.quorum.effects import Effect
-from nodes.quorum.events import Event, RequestReceived
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event, RequestReceived
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     NO_EPOCH,
     ConnectionId,
@@ -19,11 +19,11 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import BeginQuorumEpochRequest, VoteRequest
-from nodes.quorum.persistent import LogShape, QuorumState, Voter
-from nodes.quorum.replica import Replica
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.quorum.messages import BeginQuorumEpochRequest, VoteRequest
+from splitbrain.nodes.quorum.persistent import LogShape, QuorumState, Voter
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.voters import ReplicaKey
 
 MS = 1_000
 LIFE = Incarnation(7)

@@ -2,17 +2,17 @@
 
 import pytest
 
-from nodes.quorum.admission import QuorumRequest, error_of
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.admission import QuorumRequest, error_of
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     ErrorCode,
     FetchRequest,
     VoteRequest,
 )
-from nodes.quorum.persistent import Voter
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 EPOCH = Epoch(4)
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.settings import QuorumSettings
 
 
 def test_every_bug_is_off_by_default() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from nodes.quorum.election_timing import ElectionTiming
-from nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.election_timing import ElectionTiming
+from splitbrain.nodes.quorum.settings import QuorumSettings
 
 SETTINGS = QuorumSettings(
     election_timeout_ms_min=200,

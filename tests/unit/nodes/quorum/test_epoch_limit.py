@@ -2,12 +2,18 @@
 
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS
-from nodes.quorum.durable_state import DurableState
-from nodes.quorum.effects import Effect, PersistQuorumState, SendAnswer, SendRequest, Warn
-from nodes.quorum.epoch_limit import EPOCH_MAX, LAST_EPOCH, highest_from, may_stand
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.bugs import NO_BUGS
+from splitbrain.nodes.quorum.durable_state import DurableState
+from splitbrain.nodes.quorum.effects import (
+    Effect,
+    PersistQuorumState,
+    SendAnswer,
+    SendRequest,
+    Warn,
+)
+from splitbrain.nodes.quorum.epoch_limit import EPOCH_MAX, LAST_EPOCH, highest_from, may_stand
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     QuorumStatePersisted,
     RequestReceived,
@@ -15,7 +21,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     ConnectionId,
     CorrelationId,
@@ -23,7 +29,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
@@ -38,9 +44,9 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.outbox import Outbox
-from nodes.quorum.persistent import EMPTY_STATE, SnapshotId
-from nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.outbox import Outbox
+from splitbrain.nodes.quorum.persistent import EMPTY_STATE, SnapshotId
+from splitbrain.nodes.quorum.replica import Replica
 from tests.unit.nodes.quorum.replicas import LIFE, begin, directory, replica_of, step
 
 ONE, TWO, THREE = NodeId(1), NodeId(2), NodeId(3)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
-from nodes.quorum.leader_epochs import LeaderEpochs, starts_from
-from nodes.quorum.persistent import EpochStart
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, Epoch, Offset
+from splitbrain.nodes.quorum.leader_epochs import LeaderEpochs, starts_from
+from splitbrain.nodes.quorum.persistent import EpochStart
 
 
 def start(epoch: int, offset: int) -> EpochStart:

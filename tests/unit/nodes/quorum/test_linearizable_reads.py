@@ -1,8 +1,14 @@
-from nodes.quorum.events import ReadId
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, ConnectionId, DirectoryId, NodeId, Offset
-from nodes.quorum.linearizable_reads import LinearizableReads
-from nodes.quorum.persistent import Voter
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.events import ReadId
+from splitbrain.nodes.quorum.identifiers import (
+    UNKNOWN_OFFSET,
+    ConnectionId,
+    DirectoryId,
+    NodeId,
+    Offset,
+)
+from splitbrain.nodes.quorum.linearizable_reads import LinearizableReads
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 TO_2, TO_3, NEW = ConnectionId(2), ConnectionId(3), ConnectionId(9)
 TWO, THREE = NodeId(2), NodeId(3)

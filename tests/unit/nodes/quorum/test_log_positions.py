@@ -1,10 +1,10 @@
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.errors import InvariantViolation, StorageMismatch
-from nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, UNKNOWN_OFFSET, Epoch, Offset
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
 
 
 def shape(*lengths: tuple[int, int]) -> LogShape:

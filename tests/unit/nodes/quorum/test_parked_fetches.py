@@ -1,8 +1,13 @@
 """When the leader's host is asked to come back for a fetch that is parked."""
 
-from nodes.quorum.effects import AnswerFetch
-from nodes.quorum.events import QuorumStatePersisted, RequestReceived, Started, TimerElapsed
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.effects import AnswerFetch
+from splitbrain.nodes.quorum.events import (
+    QuorumStatePersisted,
+    RequestReceived,
+    Started,
+    TimerElapsed,
+)
+from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     UNKNOWN_OFFSET,
     ConnectionId,
@@ -11,8 +16,8 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import FetchRequest
-from nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.messages import FetchRequest
+from splitbrain.nodes.quorum.settings import QuorumSettings
 from tests.unit.nodes.quorum.replicas import MS, directory, replica_of, step
 
 

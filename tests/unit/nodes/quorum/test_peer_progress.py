@@ -1,7 +1,13 @@
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, DirectoryId, Microseconds, NodeId, Offset
-from nodes.quorum.peer_progress import OBSERVERS_COUNT_MAX, PeerProgress, PeerTable
-from nodes.quorum.persistent import Voter
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.identifiers import (
+    UNKNOWN_OFFSET,
+    DirectoryId,
+    Microseconds,
+    NodeId,
+    Offset,
+)
+from splitbrain.nodes.quorum.peer_progress import OBSERVERS_COUNT_MAX, PeerProgress, PeerTable
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 
 def key(number: int) -> ReplicaKey:

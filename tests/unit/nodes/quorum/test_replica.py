@@ -3,7 +3,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AbandonRequest,
     Halt,
     RejectProposal,
@@ -11,8 +11,8 @@ from nodes.quorum.effects import (
     SendAnswer,
     SendRequest,
 )
-from nodes.quorum.errors import InvariantViolation, StorageMismatch
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     Event,
     LogFlushed,
@@ -25,7 +25,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     ConnectionId,
     CorrelationId,
@@ -35,14 +35,14 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     DescribeQuorumAnswer,
     DescribeQuorumRequest,
     ErrorCode,
     VoteAnswer,
 )
-from nodes.quorum.persistent import EpochStart, LogShape
-from nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.quorum.replica import Replica
 from tests.unit.nodes.quorum.replicas import LIFE, MS, begin, directory, replica_of, step
 
 

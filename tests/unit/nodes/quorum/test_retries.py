@@ -4,8 +4,8 @@ Each of these is a retry that nothing missed until a mutant left it out: the sim
 other ways, only later.
 """
 
-from nodes.quorum.effects import SendRequest
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.effects import SendRequest
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     Event,
     LogFlushed,
@@ -15,7 +15,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     UNKNOWN_OFFSET,
     ConnectionId,
     CorrelationId,
@@ -23,14 +23,14 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     EndQuorumEpochAnswer,
     ErrorCode,
     FetchAnswer,
     Request,
     VoteAnswer,
 )
-from nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.replica import Replica
 from tests.unit.nodes.quorum.replicas import (
     LIFE,
     MS,

@@ -5,7 +5,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AbandonSnapshot,
     AdvanceHighWatermark,
     AnswerFetchSnapshot,
@@ -19,8 +19,8 @@ from nodes.quorum.effects import (
     SendRequest,
     WriteSnapshotChunk,
 )
-from nodes.quorum.errors import InvariantViolation, StorageMismatch
-from nodes.quorum.events import (
+from splitbrain.nodes.quorum.errors import InvariantViolation, StorageMismatch
+from splitbrain.nodes.quorum.events import (
     AnswerReceived,
     LogFlushed,
     ProposalId,
@@ -32,7 +32,7 @@ from nodes.quorum.events import (
     Started,
     TimerElapsed,
 )
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     UNKNOWN_OFFSET,
     ConnectionId,
@@ -41,7 +41,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     BatchHeader,
     ErrorCode,
     FetchAnswer,
@@ -49,8 +49,8 @@ from nodes.quorum.messages import (
     FetchSnapshotAnswer,
     FetchSnapshotRequest,
 )
-from nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
-from nodes.quorum.replica import Replica
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
+from splitbrain.nodes.quorum.replica import Replica
 from tests.unit.nodes.quorum.replicas import LIFE, SETTINGS, begin, directory, replica_of, step
 
 SNAPSHOT = SnapshotId(Offset(40), Epoch(3))

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.errors import InvariantViolation
-from nodes.quorum.identifiers import Epoch
-from nodes.quorum.transitions import TRANSITIONS, EpochChange, RoleName, check_transition
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.quorum.identifiers import Epoch
+from splitbrain.nodes.quorum.transitions import TRANSITIONS, EpochChange, RoleName, check_transition
 
 PAIRS = [(before, after) for before in RoleName for after in RoleName]
 

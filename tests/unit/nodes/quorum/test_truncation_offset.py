@@ -2,11 +2,11 @@
 
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS
-from nodes.quorum.fetching import truncation_offset
-from nodes.quorum.identifiers import UNKNOWN_OFFSET, Epoch, Offset
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.quorum.bugs import NO_BUGS
+from splitbrain.nodes.quorum.fetching import truncation_offset
+from splitbrain.nodes.quorum.identifiers import UNKNOWN_OFFSET, Epoch, Offset
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
 
 #: Epoch 3 holds a batch of two records at 1; epoch 7 opens at 5.
 STARTS = (EpochStart(Epoch(3), Offset(0)), EpochStart(Epoch(7), Offset(5)))

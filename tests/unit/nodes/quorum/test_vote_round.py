@@ -1,6 +1,6 @@
-from nodes.quorum.identifiers import Epoch, NodeId, Offset
-from nodes.quorum.persistent import EpochStart, LogShape
-from nodes.quorum.vote_round import VoteRound
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.quorum.vote_round import VoteRound
 from tests.unit.nodes.quorum.replicas import replica_of
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
-from nodes.quorum.persistent import Voter
-from nodes.quorum.voters import ReplicaKey, VoterSet
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.voters import ReplicaKey, VoterSet
 
 A, B = DirectoryId("a" * 32), DirectoryId("b" * 32)
 

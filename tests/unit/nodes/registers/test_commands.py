@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.registers.commands import (
+from splitbrain.nodes.registers.commands import (
     FORMAT_VERSION,
     Add,
     Command,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.registers.commands import (
+from splitbrain.nodes.registers.commands import (
     Add,
     Command,
     CompareAndSet,
@@ -14,7 +14,11 @@ from nodes.registers.commands import (
     Write,
     encode_command,
 )
-from nodes.registers.machine import REMEMBERED_OPERATIONS, OutOfOrderError, RegisterMachine
+from splitbrain.nodes.registers.machine import (
+    REMEMBERED_OPERATIONS,
+    OutOfOrderError,
+    RegisterMachine,
+)
 
 _KEYS = st.sampled_from(["a", "b"])
 _VALUES = st.none() | st.integers(0, 3) | st.booleans()

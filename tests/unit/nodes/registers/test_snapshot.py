@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.registers.commands import (
+from splitbrain.nodes.registers.commands import (
     Add,
     Command,
     CompareAndSet,
@@ -14,8 +14,8 @@ from nodes.registers.commands import (
     Write,
     encode_command,
 )
-from nodes.registers.machine import RegisterMachine
-from nodes.registers.snapshot import RECORD_BYTES
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.registers.snapshot import RECORD_BYTES
 
 keys = st.sampled_from(["a", "b", "c"])
 values = (

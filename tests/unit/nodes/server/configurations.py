@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.server.configuration import Listener, NodeConfiguration
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.server.configuration import Listener, NodeConfiguration
 
 DIRECTORY = DirectoryId("0123456789abcdef" * 2)
 

@@ -8,25 +8,31 @@ from typing import Any
 
 import msgspec
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
     DirectoryId,
     Microseconds,
     NodeId,
 )
-from nodes.quorum.messages import Answer, Request
-from nodes.quorum.persistent import Voter
-from nodes.quorum.settings import QuorumSettings
-from nodes.server.assembling import NodeMaterials, assemble, begin_life
-from nodes.server.formatting import format_if_empty
-from nodes.server.layer import Layer
-from nodes.server.node import Node, NodeParts
-from nodes.server.surroundings import Action, CallPeer, DiskJob, DiskJobDone, Surroundings
-from nodes.storage.identity import StorageIdentity
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.messages import Answer, Request
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server.assembling import NodeMaterials, assemble, begin_life
+from splitbrain.nodes.server.formatting import format_if_empty
+from splitbrain.nodes.server.layer import Layer
+from splitbrain.nodes.server.node import Node, NodeParts
+from splitbrain.nodes.server.surroundings import (
+    Action,
+    CallPeer,
+    DiskJob,
+    DiskJobDone,
+    Surroundings,
+)
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/data")
 SETTINGS = QuorumSettings()

@@ -5,19 +5,19 @@ from typing import Any
 
 import msgspec
 
-from nodes.controller.active import Identity
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import ConnectionId, CorrelationId
-from nodes.quorum.settings import QuorumSettings
-from nodes.server.controller_service import metadata_layer
-from nodes.server.layer import Layer
-from nodes.server.node import Node
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.controller_apis import PINNED_LEVELS
-from nodes.wire.families import brokers, topics
+from splitbrain.nodes.controller.active import Identity
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server.controller_service import metadata_layer
+from splitbrain.nodes.server.layer import Layer
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
+from splitbrain.nodes.wire.families import brokers, topics
 from tests.unit.nodes.server.hand_made_world import CLUSTER, SETTINGS, World
 
 

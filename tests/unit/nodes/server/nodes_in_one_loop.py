@@ -9,22 +9,22 @@ from typing import Any, TypeVar
 import msgspec
 import uvloop
 
-from contracts.names import NodeName, RunId
-from contracts.operations import Operation
-from contracts.runtime import Address
-from contracts.state_event import StateEvent
-from contracts.system import Route, SystemOptions
-from nodes.quorum.bugs import NO_BUGS
-from nodes.server import exit_codes
-from nodes.server.assembly import Server
-from nodes.server.configuration import Listener, NodeConfiguration, read_configuration
-from nodes.server.data_folder import format_data_folder_if_empty
-from nodes.server.metadata_settings import quorums_part
-from nodes.server.quorum_settings import quorum_settings
-from nodes.server.state_machine import StateMachineName
-from runtimes.local.runtime import LocalRuntime
-from systems.kraft.adapter import KraftSystem
-from systems.kraft.state_machines import with_replicas
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.contracts.system import Route, SystemOptions
+from splitbrain.nodes.quorum.bugs import NO_BUGS
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.assembly import Server
+from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, read_configuration
+from splitbrain.nodes.server.data_folder import format_data_folder_if_empty
+from splitbrain.nodes.server.metadata_settings import quorums_part
+from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.server.state_machine import StateMachineName
+from splitbrain.runtimes.local.runtime import LocalRuntime
+from splitbrain.systems.kraft.adapter import KraftSystem
+from splitbrain.systems.kraft.state_machines import with_replicas
 
 PATIENCE_S = 20.0
 Result = TypeVar("Result")

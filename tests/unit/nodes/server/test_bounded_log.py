@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.server.bounded_log import FACT_LETTERS_MAX, WARNINGS_COUNT_MAX, BoundedLog
-from nodes.server.surroundings import Level
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.server.bounded_log import FACT_LETTERS_MAX, WARNINGS_COUNT_MAX, BoundedLog
+from splitbrain.nodes.server.surroundings import Level
 from tests.unit.nodes.server.hand_made_world import Handle
 
 

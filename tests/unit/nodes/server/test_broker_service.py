@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.broker.lifecycle import BrokerState
-from nodes.server import exit_codes
-from nodes.transport.client_protocol import NodeState
-from nodes.wire.families.brokers import BrokerRegistrationRequest
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.broker.lifecycle import BrokerState
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.transport.client_protocol import NodeState
+from splitbrain.nodes.wire.families.brokers import BrokerRegistrationRequest
 from tests.unit.nodes.server.worlds_together import Together
 
 FIRST, SECOND = 201, 202

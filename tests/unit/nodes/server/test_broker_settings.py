@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.broker.settings import BrokerSettings
-from nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
-from nodes.server.controller_settings import CONTROLLER_SETTING_NAMES
+from splitbrain.nodes.broker.settings import BrokerSettings
+from splitbrain.nodes.server.broker_settings import BROKER_SETTING_NAMES, broker_settings
+from splitbrain.nodes.server.controller_settings import CONTROLLER_SETTING_NAMES
 
 
 def test_nothing_given_is_kafkas_defaults() -> None:

@@ -9,14 +9,19 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic as ConfluentTopic
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from contracts.names import NodeName
-from nodes.broker.lifecycle import BrokerState
-from nodes.server import exit_codes
-from nodes.server.assembly import Server
-from nodes.server.broker_service import BrokerService
-from nodes.server.clean_stop import CLEAN_STOP_FILE
-from nodes.transport.client_connection import connect
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest, NodeState, decode_state
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.broker.lifecycle import BrokerState
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.assembly import Server
+from splitbrain.nodes.server.broker_service import BrokerService
+from splitbrain.nodes.server.clean_stop import CLEAN_STOP_FILE
+from splitbrain.nodes.transport.client_connection import connect
+from splitbrain.nodes.transport.client_protocol import (
+    ClientAnswer,
+    ClientRequest,
+    NodeState,
+    decode_state,
+)
 from tests.unit.nodes.server.nodes_in_one_loop import PATIENCE_S, Nodes, run
 from tests.unit.nodes.server.test_three_controllers import image, until
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nodes.server.clean_stop import CLEAN_STOP_FILE, NO_EPOCH, CleanStop
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.server.clean_stop import CLEAN_STOP_FILE, NO_EPOCH, CleanStop
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/data")
 

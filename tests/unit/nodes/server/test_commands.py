@@ -1,17 +1,17 @@
-"""``python -m nodes``: what it refuses, in one sentence, and with which exit code."""
+"""``python -m splitbrain.nodes``: what it refuses, in one sentence, and with which exit code."""
 
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.server import exit_codes
-from nodes.server.commands import CONFIGURATION_VARIABLE, main
-from nodes.server.configuration import encode_configuration
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.identity import load_identity
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.commands import CONFIGURATION_VARIABLE, main
+from splitbrain.nodes.server.configuration import encode_configuration
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.identity import load_identity
 from tests.unit.nodes.server.configurations import DIRECTORY, configuration_of
 from tests.unit.nodes.storage.foreign_locks import locked_as_java_does
 

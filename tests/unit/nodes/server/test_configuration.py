@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.settings import QuorumSettings
-from nodes.server.configuration import (
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server.configuration import (
     ConfigurationError,
     NodeConfiguration,
     encode_configuration,
     read_configuration,
 )
-from nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.server.quorum_settings import quorum_settings
 
 DIRECTORY = "0123456789abcdef" * 2
 

@@ -7,14 +7,18 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from nodes.metadata.machine import MetadataMachine
-from nodes.metadata.records import FeatureLevelRecord, MetadataRecord, RegisterControllerRecord
-from nodes.metadata.serde import encode_record
-from nodes.quorum.identifiers import Epoch, NodeId, Offset
-from nodes.quorum.replica import Replica
-from nodes.server.controller_registrar import ControllerRegistrar
-from nodes.wire.batches import Record, RecordBatch
-from nodes.wire.families.controllers import (
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.metadata.records import (
+    FeatureLevelRecord,
+    MetadataRecord,
+    RegisterControllerRecord,
+)
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.replica import Replica
+from splitbrain.nodes.server.controller_registrar import ControllerRegistrar
+from splitbrain.nodes.wire.batches import Record, RecordBatch
+from splitbrain.nodes.wire.families.controllers import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
 )

@@ -5,30 +5,30 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.controller.bugs import ControllerBugs
-from nodes.controller.decisions import Decision, View
-from nodes.metadata.machine import MetadataMachine
-from nodes.metadata.records import (
+from splitbrain.nodes.controller.bugs import ControllerBugs
+from splitbrain.nodes.controller.decisions import Decision, View
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.metadata.records import (
     BeginTransactionRecord,
     RegisterControllerRecord,
     RemoveTopicRecord,
 )
-from nodes.metadata.serde import decode_record
-from nodes.quorum.identifiers import Offset
-from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
-from nodes.server import controller_service
-from nodes.server.controller_service import SERVED
-from nodes.transport.client_protocol import ClientRequest, NodeState
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import decode_reply, encode_call
-from nodes.wire.controller_apis import PINNED_LEVELS
-from nodes.wire.envelopes import envelope_of
-from nodes.wire.errors import ApiError
-from nodes.wire.families import cluster, topics
-from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from nodes.wire.families.voters import AddRaftVoterRequest
-from nodes.wire.messages import decode_answer, encode_request
-from nodes.wire.principals import ANONYMOUS
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest
+from splitbrain.nodes.server import controller_service
+from splitbrain.nodes.server.controller_service import SERVED
+from splitbrain.nodes.transport.client_protocol import ClientRequest, NodeState
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import decode_reply, encode_call
+from splitbrain.nodes.wire.controller_apis import PINNED_LEVELS
+from splitbrain.nodes.wire.envelopes import envelope_of
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families import cluster, topics
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.families.voters import AddRaftVoterRequest
+from splitbrain.nodes.wire.messages import decode_answer, encode_request
+from splitbrain.nodes.wire.principals import ANONYMOUS
 from tests.unit.nodes.server.hand_made_world import SETTINGS
 from tests.unit.nodes.server.lone_controller import Controller, creation
 
@@ -209,7 +209,9 @@ def test_a_decision_that_contradicts_the_log_is_not_appended_and_ends_the_leader
         answer = topics.DeleteTopicsResponse(throttle_time_ms=0, responses=())
         return Decision(answer, (RemoveTopicRecord("9" * 32),))
 
-    monkeypatch.setattr("nodes.controller.active.HANDLERS", {ApiKey.DELETE_TOPICS: wrong})
+    monkeypatch.setattr(
+        "splitbrain.nodes.controller.active.HANDLERS", {ApiKey.DELETE_TOPICS: wrong}
+    )
     end = controller.node.replica.log_end_offset
     number = controller.call(
         ApiKey.DELETE_TOPICS,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nodes.controller.settings import ControllerSettings
-from nodes.server.controller_settings import controller_settings
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.server.controller_settings import controller_settings
 
 
 def test_nothing_given_is_kafkas_defaults() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from nodes.server.disk_thread import DiskThread
+from splitbrain.nodes.server.disk_thread import DiskThread
 
 
 def test_jobs_run_in_order_and_complete_on_the_loop() -> None:

@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
-from nodes.quorum.identifiers import Microseconds, NodeId
-from nodes.server.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
-from nodes.server.topic_requests import change_asked
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import decode_call, decode_reply, encode_call
-from nodes.wire.envelopes import open_envelope, refused_envelope, seal_reply
-from nodes.wire.errors import ApiError
-from nodes.wire.families import topics
-from nodes.wire.families.controllers import EnvelopeRequest
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.broker.forwarding import FORWARDING_TIMEOUT_MS, forward
+from splitbrain.nodes.quorum.identifiers import Microseconds, NodeId
+from splitbrain.nodes.server.envelopes_out import SENT_COUNT_MAX, EnvelopesOut
+from splitbrain.nodes.server.topic_requests import change_asked
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import decode_call, decode_reply, encode_call
+from splitbrain.nodes.wire.envelopes import open_envelope, refused_envelope, seal_reply
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families import topics
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
 from tests.unit.nodes.server.hand_made_world import World
 from tests.unit.nodes.server.lone_controller import creation
 

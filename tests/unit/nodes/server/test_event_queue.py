@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.server.event_queue import EventQueue
-from nodes.server.measurements import NothingMeasured
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.server.event_queue import EventQueue
+from splitbrain.nodes.server.measurements import NothingMeasured
 
 
 class Turns:

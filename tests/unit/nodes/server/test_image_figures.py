@@ -1,7 +1,7 @@
 """What an image counts."""
 
-from nodes.metadata.image import MetadataImage
-from nodes.server.image_figures import image_figures
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.server.image_figures import image_figures
 from tests.unit.nodes.controller.clusters import broker, image_with, topic
 
 

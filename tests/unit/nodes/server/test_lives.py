@@ -5,13 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from nodes.server.configuration import NodeConfiguration
-from nodes.server.data_folder import format_data_folder as format_node
-from nodes.server.data_folder import format_data_folder_if_empty as format_if_empty
-from nodes.server.incarnation import INCARNATION_FILE, IncarnationError, next_incarnation
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.errors import AlreadyFormattedError
-from nodes.storage.identity import load_identity
+from splitbrain.nodes.server.configuration import NodeConfiguration
+from splitbrain.nodes.server.data_folder import format_data_folder as format_node
+from splitbrain.nodes.server.data_folder import format_data_folder_if_empty as format_if_empty
+from splitbrain.nodes.server.incarnation import INCARNATION_FILE, IncarnationError, next_incarnation
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.errors import AlreadyFormattedError
+from splitbrain.nodes.storage.identity import load_identity
 from tests.unit.nodes.server.configurations import DIRECTORY, configuration_of
 
 DISK = DiskFileSystem()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from nodes.server.loop_timers import LoopTimers
+from splitbrain.nodes.server.loop_timers import LoopTimers
 
 
 def test_a_deadline_that_has_come_does_not_make_the_loop_spin() -> None:

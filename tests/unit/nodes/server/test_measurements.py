@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
-from nodes.quorum.identifiers import Microseconds
-from nodes.server.measurements import LeaderlessTime
-from nodes.server.prometheus import PrometheusMeasurements
-from systems.kraft.figures import read_figures
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.server.measurements import LeaderlessTime
+from splitbrain.nodes.server.prometheus import PrometheusMeasurements
+from splitbrain.systems.kraft.figures import read_figures
 
 CONTROLLER = "kafka_controller_kafkacontroller"
 QUEUE = "kafka_controller_controllereventmanager"

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, Effect, SendRequest
-from nodes.quorum.epoch_limit import EPOCH_MAX
-from nodes.quorum.errors import StorageMismatch
-from nodes.quorum.events import Event
-from nodes.quorum.identifiers import ConnectionId, Epoch
-from nodes.quorum.persistent import QuorumState
-from nodes.server import exit_codes
-from nodes.server.disk import Disk
-from nodes.server.node import RESIGNATION_US_MAX, Node, NodeParts
-from nodes.server.surroundings import Surroundings
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.transport.client_protocol import ClientRequest
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.effects import AdvanceHighWatermark, AppendRecords, Effect, SendRequest
+from splitbrain.nodes.quorum.epoch_limit import EPOCH_MAX
+from splitbrain.nodes.quorum.errors import StorageMismatch
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import ConnectionId, Epoch
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.disk import Disk
+from splitbrain.nodes.server.node import RESIGNATION_US_MAX, Node, NodeParts
+from splitbrain.nodes.server.surroundings import Surroundings
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.transport.client_protocol import ClientRequest
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from tests.unit.nodes.server.hand_made_world import FOLDER, World, write
 
 

@@ -4,8 +4,8 @@ import resource
 
 import pytest
 
-from nodes.server.open_files import connections_per_port
-from nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
+from splitbrain.nodes.server.open_files import connections_per_port
+from splitbrain.nodes.transport.doorkeeper import CONNECTIONS_COUNT_MAX
 
 
 @pytest.mark.parametrize(

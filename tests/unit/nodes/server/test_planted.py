@@ -2,10 +2,10 @@
 
 import pytest
 
-from nodes.broker.bugs import BrokerBugs
-from nodes.controller.bugs import ControllerBugs
-from nodes.quorum.bugs import PlantedBugs
-from nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES, bugs_named
+from splitbrain.nodes.broker.bugs import BrokerBugs
+from splitbrain.nodes.controller.bugs import ControllerBugs
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES, bugs_named
 
 
 def test_no_two_rooms_share_a_name() -> None:

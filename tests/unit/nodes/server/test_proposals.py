@@ -4,13 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.effects import AcceptProposal, RejectProposal
-from nodes.quorum.events import RecordsProposed
-from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
-from nodes.registers.machine import Applied
-from nodes.server.proposals import BATCH_BYTES_MAX, BATCH_COUNT_MAX, InvalidRequestError, Proposals
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.effects import AcceptProposal, RejectProposal
+from splitbrain.nodes.quorum.events import RecordsProposed
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
+from splitbrain.nodes.registers.machine import Applied
+from splitbrain.nodes.server.proposals import (
+    BATCH_BYTES_MAX,
+    BATCH_COUNT_MAX,
+    InvalidRequestError,
+    Proposals,
+)
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 DONE = Applied(succeeded=True, repeats=None)
 LATER = Microseconds(1_000_000)

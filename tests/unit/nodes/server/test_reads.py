@@ -1,13 +1,13 @@
 """Linearizable reads under way: confirmed together, answered only from a state that caught up."""
 
-from nodes.quorum.effects import AnswerRead, RejectRead
-from nodes.quorum.events import ReadRequested
-from nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
-from nodes.registers.commands import Add, Write, encode_command
-from nodes.registers.machine import RegisterMachine
-from nodes.server.client_service import look_into
-from nodes.server.reads import Reads
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
+from splitbrain.nodes.quorum.events import ReadRequested
+from splitbrain.nodes.quorum.identifiers import Epoch, Microseconds, NodeId, Offset
+from splitbrain.nodes.registers.commands import Add, Write, encode_command
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.server.client_service import look_into
+from splitbrain.nodes.server.reads import Reads
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
 
 LATER = Microseconds(1_000_000)
 

@@ -2,23 +2,23 @@
 
 import pytest
 
-from nodes.quorum.effects import (
+from splitbrain.nodes.quorum.effects import (
     AbandonSnapshot,
     AnswerFetchSnapshot,
     FreezeSnapshot,
     WriteSnapshotChunk,
 )
-from nodes.quorum.events import Event, SnapshotFrozen, SnapshotWritten
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
-from nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer
-from nodes.quorum.persistent import SnapshotId
-from nodes.registers.commands import Write, encode_command
-from nodes.registers.machine import RegisterMachine
-from nodes.server.snapshot_files import SnapshotFiles
-from nodes.server.state_machine import FrozenState
-from nodes.storage.layout import log_folder
-from nodes.storage.snapshots import list_snapshots, snapshot_path
-from nodes.wire.snapshots import encode_snapshot
+from splitbrain.nodes.quorum.events import Event, SnapshotFrozen, SnapshotWritten
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import ErrorCode, FetchSnapshotAnswer
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.registers.commands import Write, encode_command
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.server.snapshot_files import SnapshotFiles
+from splitbrain.nodes.server.state_machine import FrozenState
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.snapshots import list_snapshots, snapshot_path
+from splitbrain.nodes.wire.snapshots import encode_snapshot
 from tests.unit.nodes.server.hand_made_world import FOLDER, Lines, World
 
 ID = SnapshotId(Offset(3), Epoch(2))

@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.identifiers import Microseconds
-from nodes.quorum.settings import QuorumSettings
-from nodes.server.quorum_settings import quorum_settings
-from nodes.server.snapshot_schedule import SnapshotSchedule
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.server.snapshot_schedule import SnapshotSchedule
 
 HOUR_US = 3_600_000_000
 SETTINGS = QuorumSettings(snapshot_max_new_record_bytes=100)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.settings import QuorumSettings
-from nodes.registers.machine import RegisterMachine
-from nodes.server.applier import Applier
-from nodes.server.node import Node
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.layout import log_folder
-from nodes.storage.snapshots import list_snapshots, snapshot_path
-from nodes.transport.client_protocol import ClientRequest
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.server.applier import Applier
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.snapshots import list_snapshots, snapshot_path
+from splitbrain.nodes.transport.client_protocol import ClientRequest
 from tests.unit.nodes.server.hand_made_world import FOLDER, World, write
 
 OFTEN = QuorumSettings(snapshot_max_new_record_bytes=400)

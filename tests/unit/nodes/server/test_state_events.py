@@ -4,9 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from contracts.state_event import StateEvent
-from nodes.server.state_events import StateEvent as NodeStateEvent
-from nodes.server.state_events import StateEventFile, last_incarnation
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.nodes.server.state_events import StateEvent as NodeStateEvent
+from splitbrain.nodes.server.state_events import StateEventFile, last_incarnation
 
 
 def read(path: Path) -> list[StateEvent]:

@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import NodeName
-from nodes.controller.standby import wrong_controller
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.identifiers import NodeId
-from nodes.server import exit_codes
-from nodes.transport.control_links import ControlLinks
-from nodes.wire.errors import ApiError
-from nodes.wire.families.cluster import DescribeClusterRequest
-from nodes.wire.families.partitions import ListPartitionReassignmentsRequest
-from nodes.wire.families.topics import CreatableTopic, CreateTopicsRequest
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.controller.standby import wrong_controller
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.transport.control_links import ControlLinks
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
+from splitbrain.nodes.wire.families.partitions import ListPartitionReassignmentsRequest
+from splitbrain.nodes.wire.families.topics import CreatableTopic, CreateTopicsRequest
 from tests.unit.nodes.server.nodes_in_one_loop import PATIENCE_S, Nodes, run
 
 DESCRIBE = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=2)

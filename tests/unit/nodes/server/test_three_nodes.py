@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Operation
-from contracts.system import Route
-from nodes.quorum.bugs import NO_BUGS
-from nodes.quorum.effects import Halt
-from nodes.quorum.errors import InvariantViolation
-from nodes.server import exit_codes
-from nodes.server.assembly import serve
-from nodes.server.data_folder import format_data_folder_if_empty
-from nodes.server.quorum_settings import quorum_settings
-from nodes.storage.disk import DiskFile
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.quorum.bugs import NO_BUGS
+from splitbrain.nodes.quorum.effects import Halt
+from splitbrain.nodes.quorum.errors import InvariantViolation
+from splitbrain.nodes.server import exit_codes
+from splitbrain.nodes.server.assembly import serve
+from splitbrain.nodes.server.data_folder import format_data_folder_if_empty
+from splitbrain.nodes.server.quorum_settings import quorum_settings
+from splitbrain.nodes.storage.disk import DiskFile
 from tests.unit.nodes.server.nodes_in_one_loop import PATIENCE_S, Nodes, on_uvloop, run
 
 

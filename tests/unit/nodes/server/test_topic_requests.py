@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from nodes.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
-from nodes.metadata.serde import decode_record
-from nodes.quorum.bugs import PlantedBugs
-from nodes.quorum.effects import AnswerRead, RejectRead
-from nodes.quorum.events import ReadRequested
-from nodes.quorum.identifiers import Offset
-from nodes.server.controller_service import ControllerService
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.apis import ApiKey
+from splitbrain.nodes.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+from splitbrain.nodes.metadata.serde import decode_record
+from splitbrain.nodes.quorum.bugs import PlantedBugs
+from splitbrain.nodes.quorum.effects import AnswerRead, RejectRead
+from splitbrain.nodes.quorum.events import ReadRequested
+from splitbrain.nodes.quorum.identifiers import Offset
+from splitbrain.nodes.server.controller_service import ControllerService
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.apis import ApiKey
 from tests.unit.nodes.server.lone_controller import Controller, creation
 
 SECOND_US = 1_000_000

@@ -6,24 +6,24 @@ from typing import Any
 
 import msgspec
 
-from nodes.broker.bugs import NO_BUGS, BrokerBugs
-from nodes.broker.settings import BrokerSettings
-from nodes.controller.active import Identity
-from nodes.controller.settings import ControllerSettings
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.machine import MetadataMachine
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
-from nodes.quorum.messages import Answer, FetchAnswer, Request
-from nodes.server.broker_materials import BrokerMaterials
-from nodes.server.broker_service import BrokerService, broker_layer
-from nodes.server.clean_stop import CleanStop
-from nodes.server.controller_service import metadata_layer
-from nodes.server.layer import Layer
-from nodes.server.node import Node
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.apis import RequestHeader
-from nodes.wire.batches import split_batches
-from nodes.wire.control_plane import TABLES, api_key_of_call
+from splitbrain.nodes.broker.bugs import NO_BUGS, BrokerBugs
+from splitbrain.nodes.broker.settings import BrokerSettings
+from splitbrain.nodes.controller.active import Identity
+from splitbrain.nodes.controller.settings import ControllerSettings
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, NodeId
+from splitbrain.nodes.quorum.messages import Answer, FetchAnswer, Request
+from splitbrain.nodes.server.broker_materials import BrokerMaterials
+from splitbrain.nodes.server.broker_service import BrokerService, broker_layer
+from splitbrain.nodes.server.clean_stop import CleanStop
+from splitbrain.nodes.server.controller_service import metadata_layer
+from splitbrain.nodes.server.layer import Layer
+from splitbrain.nodes.server.node import Node
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.batches import split_batches
+from splitbrain.nodes.wire.control_plane import TABLES, api_key_of_call
 from tests.unit.nodes.server.hand_made_world import CLUSTER, FOLDER, World
 
 #: The one voter.

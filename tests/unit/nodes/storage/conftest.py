@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
-from nodes.storage.errors import StorageInUseError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.identity import StorageIdentity, format_storage
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
+from splitbrain.nodes.storage.errors import StorageInUseError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 
 @pytest.fixture

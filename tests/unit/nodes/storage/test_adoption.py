@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import SnapshotId, Voter
-from nodes.storage.epoch_checkpoint import write_epochs
-from nodes.storage.errors import (
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId, Voter
+from splitbrain.nodes.storage.epoch_checkpoint import write_epochs
+from splitbrain.nodes.storage.errors import (
     AlreadyFormattedError,
     CorruptStorageError,
     DynamicVotersError,
@@ -16,15 +16,15 @@ from nodes.storage.errors import (
     NotFormattedError,
     StorageInUseError,
 )
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.identity import StorageIdentity, adopt_storage, load_identity
-from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
-from nodes.storage.log import LogStore
-from nodes.storage.snapshots import snapshot_path, write_snapshot
-from nodes.wire.batches import encode_payloads
-from nodes.wire.control import VOTERS_TYPE
-from nodes.wire.snapshots import encode_snapshot
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, adopt_storage, load_identity
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.snapshots import snapshot_path, write_snapshot
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.nodes.wire.control import VOTERS_TYPE
+from splitbrain.nodes.wire.snapshots import encode_snapshot
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 _SNAPSHOT = SnapshotId(Offset(4), Epoch(2))
 

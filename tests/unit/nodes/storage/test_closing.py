@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.storage.disk import DiskFile, DiskFileSystem
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.storage.reading import read_committed
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.storage.disk import DiskFile, DiskFileSystem
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.reading import read_committed
 
 
 class Watched(DiskFileSystem):

@@ -13,17 +13,17 @@ from random import Random
 
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import LogShape
-from nodes.storage import flushing
-from nodes.storage import log as log_module
-from nodes.storage.errors import StorageError
-from nodes.storage.flushing import Flusher, FlushPoint, Tail
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.storage.segment import Segment
-from nodes.wire.batches import encode_payloads, split_batches
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import LogShape
+from splitbrain.nodes.storage import flushing
+from splitbrain.nodes.storage import log as log_module
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.flushing import Flusher, FlushPoint, Tail
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.segment import Segment
+from splitbrain.nodes.wire.batches import encode_payloads, split_batches
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/node/data")
 SEGMENT_BYTES = 1500

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.storage.disk import DiskFile, DiskFileSystem
-from nodes.storage.durable_lengths import LINE_BYTES, CountingFileSystem, DurableLengths
-from nodes.storage.filesystem import replace_file
+from splitbrain.nodes.storage.disk import DiskFile, DiskFileSystem
+from splitbrain.nodes.storage.durable_lengths import LINE_BYTES, CountingFileSystem, DurableLengths
+from splitbrain.nodes.storage.filesystem import replace_file
 
 
 @pytest.fixture

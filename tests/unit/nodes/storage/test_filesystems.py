@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from nodes.storage.disk import DiskFileSystem, ReadOnlyDiskFileSystem
-from nodes.storage.errors import StorageInUseError
-from nodes.storage.filesystem import FileSystem, replace_file
-from simulation.disk.file_system import SECTOR_BYTES, MemoryFileSystem
+from splitbrain.nodes.storage.disk import DiskFileSystem, ReadOnlyDiskFileSystem
+from splitbrain.nodes.storage.errors import StorageInUseError
+from splitbrain.nodes.storage.filesystem import FileSystem, replace_file
+from splitbrain.simulation.disk.file_system import SECTOR_BYTES, MemoryFileSystem
 from tests.unit.nodes.storage.foreign_locks import asked_as_java_does, locked_as_java_does
 
 ROOT = Path("/")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from nodes.storage.durable_mark import LogPosition, open_mark
-from nodes.storage.identity import StorageIdentity
-from nodes.storage.layout import segment_base_offset, segment_name
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.storage.durable_mark import LogPosition, open_mark
+from splitbrain.nodes.storage.identity import StorageIdentity
+from splitbrain.nodes.storage.layout import segment_base_offset, segment_name
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 LOG = "__cluster_metadata-0"
 SECTOR_BYTES = 512

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.storage.directory_ids import from_kafka_text, to_kafka_text
-from nodes.storage.errors import (
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.storage.directory_ids import from_kafka_text, to_kafka_text
+from splitbrain.nodes.storage.errors import (
     AlreadyFormattedError,
     CorruptStorageError,
     ForeignStorageError,
     NotFormattedError,
 )
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.identity import StorageIdentity, format_storage, load_identity
-from nodes.storage.layout import segment_base_offset, segment_name
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage, load_identity
+from splitbrain.nodes.storage.layout import segment_base_offset, segment_name
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 
 class PowerCut(Exception):

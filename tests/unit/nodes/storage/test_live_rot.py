@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.wire.batches import split_batches
-from nodes.wire.errors import WireError
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.wire.batches import split_batches
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/data")
 LOG = FOLDER / "__cluster_metadata-0" / "00000000000000000000.log"

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import NO_EPOCH, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import BatchHeader
-from nodes.quorum.persistent import EpochStart, LogShape
-from nodes.storage.errors import NotFormattedError, StorageFailed, StorageInUseError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.flushing import FlushPoint
-from nodes.storage.log import LogStore
-from nodes.wire.batches import encode_payloads, split_batches
-from nodes.wire.control import LeaderChange, decode_control
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape
+from splitbrain.nodes.storage.errors import NotFormattedError, StorageFailed, StorageInUseError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.flushing import FlushPoint
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.wire.batches import encode_payloads, split_batches
+from splitbrain.nodes.wire.control import LeaderChange, decode_control
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 SEGMENT_BYTES = 600
 LOG = "__cluster_metadata-0"

@@ -8,18 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
-from nodes.storage.epoch_checkpoint import read_epochs
-from nodes.storage.errors import CorruptStorageError
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
-from nodes.storage.log import LogStore
-from nodes.storage.reading import log_start, read_committed
-from nodes.storage.snapshots import list_snapshots, snapshot_name, snapshot_path, write_snapshot
-from nodes.wire.batches import HEADER_BYTES, peek_batch, split_batches
-from nodes.wire.snapshots import encode_snapshot
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import EpochStart, LogShape, SnapshotId
+from splitbrain.nodes.storage.epoch_checkpoint import read_epochs
+from splitbrain.nodes.storage.errors import CorruptStorageError
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.reading import log_start, read_committed
+from splitbrain.nodes.storage.snapshots import (
+    list_snapshots,
+    snapshot_name,
+    snapshot_path,
+    write_snapshot,
+)
+from splitbrain.nodes.wire.batches import HEADER_BYTES, peek_batch, split_batches
+from splitbrain.nodes.wire.snapshots import encode_snapshot
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 #: One batch of two records is longer: every batch has a segment of its own.
 SMALL = 1

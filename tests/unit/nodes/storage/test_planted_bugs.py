@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from nodes.quorum.bugs import NO_BUGS, PlantedBugs
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import QuorumState
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.log import LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.wire.batches import encode_payloads
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.bugs import NO_BUGS, PlantedBugs
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 FIRST = Path("/node/data/__cluster_metadata-0/00000000000000000000.log")
 VOTED = QuorumState(Epoch(2), None, NodeId(1), DirectoryId("27c6803dc7cb42dd9baacd494ffacc81"))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.log import LogStore
-from nodes.storage.reading import read_committed
-from nodes.wire.batches import encode_payloads
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.reading import read_committed
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 LOG = Path("/node/data/__cluster_metadata-0")
 FIRST = LOG / "00000000000000000000.log"
@@ -350,8 +350,8 @@ def test_committed_part_ends_where_the_caller_says(
 def test_stopped_nodes_folder_on_the_disk_is_read_without_its_lock(
     tmp_path: Path, identity: object
 ) -> None:
-    from nodes.storage.disk import DiskFileSystem
-    from nodes.storage.identity import StorageIdentity, format_storage
+    from splitbrain.nodes.storage.disk import DiskFileSystem
+    from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
 
     assert isinstance(identity, StorageIdentity)
     format_storage(DiskFileSystem(), tmp_path / "data", identity)

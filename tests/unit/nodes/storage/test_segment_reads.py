@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.messages import BatchHeader
-from nodes.storage.filesystem import DataFile
-from nodes.storage.segment import INDEX_INTERVAL_BYTES, Segment
-from nodes.wire.batches import encode_payloads
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.storage.filesystem import DataFile
+from splitbrain.nodes.storage.segment import INDEX_INTERVAL_BYTES, Segment
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 PATH = Path("/log")
 VALUE = [(None, b"v" * 100)]

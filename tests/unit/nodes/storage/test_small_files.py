@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import EpochStart, QuorumState
-from nodes.storage.durable_mark import (
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import EpochStart, QuorumState
+from splitbrain.nodes.storage.durable_mark import (
     DurableMark,
     LogPosition,
     open_mark,
     read_mark,
     write_new_mark,
 )
-from nodes.storage.epoch_checkpoint import encode_epochs, read_epochs, write_epochs
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.log import LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.storage.epoch_checkpoint import encode_epochs, read_epochs, write_epochs
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 ROOT = Path("/")
 VOTED = QuorumState(Epoch(2), None, NodeId(1), DirectoryId("27c6803dc7cb42dd9baacd494ffacc81"))

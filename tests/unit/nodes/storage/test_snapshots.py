@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.errors import CorruptStorageError, StorageFailed
-from nodes.storage.filesystem import FileSystem
-from nodes.storage.layout import log_folder
-from nodes.storage.snapshots import (
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.errors import CorruptStorageError, StorageFailed
+from splitbrain.nodes.storage.filesystem import FileSystem
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.snapshots import (
     FoundSnapshots,
     SnapshotWriter,
     find_snapshots,
@@ -26,8 +26,8 @@ from nodes.storage.snapshots import (
     snapshot_path,
     write_snapshot,
 )
-from nodes.wire.snapshots import encode_snapshot
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.wire.snapshots import encode_snapshot
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 DATA = Path("/node/data")
 FIRST = SnapshotId(Offset(10), Epoch(2))

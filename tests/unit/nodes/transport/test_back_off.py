@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.transport.back_off import back_off_us
+from splitbrain.nodes.transport.back_off import back_off_us
 
 timeouts_ms = st.integers(1, 60_000)
 

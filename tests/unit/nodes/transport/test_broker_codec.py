@@ -2,19 +2,19 @@
 
 import pytest
 
-from nodes.broker.forwarding import Forwarding
-from nodes.broker.offered_versions import offered_versions
-from nodes.metadata.image import MetadataImage
-from nodes.quorum.messages import DescribeQuorumRequest
-from nodes.transport.broker_codec import BrokerCodec
-from nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import ReceivedCall, encode_call
-from nodes.wire.envelopes import open_envelope
-from nodes.wire.errors import WireError
-from nodes.wire.families.cluster import MetadataRequest
-from nodes.wire.families.topics import DeleteTopicsRequest
-from nodes.wire.messages import decode_answer, encode_request
+from splitbrain.nodes.broker.forwarding import Forwarding
+from splitbrain.nodes.broker.offered_versions import offered_versions
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.quorum.messages import DescribeQuorumRequest
+from splitbrain.nodes.transport.broker_codec import BrokerCodec
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer, ApiVersionsRequest
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import ReceivedCall, encode_call
+from splitbrain.nodes.wire.envelopes import open_envelope
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.families.cluster import MetadataRequest
+from splitbrain.nodes.wire.families.topics import DeleteTopicsRequest
+from splitbrain.nodes.wire.messages import decode_answer, encode_request
 from tests.unit.nodes.quorum.replicas import vote_request
 
 CODEC = BrokerCodec(lambda: offered_versions(MetadataImage(), None))

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from nodes.transport.client_connection import LostError, NotSentError, connect
-from nodes.transport.client_listener import ClientListener
-from nodes.transport.client_protocol import (
+from splitbrain.nodes.transport.client_connection import LostError, NotSentError, connect
+from splitbrain.nodes.transport.client_listener import ClientListener
+from splitbrain.nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,

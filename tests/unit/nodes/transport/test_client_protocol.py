@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.transport.client_protocol import (
+from splitbrain.nodes.transport.client_protocol import (
     FRAME_SIZE_BYTES_MAX,
     ClientAnswer,
     ClientRequest,

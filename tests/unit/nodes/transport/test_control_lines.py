@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from nodes.quorum.identifiers import CorrelationId, NodeId
-from nodes.transport.control_lines import ControlLines
-from nodes.transport.link_machine import LinkOwner
-from nodes.wire.families.brokers import AllocateProducerIdsRequest
+from splitbrain.nodes.quorum.identifiers import CorrelationId, NodeId
+from splitbrain.nodes.transport.control_lines import ControlLines
+from splitbrain.nodes.transport.link_machine import LinkOwner
+from splitbrain.nodes.wire.families.brokers import AllocateProducerIdsRequest
 
 ONE, TWO = NodeId(1), NodeId(2)
 

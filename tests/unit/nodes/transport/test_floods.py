@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     ConnectionId,
     CorrelationId,
@@ -15,10 +15,10 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import ErrorCode, Request, VoteAnswer, VoteRequest
-from nodes.transport.client_connection import connect
-from nodes.transport.client_listener import UNANSWERED_BYTES_MAX, ClientListener
-from nodes.transport.client_protocol import (
+from splitbrain.nodes.quorum.messages import ErrorCode, Request, VoteAnswer, VoteRequest
+from splitbrain.nodes.transport.client_connection import connect
+from splitbrain.nodes.transport.client_listener import UNANSWERED_BYTES_MAX, ClientListener
+from splitbrain.nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,
@@ -27,17 +27,17 @@ from nodes.transport.client_protocol import (
     RequestHandler,
     encode_frame,
 )
-from nodes.transport.doorkeeper import Doorkeeper
-from nodes.transport.inbound import UNSENT_BYTES_MAX
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.peer_listener import PeerListener
-from nodes.wire.api_versions import served_versions
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
-from nodes.wire.control_plane import encode_call
-from nodes.wire.controller_apis import advertised_versions
-from nodes.wire.families.cluster import DescribeClusterRequest
-from nodes.wire.framing import FrameReader, frame
-from nodes.wire.messages import encode_request
+from splitbrain.nodes.transport.doorkeeper import Doorkeeper
+from splitbrain.nodes.transport.inbound import UNSENT_BYTES_MAX
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.transport.peer_listener import PeerListener
+from splitbrain.nodes.wire.api_versions import served_versions
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import encode_call
+from splitbrain.nodes.wire.controller_apis import advertised_versions
+from splitbrain.nodes.wire.families.cluster import DescribeClusterRequest
+from splitbrain.nodes.wire.framing import FrameReader, frame
+from splitbrain.nodes.wire.messages import encode_request
 from tests.unit.nodes.transport.flooding import (
     BEYOND_SOCKETS_BYTES,
     HOST,

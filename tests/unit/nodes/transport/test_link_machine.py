@@ -6,21 +6,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.quorum.identifiers import NO_EPOCH, CorrelationId, DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.identifiers import (
+    NO_EPOCH,
+    CorrelationId,
+    DirectoryId,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
     ErrorCode,
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.persistent import Voter
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.link_machine import LinkMachine
-from nodes.wire.api_versions import ApiVersionsAnswer
-from nodes.wire.apis import ApiKey
-from nodes.wire.headers import decode_request_prefix
-from nodes.wire.messages import encode_answer, encode_api_versions
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.transport.link_machine import LinkMachine
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.headers import decode_request_prefix
+from splitbrain.nodes.wire.messages import encode_answer, encode_api_versions
 
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.runtime import Address
-from nodes.transport.metrics_listener import (
+from splitbrain.contracts.runtime import Address
+from splitbrain.nodes.transport.metrics_listener import (
     CONNECTIONS_COUNT_MAX,
     HEAD_BYTES_MAX,
     MetricsListener,
 )
-from systems.kraft.figures import figures
+from splitbrain.systems.kraft.figures import figures
 from tests.unit.nodes.transport.flooding import (
     BEYOND_SOCKETS_BYTES,
     HOST,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_EPOCH,
     ConnectionId,
     CorrelationId,
@@ -16,7 +16,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
@@ -25,14 +25,14 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.persistent import Voter
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.transport.peer_link import PeerLink
-from nodes.transport.peer_listener import REQUEST_BYTES_MAX, PeerListener
-from nodes.wire.api_versions import ApiVersionsRequest
-from nodes.wire.apis import RequestHeader
-from nodes.wire.framing import FrameReader, frame
-from nodes.wire.messages import encode_request, read_correlation_id
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.transport.peer_link import PeerLink
+from splitbrain.nodes.transport.peer_listener import REQUEST_BYTES_MAX, PeerListener
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
+from splitbrain.nodes.wire.apis import RequestHeader
+from splitbrain.nodes.wire.framing import FrameReader, frame
+from splitbrain.nodes.wire.messages import encode_request, read_correlation_id
 
 HOST = "127.0.0.1"
 ONE, TWO = NodeId(1), NodeId(2)

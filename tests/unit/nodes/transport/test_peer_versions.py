@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
-from nodes.transport.peer_versions import PeerVersions
-from nodes.wire.api_versions import ApiVersionsAnswer
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.errors import NoCommonVersionError, UnsupportedAnswerError, WireError
-from nodes.wire.headers import decode_request_prefix
-from nodes.wire.messages import encode_api_versions
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
+from splitbrain.nodes.transport.peer_versions import PeerVersions
+from splitbrain.nodes.wire.api_versions import ApiVersionsAnswer
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.errors import NoCommonVersionError, UnsupportedAnswerError, WireError
+from splitbrain.nodes.wire.headers import decode_request_prefix
+from splitbrain.nodes.wire.messages import encode_api_versions
 
 ONE, TWO = NodeId(1), NodeId(2)
 DIRECTORY = DirectoryId("ab" * 16)

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
-from nodes.wire.apis import ApiKey
-from nodes.wire.control_plane import TABLES
-from nodes.wire.declared import (
+from splitbrain.nodes.wire.apis import ApiKey
+from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.declared import (
     NO_UUID,
     Boolean,
     Bytes,
@@ -24,7 +24,7 @@ from nodes.wire.declared import (
     Uuid,
     columns,
 )
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.wire.errors import ApiError
 
 CASES = [
     (api_key, version, direction)

@@ -3,7 +3,7 @@
 import msgspec
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     NO_EPOCH,
     UNKNOWN_OFFSET,
@@ -12,7 +12,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BeginQuorumEpochAnswer,
     BeginQuorumEpochRequest,
@@ -30,10 +30,10 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
-from nodes.wire.batches import encode_payloads, split_batches
-from nodes.wire.messages import Endpoint
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey
+from splitbrain.nodes.wire.batches import encode_payloads, split_batches
+from splitbrain.nodes.wire.messages import Endpoint
 
 node_ids = st.integers(0, 2**31 - 1).map(NodeId)
 leaders = st.none() | node_ids

@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import NO_DIRECTORY, NO_EPOCH, UNKNOWN_OFFSET, Epoch, NodeId, Offset
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.identifiers import (
+    NO_DIRECTORY,
+    NO_EPOCH,
+    UNKNOWN_OFFSET,
+    Epoch,
+    NodeId,
+    Offset,
+)
+from splitbrain.nodes.quorum.messages import (
     BeginQuorumEpochRequest,
     DescribeQuorumRequest,
     EndQuorumEpochRequest,
@@ -17,9 +24,9 @@ from nodes.quorum.messages import (
     FetchSnapshotRequest,
     Request,
 )
-from nodes.quorum.persistent import SnapshotId
-from nodes.transport.kafka_codec import Inbound, KafkaCodec
-from nodes.wire.api_versions import (
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.transport.kafka_codec import Inbound, KafkaCodec
+from splitbrain.nodes.wire.api_versions import (
     ApiVersionsAnswer,
     ApiVersionsRequest,
     choose_version,
@@ -27,22 +34,22 @@ from nodes.wire.api_versions import (
     served_versions,
     unsupported_version,
 )
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader, VersionRange
-from nodes.wire.control_plane import TABLES
-from nodes.wire.controller_apis import (
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader, VersionRange
+from splitbrain.nodes.wire.control_plane import TABLES
+from splitbrain.nodes.wire.controller_apis import (
     CONTROLLER_FEATURES,
     CONTROLLER_VERSIONS,
     PINNED_LEVELS,
     advertised_versions,
 )
-from nodes.wire.errors import NoCommonVersionError
-from nodes.wire.messages import (
+from splitbrain.nodes.wire.errors import NoCommonVersionError
+from splitbrain.nodes.wire.messages import (
     api_key_of,
     decode_answer,
     encode_api_versions,
     encode_request,
 )
-from nodes.wire.schemas import SCHEMAS
+from splitbrain.nodes.wire.schemas import SCHEMAS
 from tests.unit.nodes.quorum.replicas import vote_request
 
 ASKED: dict[ApiKey, Request | ApiVersionsRequest] = {

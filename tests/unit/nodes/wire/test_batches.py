@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.messages import BatchHeader
-from nodes.wire.batches import (
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.messages import BatchHeader
+from splitbrain.nodes.wire.batches import (
     CONTROL_BIT,
     HEADER_BYTES,
     Record,
@@ -22,7 +22,7 @@ from nodes.wire.batches import (
     split_batches,
     split_whole_batches,
 )
-from nodes.wire.errors import CorruptBatchError, WireError
+from splitbrain.nodes.wire.errors import CorruptBatchError, WireError
 
 # Written by kafka-python 3.0.12 (DefaultRecordBatchBuilder): three records with different times,
 # a null key, headers with and without value, an empty key and a null value.

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
-from nodes.wire.batches import Record
-from nodes.wire.control import LeaderChange, decode_control, encode_leader_change
-from nodes.wire.errors import WireError
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, DirectoryId, NodeId, Offset
+from splitbrain.nodes.wire.batches import Record
+from splitbrain.nodes.wire.control import LeaderChange, decode_control, encode_leader_change
+from splitbrain.nodes.wire.errors import WireError
 
 VOTERS = (
     (NodeId(1), DirectoryId("0123456789abcdef" * 2)),

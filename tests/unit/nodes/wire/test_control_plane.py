@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import (
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import (
     TABLES,
     ReceivedCall,
     ReceivedReply,
@@ -29,11 +29,15 @@ from nodes.wire.control_plane import (
     encode_call,
     encode_reply,
 )
-from nodes.wire.declared import NO_UUID, columns
-from nodes.wire.errors import UnsupportedApiError, WireError
-from nodes.wire.families.brokers import BrokerHeartbeatRequest, UnregisterBrokerRequest
-from nodes.wire.families.controllers import EnvelopeRequest
-from nodes.wire.families.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from splitbrain.nodes.wire.declared import NO_UUID, columns
+from splitbrain.nodes.wire.errors import UnsupportedApiError, WireError
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, UnregisterBrokerRequest
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest
+from splitbrain.nodes.wire.families.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from tests.unit.nodes.wire.declared_messages import CASES, message_type, messages
 from tests.unit.nodes.wire.mutations import mutate
 

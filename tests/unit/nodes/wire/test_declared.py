@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from nodes.wire.declared import (
+from splitbrain.nodes.wire.declared import (
     IGNORABLE,
     Int32,
     NullableString,
@@ -15,7 +15,7 @@ from nodes.wire.declared import (
     since,
     tag,
 )
-from nodes.wire.errors import WireError
+from splitbrain.nodes.wire.errors import WireError
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,11 +12,11 @@ from kio.schema.default_principal_data.v0 import DefaultPrincipalData
 from kio.serial import entity_reader, entity_writer
 from msgspec.structs import replace
 
-from nodes.quorum.identifiers import Epoch, NodeId, Offset
-from nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import TABLES, decode_reply, encode_call
-from nodes.wire.envelopes import (
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import DescribeQuorumAnswer, DescribeQuorumRequest, ErrorCode
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import TABLES, decode_reply, encode_call
+from splitbrain.nodes.wire.envelopes import (
     FORWARDABLE,
     EnvelopeRefusedError,
     envelope_of,
@@ -25,17 +25,22 @@ from nodes.wire.envelopes import (
     seal_frame,
     seal_reply,
 )
-from nodes.wire.errors import ApiError, ForeignPartitionError, WireError
-from nodes.wire.families.brokers import BrokerHeartbeatRequest, UnregisterBrokerRequest
-from nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
-from nodes.wire.families.topics import (
+from splitbrain.nodes.wire.errors import ApiError, ForeignPartitionError, WireError
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest, UnregisterBrokerRequest
+from splitbrain.nodes.wire.families.controllers import EnvelopeRequest, EnvelopeResponse
+from splitbrain.nodes.wire.families.topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeletedTopic,
     DeleteTopicsResponse,
 )
-from nodes.wire.messages import Endpoint, decode_answer, encode_refusal, encode_request
-from nodes.wire.principals import ANONYMOUS, Principal, decode_principal, encode_principal
+from splitbrain.nodes.wire.messages import Endpoint, decode_answer, encode_refusal, encode_request
+from splitbrain.nodes.wire.principals import (
+    ANONYMOUS,
+    Principal,
+    decode_principal,
+    encode_principal,
+)
 from tests.unit.nodes.wire.declared_messages import messages
 from tests.unit.nodes.wire.mutations import mutate
 

@@ -5,8 +5,8 @@ from enum import IntEnum
 import pytest
 from kio.schema import errors as kio_errors
 
-from nodes.quorum.messages import ErrorCode
-from nodes.wire.errors import ApiError
+from splitbrain.nodes.quorum.messages import ErrorCode
+from splitbrain.nodes.wire.errors import ApiError
 
 
 @pytest.mark.parametrize("codes", [ErrorCode, ApiError])

@@ -8,12 +8,13 @@ RESIDENT_MIB_MAX = 45
 PROGRAM = """
 import sys
 from pathlib import Path
-from nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.log import LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.messages import decode_answer, decode_request, encode_answer, encode_request
+from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer, VoteRequest
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.messages import decode_answer, decode_request
+from splitbrain.nodes.wire.messages import encode_answer, encode_request
 request = VoteRequest("c", 2, "0" * 32, 3, 1, "0" * 32, 2, 10, True)
 received = decode_request(encode_request(request, 1, "n1")[4:])
 answer = VoteAnswer(ErrorCode.NONE, None, 3, True)

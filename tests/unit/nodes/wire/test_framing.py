@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.wire.errors import FrameTooLargeError
-from nodes.wire.framing import FrameReader, frame
+from splitbrain.nodes.wire.errors import FrameTooLargeError
+from splitbrain.nodes.wire.framing import FrameReader, frame
 
 frames = st.lists(st.binary(max_size=60), max_size=8)
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from kio.serial import entity_reader, entity_writer
 
-from nodes.quorum.identifiers import NO_DIRECTORY, NodeId
-from nodes.quorum.messages import Answer, ErrorCode, Request
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
-from nodes.wire.messages import (
+from splitbrain.nodes.quorum.identifiers import NO_DIRECTORY, NodeId
+from splitbrain.nodes.quorum.messages import Answer, ErrorCode, Request
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
+from splitbrain.nodes.wire.messages import (
     Endpoint,
     api_key_of,
     encode_answer,
@@ -27,7 +27,7 @@ from nodes.wire.messages import (
     encode_refusal,
     encode_request,
 )
-from nodes.wire.schemas import SCHEMAS
+from splitbrain.nodes.wire.schemas import SCHEMAS
 from tests.unit.nodes.wire.quorum_messages import (
     ANSWER_KEYS,
     answers,

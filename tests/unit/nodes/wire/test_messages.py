@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import (
+from splitbrain.nodes.quorum.identifiers import (
     NO_DIRECTORY,
     NO_EPOCH,
     UNKNOWN_OFFSET,
@@ -16,7 +16,7 @@ from nodes.quorum.identifiers import (
     NodeId,
     Offset,
 )
-from nodes.quorum.messages import (
+from splitbrain.nodes.quorum.messages import (
     Answer,
     BatchHeader,
     DescribeQuorumAnswer,
@@ -28,21 +28,21 @@ from nodes.quorum.messages import (
     VoteAnswer,
     VoteRequest,
 )
-from nodes.wire.api_versions import (
+from splitbrain.nodes.wire.api_versions import (
     ApiVersionsAnswer,
     ApiVersionsRequest,
     own_versions,
 )
-from nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
-from nodes.wire.batches import encode_payloads
-from nodes.wire.errors import (
+from splitbrain.nodes.wire.apis import SUPPORTED_VERSIONS, ApiKey, RequestHeader
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.nodes.wire.errors import (
     CorruptBatchError,
     ForeignPartitionError,
     UnsupportedAnswerError,
     UnsupportedApiError,
     WireError,
 )
-from nodes.wire.messages import (
+from splitbrain.nodes.wire.messages import (
     Endpoint,
     api_key_of,
     decode_answer,
@@ -53,8 +53,8 @@ from nodes.wire.messages import (
     encode_request,
     read_correlation_id,
 )
-from nodes.wire.requests import request_to_fields, sole_partition
-from nodes.wire.schemas import SCHEMAS
+from splitbrain.nodes.wire.requests import request_to_fields, sole_partition
+from splitbrain.nodes.wire.schemas import SCHEMAS
 from tests.unit.nodes.quorum.replicas import vote_request
 from tests.unit.nodes.wire.mutations import mutate
 from tests.unit.nodes.wire.quorum_messages import (

@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.wire.batches import RecordBatch, decode_batch, encode_payloads, peek_batch
-from nodes.wire.errors import WireError
-from nodes.wire.snapshots import BATCH_VALUE_BYTES, SnapshotError, SnapshotReader, encode_snapshot
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.wire.batches import RecordBatch, decode_batch, encode_payloads, peek_batch
+from splitbrain.nodes.wire.errors import WireError
+from splitbrain.nodes.wire.snapshots import (
+    BATCH_VALUE_BYTES,
+    SnapshotError,
+    SnapshotReader,
+    encode_snapshot,
+)
 
 ID = SnapshotId(Offset(17), Epoch(4))
 HEADER, *CONTENT, FOOTER = encode_snapshot(ID, 1234, [b"a", b"b"])

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from contracts.arms import MemoryState
-from contracts.errors import CapabilityError
-from contracts.names import NodeName
-from runtimes.local import control_groups
-from runtimes.local.control_groups import Controller, NodeGroups, sweep_groups
-from runtimes.local.processes import LocalProcesses
-from runtimes.owners import this_process
+from splitbrain.contracts.arms import MemoryState
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.names import NodeName
+from splitbrain.runtimes.local import control_groups
+from splitbrain.runtimes.local.control_groups import Controller, NodeGroups, sweep_groups
+from splitbrain.runtimes.local.processes import LocalProcesses
+from splitbrain.runtimes.owners import this_process
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 MIB = 1 << 20

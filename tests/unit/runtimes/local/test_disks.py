@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from contracts.arms import FileChange
-from contracts.errors import CapabilityError, HarnessError
-from contracts.names import NodeName
-from contracts.runtime import NodeSpec, NodeStatus
-from runtimes.local import disks as local_disks
-from runtimes.local import power
-from runtimes.local.disks import LocalDisks
+from splitbrain.contracts.arms import FileChange
+from splitbrain.contracts.errors import CapabilityError, HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import NodeSpec, NodeStatus
+from splitbrain.runtimes.local import disks as local_disks
+from splitbrain.runtimes.local import power
+from splitbrain.runtimes.local.disks import LocalDisks
 
 N1 = NodeName("n1")
 

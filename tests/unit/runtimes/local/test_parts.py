@@ -13,19 +13,20 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from contracts.errors import CapabilityError, HarnessError, UsageError
-from contracts.fault import Link
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, Mount, NodeSpec
-from runtimes.local import mode, sweep
-from runtimes.local.addresses import take_address
-from runtimes.local.control import LENGTH, Answer, Call, HostLink, encoded
-from runtimes.local.firewall import DIALECTS, Dialect, Firewall
-from runtimes.local.mode import FORCE_VARIABLE, Mode, wanted_mode
-from runtimes.local.process_table import descendants, environment, process
-from runtimes.local.runtime import LocalRuntime
-from runtimes.owners import this_process
-from runtimes.system_programs import SEARCH_PATH, CannotError, run_tool
+from splitbrain.contracts.errors import CapabilityError, HarnessError, UsageError
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, Mount, NodeSpec
+from splitbrain.runtimes.local import mode, sweep
+from splitbrain.runtimes.local.addresses import take_address
+from splitbrain.runtimes.local.control import LENGTH, Answer, Call, HostLink, encoded
+from splitbrain.runtimes.local.firewall import DIALECTS, Dialect, Firewall
+from splitbrain.runtimes.local.mode import FORCE_VARIABLE, Mode, wanted_mode
+from splitbrain.runtimes.local.process_table import descendants, environment, process
+from splitbrain.runtimes.local.runtime import LocalRuntime
+from splitbrain.runtimes.owners import this_process
+from splitbrain.runtimes.system_programs import SEARCH_PATH, CannotError, run_tool
+from tests.awaiting import await_true
 
 N1 = NodeName("n1")
 
@@ -44,7 +45,7 @@ def test_two_takers_never_get_one_address() -> None:
 def test_an_address_on_which_somebody_listens_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from runtimes.local import addresses
+    from splitbrain.runtimes.local import addresses
 
     numbers = iter([0, 0, 8, 0, 0, 9])
     monkeypatch.setattr(addresses.secrets, "randbelow", lambda _: next(numbers))
@@ -57,7 +58,7 @@ def test_an_address_on_which_somebody_listens_is_passed_over(
 def test_an_address_that_another_process_holds_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from runtimes.local import addresses
+    from splitbrain.runtimes.local import addresses
 
     held = take_address([])
     octets = [int(octet) - 1 for octet in held.host.split(".")[1:]]
@@ -307,10 +308,11 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 def test_a_process_its_children_and_its_state_are_seen(sleeper: subprocess.Popen[bytes]) -> None:
     assert sleeper.pid in descendants(os.getpid())
     (child,) = descendants(sleeper.pid)
+    # A process that has been forked and whose program has not begun holds no memory.
+    await_true(lambda: (born := process(child)) is not None and born.memory_bytes > 0)
     seen = process(child)
     assert seen is not None
     assert seen.parent == sleeper.pid
-    assert seen.memory_bytes > 0
     assert environment(sleeper.pid)[sweep.RUN_VARIABLE] == "run-7"
     assert process(2**22 + 1) is None
 

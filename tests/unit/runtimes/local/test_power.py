@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from contracts.errors import HarnessError
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import QuorumState, Voter
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from runtimes.local.power import in_words, lose_unflushed
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import QuorumState, Voter
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.durable_lengths import CountingFileSystem, DurableLengths
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.runtimes.local.power import in_words, lose_unflushed
 
 DRAWS = range(60)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import CapabilityError
-from contracts.image import HostProgram, ImageSource
-from runtimes.local.programs import missing_programs
-from runtimes.local.runtime import LocalRuntime
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.contracts.image import HostProgram, ImageSource
+from splitbrain.runtimes.local.programs import missing_programs
+from splitbrain.runtimes.local.runtime import LocalRuntime
 
 ONE, TWO = HostProgram("one", "package-of-one"), HostProgram("two", "package-of-two")
 IMAGES = [ImageSource("a", "a", programs=(ONE, TWO)), ImageSource("b", "b", programs=(TWO,))]

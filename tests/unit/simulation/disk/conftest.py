@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 from tests.unit.simulation.disk.one_file_disks import one_file_disk
 
 

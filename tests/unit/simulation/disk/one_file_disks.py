@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from nodes.storage.filesystem import replace_file
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.disk.files import MemoryFile
+from splitbrain.nodes.storage.filesystem import replace_file
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.disk.files import MemoryFile
 
 ROOT = Path("/")
 A = ROOT / "a"

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from nodes.storage.filesystem import replace_file
-from simulation.disk.file_system import SECTOR_BYTES, DiskFaultNote, MemoryFileSystem
+from splitbrain.nodes.storage.filesystem import replace_file
+from splitbrain.simulation.disk.file_system import SECTOR_BYTES, DiskFaultNote, MemoryFileSystem
 from tests.unit.simulation.disk.one_file_disks import NEW, OLD, ROOT, A, durable_file
 
 

@@ -14,15 +14,15 @@ from random import Random
 
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import QuorumState
-from nodes.storage.errors import StorageError
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.wire.batches import encode_payloads, split_batches
-from simulation.disk.content import Content
-from simulation.disk.file_system import MemoryFileSystem
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.storage.errors import StorageError
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.wire.batches import encode_payloads, split_batches
+from splitbrain.simulation.disk.content import Content
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
 
 FOLDER = Path("/node/data")
 SEGMENT_BYTES = 1500

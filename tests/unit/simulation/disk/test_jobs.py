@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from nodes.storage.filesystem import replace_file
-from simulation.disk.content import Content, Patch
-from simulation.disk.file_system import SECTOR_BYTES, MemoryFileSystem
+from splitbrain.nodes.storage.filesystem import replace_file
+from splitbrain.simulation.disk.content import Content, Patch
+from splitbrain.simulation.disk.file_system import SECTOR_BYTES, MemoryFileSystem
 from tests.unit.simulation.disk.one_file_disks import NEW, OLD, ROOT, A, durable_file, one_file_disk
 
 

@@ -8,14 +8,14 @@ own doing.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import NetworkOptions, Scenario
-from nodes.quorum.settings import QuorumSettings
-from simulation.kraft.cluster import KraftCluster
-from simulation.kraft.host import Host
-from simulation.kraft.system import KraftSimulation
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NetworkOptions, Scenario
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.simulation.kraft.cluster import KraftCluster
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.simulation.world.world import SimulatedWorld
 
 MS: Final = 1_000
 SECOND: Final = 1_000 * MS

@@ -4,21 +4,21 @@ from typing import Any
 
 import msgspec
 
-from contracts.scenario import Scenario
-from nodes.metadata.image import MetadataImage
-from nodes.metadata.records import MetadataRecord
-from nodes.metadata.serde import encode_record
-from nodes.quorum.effects import AdvanceHighWatermark
-from nodes.quorum.identifiers import CorrelationId, Offset
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.families.brokers import BrokerHeartbeatRequest
-from simulation.kraft.cluster import KraftCluster
-from simulation.kraft.ghost import Machine
-from simulation.kraft.messages import PeerCall
-from simulation.kraft.metadata_ledger import MetadataLedger
-from simulation.kraft.shadow import Entry
-from simulation.kraft.system import KraftSimulation
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.nodes.metadata.image import MetadataImage
+from splitbrain.nodes.metadata.records import MetadataRecord
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.effects import AdvanceHighWatermark
+from splitbrain.nodes.quorum.identifiers import CorrelationId, Offset
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.families.brokers import BrokerHeartbeatRequest
+from splitbrain.simulation.kraft.cluster import KraftCluster
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.messages import PeerCall
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.simulation.world.world import SimulatedWorld
 
 SETTINGS = {
     "max_idle_interval_ms": "100",

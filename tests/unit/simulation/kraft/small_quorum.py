@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.scenario import Scenario
-from contracts.system import Route
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.kraft.cluster import KraftCluster
-from simulation.kraft.ghost import Machine
-from simulation.kraft.system import KraftSimulation
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.kraft.cluster import KraftCluster
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.simulation.world.world import SimulatedWorld
 
 
 class Quorum:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.names import NodeName
+from splitbrain.contracts.names import NodeName
 from tests.unit.simulation.kraft.small_controllers import Controllers
 
 

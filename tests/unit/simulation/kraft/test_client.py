@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.scenario import NetworkOptions
-from contracts.system import Route
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.kraft.client import SimulatedKraftClient
-from simulation.kraft.messages import Greeting, Knock
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.scenario import NetworkOptions
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.kraft.client import SimulatedKraftClient
+from splitbrain.simulation.kraft.messages import Greeting, Knock
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 NODES = (NodeName("n1"), NodeName("n2"), NodeName("n3"))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.scenario import Scenario
-from nodes.wire.errors import ApiError
-from simulation.kraft.system import KraftSimulation
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import Scenario
+from splitbrain.nodes.wire.errors import ApiError
+from splitbrain.simulation.kraft.system import KraftSimulation
+from splitbrain.simulation.world.world import SimulatedWorld
 from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.storage.layout import log_folder, segment_name
-from nodes.wire.batches import encode_payloads
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.copies import Copies, all_below
-from simulation.kraft.disk_past import DiskPast
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.copies import Copies, all_below
+from splitbrain.simulation.kraft.disk_past import DiskPast
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 FOLDER = Path("/n1")

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from contracts.arms import FileChange
-from contracts.errors import CapabilityError
-from nodes.storage.durable_mark import read_mark
-from nodes.storage.layout import DURABLE_LENGTH, log_folder
-from runtimes.file_changes import change_file
-from simulation.kraft.disk_faults import DiskFaults
-from simulation.kraft.drawn_stream import DrawnStream
-from simulation.kraft.host import Host
+from splitbrain.contracts.arms import FileChange
+from splitbrain.contracts.errors import CapabilityError
+from splitbrain.nodes.storage.durable_mark import read_mark
+from splitbrain.nodes.storage.layout import DURABLE_LENGTH, log_folder
+from splitbrain.runtimes.file_changes import change_file
+from splitbrain.simulation.kraft.disk_faults import DiskFaults
+from splitbrain.simulation.kraft.drawn_stream import DrawnStream
+from splitbrain.simulation.kraft.host import Host
 from tests.unit.simulation.kraft.unwatched_worlds import Quorum
 
 DRAWS = range(40)

@@ -3,9 +3,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from contracts.scenario import DiskOptions
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.disk_jobs import DiskSpeed, SimulatedDiskJobs
+from splitbrain.contracts.scenario import DiskOptions
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.disk_jobs import DiskSpeed, SimulatedDiskJobs
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 FILE = Path("/file")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.scenario import ViolationError
-from nodes.quorum.identifiers import Epoch
-from nodes.quorum.persistent import QuorumState
-from nodes.storage.layout import log_folder, segment_name
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.disk_past import DiskPast
-from simulation.kraft.ghost import Machine
-from simulation.kraft.shadow import Entry
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.nodes.quorum.identifiers import Epoch
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.disk_past import DiskPast
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.shadow import Entry
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 FAILED, CORRUPT = "exit code 74: disk failed: a sync", "exit code 75: 0.log is corrupt"

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import EpochStart, SnapshotId
-from nodes.storage.epoch_checkpoint import encode_epochs
-from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
-from nodes.storage.snapshots import snapshot_name
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.disk_snapshots import log_start
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import EpochStart, SnapshotId
+from splitbrain.nodes.storage.epoch_checkpoint import encode_epochs
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, log_folder
+from splitbrain.nodes.storage.snapshots import snapshot_name
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.disk_snapshots import log_start
 
 FOLDER = Path("/n1")
 OLD, NEW = SnapshotId(Offset(4), Epoch(1)), SnapshotId(Offset(9), Epoch(2))

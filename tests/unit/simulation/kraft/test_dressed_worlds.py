@@ -6,9 +6,9 @@ from collections import Counter
 import msgspec
 import pytest
 
-from harness.simulation.judging import judged
-from harness.simulation.trial import Trial, draw, run
-from simulation.kraft.system import KraftSimulation
+from splitbrain.harness.simulation.judging import judged
+from splitbrain.harness.simulation.trial import Trial, draw, run
+from splitbrain.simulation.kraft.system import KraftSimulation
 
 #: An image is larger than registers, and a broker has to catch up with it.
 SNAPSHOTS = ("snapshot_max_new_record_bytes", "fetch_snapshot_max_bytes")

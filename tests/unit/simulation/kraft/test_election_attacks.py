@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from contracts.names import NodeName
-from nodes.quorum.election_timing import ElectionTiming
-from nodes.quorum.identifiers import Microseconds
-from simulation.kraft.host import Host
-from simulation.world.network import SimulatedConnection, SimulatedNetwork
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.quorum.election_timing import ElectionTiming
+from splitbrain.nodes.quorum.identifiers import Microseconds
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.world.network import SimulatedConnection, SimulatedNetwork
 from tests.unit.simulation.kraft.calm_quorums import (
     DEFAULTS,
     MS,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from nodes.quorum.identifiers import NodeId
-from nodes.quorum.messages import Request
-from nodes.quorum.prospective import Prospective
-from nodes.quorum.request_ledger import RequestLedger
-from nodes.quorum.role import Role
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.quorum.messages import Request
+from splitbrain.nodes.quorum.prospective import Prospective
+from splitbrain.nodes.quorum.request_ledger import RequestLedger
+from splitbrain.nodes.quorum.role import Role
 from tests.unit.simulation.kraft.calm_quorums import (
     DEFAULTS,
     MS,

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import NodeName
-from nodes.quorum.identifiers import NodeId
-from nodes.wire.families.partitions import AlterPartitionRequest
-from simulation.kraft.happenings import PROPOSES_ISR
-from simulation.kraft.held_calls import HeldCalls
-from simulation.kraft.host import Host
-from simulation.kraft.oracle import Oracle
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.quorum.identifiers import NodeId
+from splitbrain.nodes.wire.families.partitions import AlterPartitionRequest
+from splitbrain.simulation.kraft.happenings import PROPOSES_ISR
+from splitbrain.simulation.kraft.held_calls import HeldCalls
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.kraft.oracle import Oracle
 from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 
 PROPOSAL = AlterPartitionRequest(broker_id=4, broker_epoch=1, topics=())

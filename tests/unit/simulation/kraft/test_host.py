@@ -2,10 +2,10 @@
 
 import errno
 
-from contracts.scenario import NetworkOptions
-from nodes.storage.layout import META_PROPERTIES
-from simulation.kraft.happenings import HAPPENINGS
-from simulation.kraft.host import Host
+from splitbrain.contracts.scenario import NetworkOptions
+from splitbrain.nodes.storage.layout import META_PROPERTIES
+from splitbrain.simulation.kraft.happenings import HAPPENINGS
+from splitbrain.simulation.kraft.host import Host
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 #: Happenings that every quiet election and a few writes bring, and the node must not survive.

@@ -2,11 +2,11 @@
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.scenario import DiskOptions, NetworkOptions, NodeCrashed
-from nodes.quorum.events import TimerElapsed
-from simulation.kraft.happenings import HAPPENINGS
-from simulation.kraft.host import Host
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import DiskOptions, NetworkOptions, NodeCrashed
+from splitbrain.nodes.quorum.events import TimerElapsed
+from splitbrain.simulation.kraft.happenings import HAPPENINGS
+from splitbrain.simulation.kraft.host import Host
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 #: Happenings that every quiet election and a few writes bring, and the node must not survive.

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from contracts.operations import Operation
-from contracts.scenario import ViolationError
-from contracts.system import Route
-from nodes.quorum.effects import (
+from splitbrain.contracts.operations import Operation
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.quorum.effects import (
     AdvanceHighWatermark,
     AnswerFetch,
     AppendBatches,
@@ -26,22 +26,22 @@ from nodes.quorum.effects import (
     SendRequest,
     TruncateLog,
 )
-from nodes.quorum.events import RequestReceived, SnapshotWritten
-from nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
-from nodes.quorum.messages import ErrorCode, FetchAnswer, VoteAnswer, VoteRequest
-from nodes.quorum.persistent import QuorumState, SnapshotId
-from nodes.registers.machine import RegisterMachine
-from nodes.storage.layout import log_folder, segment_name
-from nodes.storage.snapshots import write_snapshot
-from nodes.transport.client_protocol import ClientRequest
-from nodes.wire.batches import encode_payloads
-from nodes.wire.snapshots import encode_snapshot
-from simulation.kraft.all_invariants import INVARIANTS
-from simulation.kraft.cluster import directory_of
-from simulation.kraft.ghost import Machine
-from simulation.kraft.invariants import Invariant
-from simulation.kraft.ledger import Ledger
-from simulation.kraft.shadow import Entry
+from splitbrain.nodes.quorum.events import RequestReceived, SnapshotWritten
+from splitbrain.nodes.quorum.identifiers import ConnectionId, CorrelationId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.messages import ErrorCode, FetchAnswer, VoteAnswer, VoteRequest
+from splitbrain.nodes.quorum.persistent import QuorumState, SnapshotId
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.nodes.storage.snapshots import write_snapshot
+from splitbrain.nodes.transport.client_protocol import ClientRequest
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.nodes.wire.snapshots import encode_snapshot
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.simulation.kraft.cluster import directory_of
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.invariants import Invariant
+from splitbrain.simulation.kraft.ledger import Ledger
+from splitbrain.simulation.kraft.shadow import Entry
 from tests.transcripts import message_defaults
 from tests.unit.simulation.kraft.small_quorum import Quorum
 from tests.unit.simulation.kraft.test_invariants_brokers import CASES as BROKER_CASES

@@ -6,27 +6,27 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.scenario import ViolationError
-from nodes.metadata.records import (
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.nodes.metadata.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     ProducerIdsRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import encode_record
-from nodes.quorum.effects import AppendRecords
-from nodes.quorum.identifiers import NodeId, Offset
-from nodes.transport.client_protocol import ClientAnswer
-from nodes.wire.apis import ApiKey, RequestHeader
-from nodes.wire.control_plane import ReceivedCall
-from nodes.wire.families.brokers import (
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.effects import AppendRecords
+from splitbrain.nodes.quorum.identifiers import NodeId, Offset
+from splitbrain.nodes.transport.client_protocol import ClientAnswer
+from splitbrain.nodes.wire.apis import ApiKey, RequestHeader
+from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.families.brokers import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from nodes.wire.families.partitions import (
+from splitbrain.nodes.wire.families.partitions import (
     AlteredPartition,
     AlteredTopic,
     AlterPartitionRequest,
@@ -35,8 +35,8 @@ from nodes.wire.families.partitions import (
     PartitionToAlter,
     TopicToAlter,
 )
-from simulation.kraft.all_invariants import INVARIANTS
-from simulation.kraft.invariants import Asked
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.simulation.kraft.invariants import Asked
 from tests.unit.simulation.kraft.small_controllers import Controllers, beat
 from tests.unit.simulation.kraft.test_invariants_metadata import (
     TOPIC,

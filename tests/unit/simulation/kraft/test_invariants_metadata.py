@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.scenario import ViolationError
-from nodes.metadata.records import (
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.nodes.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -18,11 +18,11 @@ from nodes.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import encode_record
-from nodes.quorum.effects import AppendRecords
-from nodes.quorum.identifiers import Epoch, NodeId, Offset
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.effects import AppendRecords
+from splitbrain.nodes.quorum.identifiers import Epoch, NodeId, Offset
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
 from tests.unit.nodes.controller.clusters import partition as partition_of
 from tests.unit.simulation.kraft.small_controllers import Controllers
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.registers.commands import Add, Command, CompareAndSet, Write, encode_command
-from nodes.registers.machine import RegisterMachine
-from simulation.kraft.ledger import Ledger, encoded
+from splitbrain.nodes.registers.commands import Add, Command, CompareAndSet, Write, encode_command
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.simulation.kraft.ledger import Ledger, encoded
 
 COMMANDS: list[Command] = [
     Write("a", "k", 1),

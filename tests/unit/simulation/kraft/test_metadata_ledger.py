@@ -1,19 +1,19 @@
 """The ledger of metadata knows every topic at every committed offset."""
 
-from nodes.metadata.machine import MetadataMachine
-from nodes.metadata.records import (
+from splitbrain.nodes.metadata.machine import MetadataMachine
+from splitbrain.nodes.metadata.records import (
     BeginTransactionRecord,
     EndTransactionRecord,
     MetadataRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import encode_record
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.batches import Record, RecordBatch
-from simulation.kraft.ledger import encoded
-from simulation.kraft.metadata_ledger import MetadataLedger
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.batches import Record, RecordBatch
+from splitbrain.simulation.kraft.ledger import encoded
+from splitbrain.simulation.kraft.metadata_ledger import MetadataLedger
 from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32

@@ -2,12 +2,12 @@
 
 import pytest
 
-from contracts.scenario import Scenario, ViolationError
-from harness.simulation.simulate import simulate
-from harness.simulation.trial import Trial, draw
-from nodes.storage.layout import log_folder, segment_name
-from simulation.kraft.all_invariants import INVARIANTS
-from simulation.kraft.system import KraftSimulation
+from splitbrain.contracts.scenario import Scenario, ViolationError
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.simulation.kraft.all_invariants import INVARIANTS
+from splitbrain.simulation.kraft.system import KraftSimulation
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 #: Bug, and the invariant that sees it first.

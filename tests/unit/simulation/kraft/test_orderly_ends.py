@@ -3,11 +3,11 @@
 import errno
 from pathlib import Path
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from nodes.server.node import RESIGNATION_US_MAX
-from nodes.storage.layout import QUORUM_STATE, SEGMENT_SUFFIX, log_folder, segment_name
-from simulation.kraft.host import Host
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.server.node import RESIGNATION_US_MAX
+from splitbrain.nodes.storage.layout import QUORUM_STATE, SEGMENT_SUFFIX, log_folder, segment_name
+from splitbrain.simulation.kraft.host import Host
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 

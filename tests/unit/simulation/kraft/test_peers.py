@@ -5,23 +5,23 @@ from typing import Any
 
 import pytest
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import NetworkOptions
-from nodes.quorum.identifiers import (
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NetworkOptions
+from splitbrain.nodes.quorum.identifiers import (
     ConnectionId,
     CorrelationId,
     DirectoryId,
     Epoch,
     NodeId,
 )
-from nodes.quorum.messages import ErrorCode, VoteAnswer
-from nodes.quorum.persistent import Voter
-from nodes.transport.kafka_codec import KafkaCodec
-from nodes.wire.api_versions import ApiVersionsRequest
-from simulation.kraft.messages import PeerRequest
-from simulation.kraft.peers import SimulatedPeers
-from simulation.kraft.timers import LifeTimers, NodeClock
+from splitbrain.nodes.quorum.messages import ErrorCode, VoteAnswer
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.transport.kafka_codec import KafkaCodec
+from splitbrain.nodes.wire.api_versions import ApiVersionsRequest
+from splitbrain.simulation.kraft.messages import PeerRequest
+from splitbrain.simulation.kraft.peers import SimulatedPeers
+from splitbrain.simulation.kraft.timers import LifeTimers, NodeClock
 from tests.unit.nodes.quorum.replicas import vote_request
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from contracts.scenario import LoadOptions, RecoveryOptions, Scenario
-from harness.simulation.simulate import simulate
-from nodes.registers.machine import Applied
-from nodes.server.proposals import Proposals
-from simulation.kraft.system import KraftSimulation
+from splitbrain.contracts.scenario import LoadOptions, RecoveryOptions, Scenario
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.nodes.registers.machine import Applied
+from splitbrain.nodes.server.proposals import Proposals
+from splitbrain.simulation.kraft.system import KraftSimulation
 
 CALM = Scenario(
     system="kraft",

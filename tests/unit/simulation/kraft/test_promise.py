@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.scenario import ViolationError
-from nodes.storage.layout import log_folder, segment_name
-from simulation.kraft.disk_faults import DiskFaults
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.simulation.kraft.disk_faults import DiskFaults
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 N1, N2, N3, N4, N5 = (NodeName(f"n{number}") for number in range(1, 6))

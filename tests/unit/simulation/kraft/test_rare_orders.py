@@ -8,22 +8,22 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.scenario import ViolationError
-from contracts.system import Route
-from nodes.quorum.identifiers import NO_EPOCH, CorrelationId, Epoch, Offset
-from nodes.quorum.messages import VoteRequest
-from nodes.quorum.persistent import EpochStart, QuorumState
-from nodes.registers.commands import Write, encode_command
-from nodes.storage.epoch_checkpoint import write_epochs
-from nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.wire.batches import encode_payloads
-from simulation.kraft.client import SimulatedKraftClient
-from simulation.kraft.cluster import directory_of
-from simulation.kraft.host import CLUSTER_ID, Host
-from simulation.kraft.messages import PeerRequest
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.quorum.identifiers import NO_EPOCH, CorrelationId, Epoch, Offset
+from splitbrain.nodes.quorum.messages import VoteRequest
+from splitbrain.nodes.quorum.persistent import EpochStart, QuorumState
+from splitbrain.nodes.registers.commands import Write, encode_command
+from splitbrain.nodes.storage.epoch_checkpoint import write_epochs
+from splitbrain.nodes.storage.layout import EPOCH_CHECKPOINT, log_folder, segment_name
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.kraft.client import SimulatedKraftClient
+from splitbrain.simulation.kraft.cluster import directory_of
+from splitbrain.simulation.kraft.host import CLUSTER_ID, Host
+from splitbrain.simulation.kraft.messages import PeerRequest
 from tests.unit.simulation.kraft.calm_quorums import MS, SECOND, CalmQuorum, links
 
 READ = Operation(f="read", key="k", value=None)

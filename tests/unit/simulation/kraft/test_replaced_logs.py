@@ -2,15 +2,15 @@
 
 import pytest
 
-from contracts.scenario import ViolationError
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import QuorumState
-from nodes.storage.layout import log_folder
-from nodes.storage.quorum_state import QuorumStateFile
-from nodes.storage.snapshots import snapshot_name
-from nodes.wire.batches import encode_payloads
-from simulation.kraft.ghost import Machine
-from simulation.kraft.shadow import Entry, segments_of
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import QuorumState
+from splitbrain.nodes.storage.layout import log_folder
+from splitbrain.nodes.storage.quorum_state import QuorumStateFile
+from splitbrain.nodes.storage.snapshots import snapshot_name
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.kraft.ghost import Machine
+from splitbrain.simulation.kraft.shadow import Entry, segments_of
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 #: More than the others commit meanwhile: the log ends behind the snapshot.

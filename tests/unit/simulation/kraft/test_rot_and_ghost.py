@@ -1,6 +1,6 @@
 """What the ghost state makes of bytes that change while a machine boots, or is down."""
 
-from simulation.kraft.shadow import segments_of
+from splitbrain.simulation.kraft.shadow import segments_of
 from tests.unit.simulation.kraft.small_quorum import Quorum
 
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.storage.layout import log_folder, segment_name
-from nodes.wire.batches import encode_payloads
-from simulation.disk.file_system import MemoryFileSystem
-from simulation.kraft.shadow import Codec, Entry, ShadowLog
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.storage.layout import log_folder, segment_name
+from splitbrain.nodes.wire.batches import encode_payloads
+from splitbrain.simulation.disk.file_system import MemoryFileSystem
+from splitbrain.simulation.kraft.shadow import Codec, Entry, ShadowLog
 
 FOLDER = Path("/n1")
 

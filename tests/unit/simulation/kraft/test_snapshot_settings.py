@@ -4,12 +4,12 @@ import random
 from collections import Counter
 from typing import Final
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.quorum.persistent import SnapshotId
-from nodes.registers.commands import Add, encode_command
-from nodes.registers.machine import RegisterMachine
-from nodes.wire.snapshots import encode_snapshot
-from simulation.kraft.system import KraftSimulation
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.quorum.persistent import SnapshotId
+from splitbrain.nodes.registers.commands import Add, encode_command
+from splitbrain.nodes.registers.machine import RegisterMachine
+from splitbrain.nodes.wire.snapshots import encode_snapshot
+from splitbrain.simulation.kraft.system import KraftSimulation
 
 #: About as many as a busy world commits.
 _COMMITTED: Final = 600

@@ -5,11 +5,14 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import NodeName
-from nodes.wire.control_plane import ReceivedCall
-from nodes.wire.families.brokers import AllocateProducerIdsResponse, BrokerRegistrationRequest
-from simulation.kraft.host import Host
-from simulation.kraft.oracle import Oracle
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.nodes.wire.families.brokers import (
+    AllocateProducerIdsResponse,
+    BrokerRegistrationRequest,
+)
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.kraft.oracle import Oracle
 from tests.unit.simulation.kraft.small_controllers import Controllers
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulation.kraft.timers import LifeTimers, NodeClock
+from splitbrain.simulation.kraft.timers import LifeTimers, NodeClock
 from tests.unit.simulation.kraft.unwatched_worlds import SECOND_US, Quorum
 
 DRIFTS_PPM = st.integers(-200_000, 200_000)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.simulation.simulate import simulate
-from harness.simulation.trial import Trial, draw
-from nodes.quorum.effects import SendAnswer, SendRequest
-from nodes.quorum.log_positions import LogPositions
-from nodes.quorum.outbox import Outbox
-from simulation.kraft.system import KraftSimulation
+from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.harness.simulation.trial import Trial, draw
+from splitbrain.nodes.quorum.effects import SendAnswer, SendRequest
+from splitbrain.nodes.quorum.log_positions import LogPositions
+from splitbrain.nodes.quorum.outbox import Outbox
+from splitbrain.simulation.kraft.system import KraftSimulation
 
 Patch = pytest.MonkeyPatch
 

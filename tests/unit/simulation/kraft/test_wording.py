@@ -2,11 +2,11 @@
 
 import pytest
 
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId
-from nodes.quorum.persistent import EMPTY_STATE, QuorumState
-from nodes.registers.commands import CompareAndSet, encode_command
-from simulation.kraft.shadow import Entry
-from simulation.kraft.wording import (
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId
+from splitbrain.nodes.quorum.persistent import EMPTY_STATE, QuorumState
+from splitbrain.nodes.registers.commands import CompareAndSet, encode_command
+from splitbrain.simulation.kraft.shadow import Entry
+from splitbrain.simulation.kraft.wording import (
     class_of_end,
     record_in_words,
     state_in_words,

@@ -5,20 +5,20 @@ from typing import Any
 
 import msgspec
 
-from contracts.names import NodeName
-from contracts.scenario import DiskOptions, NetworkOptions, Scenario
-from contracts.simulation import World
-from nodes.quorum.effects import Effect
-from nodes.quorum.events import Event
-from nodes.quorum.identifiers import DirectoryId, NodeId
-from nodes.quorum.persistent import Voter
-from nodes.quorum.settings import QuorumSettings
-from nodes.quorum.voters import ReplicaKey
-from nodes.transport.client_protocol import ClientAnswer, ClientRequest
-from nodes.wire.control_plane import ReceivedCall
-from simulation.kraft.host import Host
-from simulation.kraft.messages import Greeting, Knock, describe
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import DiskOptions, NetworkOptions, Scenario
+from splitbrain.contracts.simulation import World
+from splitbrain.nodes.quorum.effects import Effect
+from splitbrain.nodes.quorum.events import Event
+from splitbrain.nodes.quorum.identifiers import DirectoryId, NodeId
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.quorum.settings import QuorumSettings
+from splitbrain.nodes.quorum.voters import ReplicaKey
+from splitbrain.nodes.transport.client_protocol import ClientAnswer, ClientRequest
+from splitbrain.nodes.wire.control_plane import ReceivedCall
+from splitbrain.simulation.kraft.host import Host
+from splitbrain.simulation.kraft.messages import Greeting, Knock, describe
+from splitbrain.simulation.world.world import SimulatedWorld
 
 SECOND_US = 1_000_000
 SETTINGS = QuorumSettings(

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from contracts.fault import Link
-from contracts.names import NodeName
-from contracts.scenario import NetworkOptions, Scenario
-from contracts.simulation import Connection
-from simulation.world.world import SimulatedWorld
+from splitbrain.contracts.fault import Link
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NetworkOptions, Scenario
+from splitbrain.contracts.simulation import Connection
+from splitbrain.simulation.world.world import SimulatedWorld
 
 #: Every message takes exactly so long, unless a test says otherwise.
 DELAY_US = 100

@@ -1,6 +1,6 @@
 """What TCP hides stays hidden, and what it shows is shown."""
 
-from history.timeline_records import TimelineMessage
+from splitbrain.history.timeline_records import TimelineMessage
 from tests.unit.simulation.world.empty_worlds import (
     DELAY_US,
     LATER_US,

@@ -1,7 +1,7 @@
 import pytest
 
-from contracts.scenario import ViolationError
-from simulation.world.scheduler import ACTIONS_AT_ONCE_MAX, SPINNING, Pending, Scheduler
+from splitbrain.contracts.scenario import ViolationError
+from splitbrain.simulation.world.scheduler import ACTIONS_AT_ONCE_MAX, SPINNING, Pending, Scheduler
 
 
 def noting(scheduler: Scheduler, notes: list[tuple[int, str]], name: str):  # noqa: ANN201

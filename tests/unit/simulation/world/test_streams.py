@@ -1,6 +1,6 @@
 import pytest
 
-from simulation.world.streams import Streams
+from splitbrain.simulation.world.streams import Streams
 
 
 def test_the_numbers_of_a_seed_never_change() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from contracts.names import NodeName
-from contracts.scenario import NodeCrashed, ViolationError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.scenario import NodeCrashed, ViolationError
 from tests.unit.simulation.world.empty_worlds import empty_world
 
 N1 = NodeName("n1")

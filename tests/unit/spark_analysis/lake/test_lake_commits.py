@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from spark_analysis.lake.commits import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.lake.commits import (
     LAYOUT,
     Commit,
     DataFile,
@@ -15,7 +15,7 @@ from spark_analysis.lake.commits import (
     encode_commit,
     new_commit_id,
 )
-from spark_analysis.lake.snapshot import Snapshot
+from splitbrain.spark_analysis.lake.snapshot import Snapshot
 
 PARTITION = Partition("kraft", "2026-11-21")
 

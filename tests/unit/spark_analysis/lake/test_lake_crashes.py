@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.lake import store as store_module
-from spark_analysis.lake.cleaning import clean
-from spark_analysis.lake.compaction import compact
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.sources import find_runs
-from spark_analysis.lake.store import LocalStore, Store
+from splitbrain.spark_analysis.lake import store as store_module
+from splitbrain.spark_analysis.lake.cleaning import clean
+from splitbrain.spark_analysis.lake.compaction import compact
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.sources import find_runs
+from splitbrain.spark_analysis.lake.store import LocalStore, Store
 from tests.failing_store import MOMENTS, FailingStore, Killed, Moment
 from tests.lake_runs import Content, all_tables, content_of, make_run, names_of, write_results
 

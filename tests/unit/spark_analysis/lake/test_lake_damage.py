@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from history.run_folder import RunFolder
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.store import LocalStore
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.lake_runs import content_of, make_run, rows_of, the_run, write_results
 
 #: Far beyond 64 bits.

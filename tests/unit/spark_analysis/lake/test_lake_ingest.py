@@ -10,19 +10,19 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from harness.gate.lake_runs import runs_of_lake
-from harness.suite.conclusion import prune
-from history.pairing import pair
-from history.reader import read_events
-from history.run_folder import RunFolder
-from spark_analysis.lake.commits import Partition
-from spark_analysis.lake.compaction import compact
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.snapshot import read_snapshot
-from spark_analysis.lake.sources import find_runs
-from spark_analysis.lake.store import LocalStore
-from spark_analysis.lake.writing import LAKE_TABLES
-from spark_analysis.schemas import SCHEMA_METADATA_KEY
+from splitbrain.harness.gate.lake_runs import runs_of_lake
+from splitbrain.harness.suite.conclusion import prune
+from splitbrain.history.pairing import pair
+from splitbrain.history.reader import read_events
+from splitbrain.history.run_folder import RunFolder
+from splitbrain.spark_analysis.lake.commits import Partition
+from splitbrain.spark_analysis.lake.compaction import compact
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.snapshot import read_snapshot
+from splitbrain.spark_analysis.lake.sources import find_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.lake.writing import LAKE_TABLES
+from splitbrain.spark_analysis.schemas import SCHEMA_METADATA_KEY
 from tests.lake_runs import (
     all_tables,
     content_of,

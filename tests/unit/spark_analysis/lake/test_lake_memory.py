@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from history.run_folder import RunFolder
+from splitbrain.history.run_folder import RunFolder
 from tests.lake_runs import make_run
 
 pytestmark = pytest.mark.timeout(300)
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(300)
 _CHILD = """
 import resource, sys
 from pathlib import Path
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.store import LocalStore
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.store import LocalStore
 
 ingest_runs(LocalStore(Path(sys.argv[2])), [Path(sys.argv[1])], batch_rows=5_000)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import HarnessError
-from spark_analysis.lake import writing
-from spark_analysis.lake.cleaning import clean
-from spark_analysis.lake.commits import COMMITS
-from spark_analysis.lake.compaction import compact
-from spark_analysis.lake.ingest import ingest_runs
-from spark_analysis.lake.snapshot import read_snapshot
-from spark_analysis.lake.store import LocalStore
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.spark_analysis.lake import writing
+from splitbrain.spark_analysis.lake.cleaning import clean
+from splitbrain.spark_analysis.lake.commits import COMMITS
+from splitbrain.spark_analysis.lake.compaction import compact
+from splitbrain.spark_analysis.lake.ingest import ingest_runs
+from splitbrain.spark_analysis.lake.snapshot import read_snapshot
+from splitbrain.spark_analysis.lake.store import LocalStore
 from tests.failing_store import FailingStore
 from tests.lake_runs import all_tables, content_of, make_run, names_of, rows_of, write_results
 

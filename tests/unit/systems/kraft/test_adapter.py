@@ -8,11 +8,11 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.runtime import Address
-from nodes.transport.client_listener import ClientListener
-from nodes.transport.client_protocol import (
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.nodes.transport.client_listener import ClientListener
+from splitbrain.nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,
@@ -20,8 +20,8 @@ from nodes.transport.client_protocol import (
     NodeState,
     Reply,
 )
-from nodes.transport.metrics_listener import MetricsListener
-from systems.kraft.adapter import KraftSystem
+from splitbrain.nodes.transport.metrics_listener import MetricsListener
+from splitbrain.systems.kraft.adapter import KraftSystem
 
 Result = TypeVar("Result")
 LEADER = NodeState(1, 0, "leader", 2, 1, 10, 10, 10, "d")

@@ -6,20 +6,20 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.runtime import Address
-from contracts.system import Route
-from nodes.transport.client_listener import ClientListener
-from nodes.transport.client_protocol import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_listener import ClientListener
+from splitbrain.nodes.transport.client_protocol import (
     PROTOCOL_VERSION,
     ClientAnswer,
     ClientRequest,
     Hello,
     Reply,
 )
-from systems.kraft.aim import CONNECT_TIMEOUT_US
-from systems.kraft.client import KraftClient
+from splitbrain.systems.kraft.aim import CONNECT_TIMEOUT_US
+from splitbrain.systems.kraft.client import KraftClient
 
 CONNECT_TIMEOUT_S = CONNECT_TIMEOUT_US / 1_000_000
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))

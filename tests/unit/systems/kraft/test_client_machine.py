@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest
-from systems.kraft import client_machine
-from systems.kraft.client_machine import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.nodes.transport.client_protocol import AnswerOutcome, ClientAnswer, ClientRequest
+from splitbrain.systems.kraft import client_machine
+from splitbrain.systems.kraft.client_machine import (
     Answered,
     Awaiting,
     ClientMachine,

@@ -5,17 +5,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.state_event import StateEvent
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.registers.commands import Add, CompareAndSet, Write, encode_command
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.wire.control import LeaderChange
-from systems.kraft.adapter import KraftSystem
-from systems.kraft.committed_log import committed_end, committed_log
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.state_event import StateEvent
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.registers.commands import Add, CompareAndSet, Write, encode_command
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.wire.control import LeaderChange
+from splitbrain.systems.kraft.adapter import KraftSystem
+from splitbrain.systems.kraft.committed_log import committed_end, committed_log
 
 N1 = NodeName("n1")
 COMMANDS = [Write("o1", "r", 1), CompareAndSet("o2", "r", 1, 2), Add("o3", "s", 5)]

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.names import NodeName, RunId
-from contracts.runtime import Placement
-from contracts.system import SystemOptions
-from nodes.server.configuration import read_configuration
-from systems.kraft.adapter import KraftSystem
-from systems.kraft.deployment import IMAGE
-from systems.kraft.state_machines import NODE_COUNT_MAX, node_settings
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import Placement
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.nodes.server.configuration import read_configuration
+from splitbrain.systems.kraft.adapter import KraftSystem
+from splitbrain.systems.kraft.deployment import IMAGE
+from splitbrain.systems.kraft.state_machines import NODE_COUNT_MAX, node_settings
 
 RUN = RunId("20261121T000000-7")
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import NodeName
-from nodes.metadata.delta import MetadataDelta
-from nodes.metadata.errors import RecordError
-from nodes.metadata.image import MetadataImage, Provenance
-from nodes.metadata.records import (
+from splitbrain.contracts.names import NodeName
+from splitbrain.nodes.metadata.delta import MetadataDelta
+from splitbrain.nodes.metadata.errors import RecordError
+from splitbrain.nodes.metadata.image import MetadataImage, Provenance
+from splitbrain.nodes.metadata.records import (
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -16,19 +16,19 @@ from nodes.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from nodes.metadata.serde import encode_record
-from nodes.metadata.snapshot import encode_image, snapshot_id_of
-from nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
-from nodes.quorum.persistent import Voter
-from nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
-from nodes.storage.disk import DiskFileSystem
-from nodes.storage.identity import StorageIdentity, format_storage
-from nodes.storage.log import LogStore
-from nodes.storage.reading import LoggedRecord
-from nodes.storage.snapshots import write_snapshot
-from nodes.wire.control import LeaderChange
-from systems.kraft.committed_log import committed_log
-from systems.kraft.metadata_records import contents, names_before
+from splitbrain.nodes.metadata.serde import encode_record
+from splitbrain.nodes.metadata.snapshot import encode_image, snapshot_id_of
+from splitbrain.nodes.quorum.identifiers import DirectoryId, Epoch, NodeId, Offset
+from splitbrain.nodes.quorum.persistent import Voter
+from splitbrain.nodes.server.configuration import Listener, NodeConfiguration, encode_configuration
+from splitbrain.nodes.storage.disk import DiskFileSystem
+from splitbrain.nodes.storage.identity import StorageIdentity, format_storage
+from splitbrain.nodes.storage.log import LogStore
+from splitbrain.nodes.storage.reading import LoggedRecord
+from splitbrain.nodes.storage.snapshots import write_snapshot
+from splitbrain.nodes.wire.control import LeaderChange
+from splitbrain.systems.kraft.committed_log import committed_log
+from splitbrain.systems.kraft.metadata_records import contents, names_before
 from tests.unit.nodes.controller.clusters import partition
 
 A, B = "a" * 32, "b" * 32

@@ -2,9 +2,9 @@
 
 import pytest
 
-from contracts.operations import Operation
-from nodes.transport.client_protocol import AnswerOutcome, ClientAnswer
-from systems.kraft.outcomes import (
+from splitbrain.contracts.operations import Operation
+from splitbrain.nodes.transport.client_protocol import AnswerOutcome, ClientAnswer
+from splitbrain.systems.kraft.outcomes import (
     ERROR_CLASSES,
     LOST,
     TIMED_OUT,

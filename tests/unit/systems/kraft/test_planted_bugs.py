@@ -2,9 +2,9 @@
 
 import pytest
 
-from nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
-from systems.kraft.planted_bug import PlantedBug
-from systems.kraft.planted_bugs import PLANTED_BUGS, REGISTRY
+from splitbrain.nodes.server.planted import BUG_NAMES, METADATA_BUG_NAMES
+from splitbrain.systems.kraft.planted_bug import PlantedBug
+from splitbrain.systems.kraft.planted_bugs import PLANTED_BUGS, REGISTRY
 
 
 def test_the_registry_names_every_flag_of_the_nodes_in_its_order() -> None:

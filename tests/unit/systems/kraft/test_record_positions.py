@@ -2,9 +2,9 @@
 
 import re
 
-from nodes.quorum.identifiers import Epoch, Offset
-from nodes.wire.batches import HEADER_BYTES, Record, RecordBatch, encode_batch
-from systems.kraft.record_positions import record_at
+from splitbrain.nodes.quorum.identifiers import Epoch, Offset
+from splitbrain.nodes.wire.batches import HEADER_BYTES, Record, RecordBatch, encode_batch
+from splitbrain.systems.kraft.record_positions import record_at
 
 LOG = "__cluster_metadata-0/00000000000000000007.log"
 

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Self
 
-from contracts.names import NodeName
-from contracts.runtime import Address
-from systems.redis.membership import SENTINEL_PORT, SERVER_PORT, Member, Membership
-from systems.redis.resp import Reply, ReplyParser, text
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.redis.membership import SENTINEL_PORT, SERVER_PORT, Member, Membership
+from splitbrain.systems.redis.resp import Reply, ReplyParser, text
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in (1, 2, 3))
 NODES = (N1, N2, N3)

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import HarnessError
-from contracts.names import NodeName
-from contracts.runtime import Address
-from contracts.system import LeaderView
-from systems.redis import adapter
-from systems.redis.adapter import RedisSystem
-from systems.redis.status import NodeView, SentinelView, ServerView, sentinel_view, server_view
+from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.runtime import Address
+from splitbrain.contracts.system import LeaderView
+from splitbrain.systems.redis import adapter
+from splitbrain.systems.redis.adapter import RedisSystem
+from splitbrain.systems.redis.status import (
+    NodeView,
+    SentinelView,
+    ServerView,
+    sentinel_view,
+    server_view,
+)
 from tests.unit.systems.redis.fake_servers import MEMBERSHIP, N1, N2, N3, NODES
 
 

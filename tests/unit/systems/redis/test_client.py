@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from contracts.names import NodeName
-from contracts.operations import Completion, Operation
-from contracts.system import Route
-from systems.redis import client as client_module
-from systems.redis import sentinels
-from systems.redis.client import RedisClient
-from systems.redis.settings import settings
+from splitbrain.contracts.names import NodeName
+from splitbrain.contracts.operations import Completion, Operation
+from splitbrain.contracts.system import Route
+from splitbrain.systems.redis import client as client_module
+from splitbrain.systems.redis import sentinels
+from splitbrain.systems.redis.client import RedisClient
+from splitbrain.systems.redis.settings import settings
 from tests.unit.systems.redis.fake_servers import (
     MEMBERSHIP,
     N1,

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.names import NodeName, RunId
-from contracts.runtime import DeploymentSpec, Placement
-from contracts.system import SystemOptions
-from systems.redis import run_node
-from systems.redis.adapter import RedisSystem
-from systems.redis.deployment import IMAGE
-from systems.redis.run_node import servers_named_in
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.names import NodeName, RunId
+from splitbrain.contracts.runtime import DeploymentSpec, Placement
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.systems.redis import run_node
+from splitbrain.systems.redis.adapter import RedisSystem
+from splitbrain.systems.redis.deployment import IMAGE
+from splitbrain.systems.redis.run_node import servers_named_in
 
 RUN = RunId("20261121T000000-7")
 

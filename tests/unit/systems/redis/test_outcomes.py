@@ -2,11 +2,11 @@
 
 import pytest
 
-from contracts.operations import Operation
-from systems.redis import outcomes
-from systems.redis.commands import commands, result
-from systems.redis.outcomes import REFUSALS, answered
-from systems.redis.resp import ErrorReply, Reply
+from splitbrain.contracts.operations import Operation
+from splitbrain.systems.redis import outcomes
+from splitbrain.systems.redis.commands import commands, result
+from splitbrain.systems.redis.outcomes import REFUSALS, answered
+from splitbrain.systems.redis.resp import ErrorReply, Reply
 
 READ = Operation("read", "k", None)
 WRITE = Operation("write", "k", 1)

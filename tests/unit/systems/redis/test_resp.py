@@ -2,7 +2,7 @@
 
 import pytest
 
-from systems.redis.resp import (
+from splitbrain.systems.redis.resp import (
     ErrorReply,
     ProtocolError,
     ReplyParser,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from systems.redis import run_node
+from splitbrain.systems.redis import run_node
 
 #: A stand-in tells that it runs, then does what the file names: exits, or waits to be killed.
 _STAND_IN = """#!/bin/sh

@@ -2,10 +2,10 @@
 
 import pytest
 
-from contracts.errors import UsageError
-from contracts.system import SystemOptions
-from systems.redis.adapter import RedisSystem
-from systems.redis.settings import settings
+from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.system import SystemOptions
+from splitbrain.systems.redis.adapter import RedisSystem
+from splitbrain.systems.redis.settings import settings
 
 
 def test_the_defaults_keep_data_and_fail_over_within_seconds() -> None:

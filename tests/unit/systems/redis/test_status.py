@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from contracts.runtime import Address
-from systems.redis.status import ask, exchange
+from splitbrain.contracts.runtime import Address
+from splitbrain.systems.redis.status import ask, exchange
 from tests.unit.systems.redis.fake_servers import N1
 
 QUESTION = [("PING",)]

@@ -1,0 +1,1 @@
+"""Runs experiments, judges them, and shows what came of it: the command line and all behind it."""

@@ -1,0 +1,1 @@
+"""Everything that is installed, under one name; each room is a link to its folder beside this."""

@@ -1,0 +1,16 @@
+"""Another program in the place of Spark's analysis."""
+
+from pathlib import Path
+
+import splitbrain
+
+
+def fake_spark(folder: Path, program: str) -> str:
+    """Make a package that runs the program instead; what must come first on Python's path."""
+    package = folder / "path" / "splitbrain" / "spark_analysis"
+    package.mkdir(parents=True)
+    # All else is found where it is.
+    (package.parent / "__init__.py").write_text(f"__path__.extend({list(splitbrain.__path__)})\n")
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text(program)
+    return str(folder / "path")
