@@ -14,7 +14,7 @@ import msgspec
 
 from splitbrain.contracts.fault import FaultEvent, FaultPhase
 from splitbrain.harness.analysis_process import LOG_NAME
-from splitbrain.harness.phases import PhaseName, read_phases
+from splitbrain.history.course import PhaseName, read_phases
 from splitbrain.history.run_folder import RunFolder
 
 _LOOK_INTERVAL_S = 0.02

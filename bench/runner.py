@@ -28,11 +28,11 @@ from splitbrain.contracts.names import NodeName
 from splitbrain.harness.clients import Load
 from splitbrain.harness.load.routes import reader_slots
 from splitbrain.harness.load_phase import LoadPhase
-from splitbrain.harness.phases import Phase, phases_path
 from splitbrain.harness.progress import Progress
 from splitbrain.harness.run_clock import NANOSECONDS, RunClock
 from splitbrain.harness.stop import Stop
 from splitbrain.harness.traffic import Traffic
+from splitbrain.history.course import Phase, phases_path
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.workloads.workload import workload

@@ -12,6 +12,10 @@ from splitbrain.contracts.names import NodeName
 
 #: Version of the scenario's form.
 SCENARIO_SCHEMA = 3
+#: Nodes that vote, and that only follow, in a run of any kind.
+NODES_MAX = 9
+#: Files of JSON and of other tools hold no larger whole number safely.
+SEED_MAX = 2**63 - 1
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,7 +8,7 @@ the checkers to find. Source: issue 18, section 4.
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.harness.evidence_loader import RunRecord
-from splitbrain.harness.plan_record import reads_speak_for
+from splitbrain.harness.plan_checkers import reads_speak_for
 from splitbrain.systems.registry import names as system_names
 from splitbrain.systems.registry import system
 

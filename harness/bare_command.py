@@ -11,6 +11,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.bare_report import page_at
 from splitbrain.harness.limits import JOBS_MAX, MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
 from splitbrain.harness.session import judging_session
 from splitbrain.harness.standard_streams import write_bytes
@@ -47,6 +48,7 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
             f"--jobs cannot be {bare.jobs}", f"Choose a number between 1 and {JOBS_MAX}"
         )
     limits = Limits(TIME_BUDGET_S, MEMORY_BUDGET_MIB, bare.jobs or processors())
+    page = None if bare.report is None else page_at(bare.report, path)
     # Nothing but the results may stand beside JSON.
     during = unseen if as_json else Waiting(console).during
     with (
@@ -62,7 +64,7 @@ def check_bare(path: Path, bare: BareHistory, console: Console, *, as_json: bool
                 limits,
                 session.given_up,
                 skip_broken=bare.skip_broken,
-                report=bare.report,
+                page=page,
                 warm=warm,
             )
         if bare.report is not None and bare.report.is_file():

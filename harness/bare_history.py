@@ -1,10 +1,10 @@
 """Judges a bare history of any origin: events and a model, no run around them.
 
-Writes nothing but the page, where one is asked for.
+Must never write anything: a page is written by whoever asked for it.
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from splitbrain.checker.registry import history_checker
@@ -15,7 +15,6 @@ from splitbrain.harness.bare_judging import (
     judge_as_operations,
     sense_of,
 )
-from splitbrain.harness.bare_report import refuse_unwritable, with_report
 from splitbrain.harness.limits import Limits
 from splitbrain.harness.own_models import make_known
 from splitbrain.harness.results import (
@@ -29,6 +28,7 @@ from splitbrain.harness.warm_workers import WarmWorkers
 from splitbrain.history import importers
 from splitbrain.history.importers import LoadedHistory
 from splitbrain.history.opening import reading_within
+from splitbrain.history.records import PairedOperation
 
 #: Broken lines told singly.
 _TOLD_MAX = 5
@@ -42,7 +42,7 @@ def judge_history(
     give_up: Callable[[], str | None] = lambda: None,
     *,
     skip_broken: bool = False,
-    report: Path | None = None,
+    page: Callable[[Results, Sequence[PairedOperation]], Results] | None = None,
     warm: WarmWorkers | None = None,
 ) -> Results:
     """Judge a bare history.
@@ -60,21 +60,19 @@ def judge_history(
         limits: what the checker may use.
         give_up: see ``harness.checking.check_all``.
         skip_broken: leave out and count what cannot be used.
-        report: where to write the page, None for none.
+        page: writes the page and adds what went wrong with it; None for no page.
         warm: workers that have begun.
 
     Raises:
         HarnessError: the history cannot be read.
-        UsageError: there is no such model, or the page cannot be written there.
+        UsageError: there is no such model.
     """
     make_known(model)
     name = history_checker(model)
-    if report is not None:
-        refuse_unwritable(report, path)
     judged = None
     with reading_within(limits.memory_budget_mib):
         # The page shows operations, and what is left out is told line by line.
-        if report is None and not skip_broken:
+        if page is None and not skip_broken:
             judged = judge_as_columns(path, name, history_format, limits, give_up, warm)
         if judged is None:
             loaded = importers.load(
@@ -113,9 +111,9 @@ def judge_history(
         bare_history=True,
         provisional=None if record is None or is_proof else provisional,
     )
-    if report is None or judged.loaded is None:
+    if page is None or judged.loaded is None:
         return results
-    return with_report(results, judged.loaded.operations, report)
+    return page(results, judged.loaded.operations)
 
 
 def _notes(judged: JudgedHistory) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ shown. The page is drawn in a worker that can be killed: a defect in it must not
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,12 @@ _FUNCTION = f"{__name__}:write_page"
 _LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
-def refuse_unwritable(report: Path, history: Path) -> None:
-    """Raise UsageError before anything is judged where the page could not be written."""
+def page_at(report: Path, history: Path) -> Callable[[Results, Sequence[PairedOperation]], Results]:
+    """The writer of the page: given the results, it adds what went wrong, if anything did.
+
+    Raises:
+        UsageError: the page cannot be written there; nothing is judged then.
+    """
     if report.is_dir() or not report.parent.is_dir():
         why = "it is a folder" if report.is_dir() else f"there is no folder {report.parent}"
         raise UsageError(
@@ -34,10 +39,10 @@ def refuse_unwritable(report: Path, history: Path) -> None:
         raise UsageError(
             "--report names the history itself", "Name another file, it would be replaced"
         )
+    return partial(_with_page, report)
 
 
-def with_report(results: Results, operations: Sequence[PairedOperation], report: Path) -> Results:
-    """Write the page; the results with what went wrong, if anything did."""
+def _with_page(report: Path, results: Results, operations: Sequence[PairedOperation]) -> Results:
     # What knows runs is loaded where a page is drawn.
     from splitbrain.harness.evidence_loader import RunRecord
 

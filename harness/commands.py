@@ -15,7 +15,7 @@ from rich.console import Console
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.harness import judge as judging
+from splitbrain.harness import publishing
 from splitbrain.harness.cleaning import salvage
 from splitbrain.harness.options import TestOptions, plan_test, prepare
 from splitbrain.harness.replaying.verdicts import INTERRUPTED, ReplayVerdict, verdict_of
@@ -123,11 +123,13 @@ def judge_outcome(outcome: RunOutcome, session: Session, *, analyze: bool) -> Re
     root = outcome.folder.root
     if outcome.failure is not None and not outcome.loaded:
         # There is one thing to tell, and a page of tables around it would hide it.
-        judging.judge(root, analyze=False, harness_problems=problems, stop=session.stop)
+        publishing.judge_and_publish(
+            root, analyze=False, harness_problems=problems, stop=session.stop
+        )
         raise outcome.failure
     # Who has pressed Ctrl-C does not want to wait for tables.
     with_spark = analyze and not outcome.interrupted
-    results = judging.judge(
+    results = publishing.judge_and_publish(
         root,
         analyze=with_spark,
         harness_problems=problems,
@@ -183,7 +185,7 @@ def _check_run(
     except HarnessError as error:
         # What is in the folder can be judged all the same.
         session.say(f"What the nodes left was not fetched: {error}")
-    return judging.judge(
+    return publishing.judge_and_publish(
         folder.root, analyze=with_spark, during=during, stop=session.stop, told=session.told
     )
 
@@ -219,7 +221,7 @@ def _analyze(folder: RunFolder, console: Console) -> Results:
         shutil.rmtree(folder.analysis, ignore_errors=True)
 
     with judging_session(console) as session, session.judging():
-        results = judging.judge(
+        results = publishing.judge_and_publish(
             folder.root,
             analyze=True,
             during=Waiting(console).during,

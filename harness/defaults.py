@@ -5,9 +5,8 @@ out of a command line must mean the same there.
 """
 
 from splitbrain.contracts.errors import UsageError
-from splitbrain.harness.options import TestOptions
 from splitbrain.harness.tool_version import tool_version
-from splitbrain.history.plan import Plan, PlanDefaults
+from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, Plan, PlanDefaults
 from splitbrain.systems.registry import system
 from splitbrain.workloads.workload import workload
 
@@ -16,11 +15,10 @@ def defaults_of(plan: Plan) -> PlanDefaults | None:
     """The defaults of the tool version in the plan, None if that is not this version."""
     if plan.tool_version != tool_version():
         return None
-    options = TestOptions()
     return PlanDefaults(
-        concurrency=options.concurrency,
-        rate=options.rate,
-        operation_timeout_s=options.operation_timeout_s,
+        concurrency=CONCURRENCY,
+        rate=RATE,
+        operation_timeout_s=OPERATION_TIMEOUT_S,
         workload_options=_workload_options(plan.workload),
         state_machine=_state_machine(plan.system),
     )

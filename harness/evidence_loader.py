@@ -16,12 +16,11 @@ from splitbrain.contracts.errors import UNREADABLE, UsageError
 from splitbrain.contracts.fault import Fault, FaultEvent
 from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.leader_watch import LeaderSighting
 from splitbrain.harness.manifest import damage
-from splitbrain.harness.phases import Phase, phases_path
 from splitbrain.harness.simulation.record import DRAWN, SimulationRecord, read_for_judging
 from splitbrain.harness.store import is_alive
 from splitbrain.history.border import refuse_strays
+from splitbrain.history.course import LeaderSighting, Phase, phases_path
 from splitbrain.history.errors import HistoryError, PairingError
 from splitbrain.history.functions import USUAL, Functions
 from splitbrain.history.identity import key_text, operations_apart

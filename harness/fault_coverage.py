@@ -12,8 +12,8 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.coverage_cells import ROLES, CoverageCell, EpochPhase, Role, sum_coverage
 from splitbrain.harness.evidence_loader import RunRecord
 from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow, fault_windows
-from splitbrain.harness.leader_watch import LeaderSighting
 from splitbrain.harness.node_roles import ClusterTale
+from splitbrain.history.course import LeaderSighting
 
 
 def coverage_of(record: RunRecord) -> tuple[CoverageCell, ...]:

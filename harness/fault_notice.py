@@ -19,9 +19,8 @@ import msgspec
 
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow
-from splitbrain.harness.leader_watch import LeaderSighting
-from splitbrain.harness.phases import Phase
 from splitbrain.harness.timeline import UNNAMED_ERROR
+from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.records import PairedOperation
 
 _NS_PER_MS: Final = 1_000_000

@@ -28,13 +28,13 @@ from splitbrain.harness.fault_coverage import coverage_of
 from splitbrain.harness.fault_results import fault_results
 from splitbrain.harness.judging_lock import exclusive
 from splitbrain.harness.limits import MEMORY_BUDGET_MIB, TIME_BUDGET_S, Limits
-from splitbrain.harness.publishing import publish, write_verdict
 from splitbrain.harness.results import (
     EXIT_UNKNOWN,
     RESULTS_SCHEMA,
     FaultResult,
     OutcomeCounts,
     Results,
+    write_verdict,
 )
 from splitbrain.harness.simulation.cut_runs import how_the_world_ended, with_reasons_of_a_cut_run
 from splitbrain.harness.simulation.record import INVARIANTS, invariants_result
@@ -62,9 +62,18 @@ _EARLIER_KEPT = "The results of the earlier judgement are kept."
 _Made = TypeVar("_Made")
 
 
+class Publisher(Protocol):
+    """Writes the files that show the results, and adds to them what went wrong."""
+
+    def __call__(self, record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
+        """Whether to show what Spark found is the judgement's to say."""
+        ...
+
+
 def judge(
     run_folder: Path,
     *,
+    publish: Publisher,
     analyze: bool = True,
     time_budget_s: float = TIME_BUDGET_S,
     memory_budget_mib: int = MEMORY_BUDGET_MIB,
@@ -75,10 +84,11 @@ def judge(
     before_analysis: Callable[[], None] = lambda: None,
     told: Callable[[Results], None] = lambda _results: None,
 ) -> Results:
-    """Judge a run folder, finished, dead or alive, and write the four verdict files.
+    """Judge a run folder, finished, dead or alive, write its verdict, and have it shown.
 
     Args:
         run_folder: the run's folder.
+        publish: shows the results, once they are known.
         analyze: run the Spark analysis too; without it the results of an earlier one are shown.
         time_budget_s: for one part of one checker.
         memory_budget_mib: for one part of one checker.
@@ -107,7 +117,7 @@ def judge(
                 results = _judge_record(record, limits, harness_problems, stop)
                 if stop.is_set() and _is_less_than_before(record, results):
                     return results.with_problem(_EARLIER_KEPT)
-                told(write_verdict(record, results))
+                told(write_verdict(results, record.folder.results))
                 return publish(record, results, with_analysis=not analyze)
         before_analysis()
         judging.enter_context(during(JUDGING))
@@ -116,7 +126,7 @@ def judge(
             results = _judge_record(record, limits, harness_problems, stop)
             if stop.is_set() and _is_less_than_before(record, results):
                 return results.with_problem(_EARLIER_KEPT)
-            results = write_verdict(record, results)
+            results = write_verdict(results, record.folder.results)
             told(results)
             judging.close()
             problem = (

@@ -8,14 +8,12 @@ hold up the run or fail it because nobody answers: it asks on a thread of its ow
 import threading
 from collections.abc import Callable
 
-import msgspec
-
 from splitbrain.contracts.errors import HarnessError
-from splitbrain.contracts.names import Int64, NodeName
 from splitbrain.contracts.system import LeaderView
 from splitbrain.harness.progress import Progress
 from splitbrain.harness.run_clock import RunClock
 from splitbrain.harness.stop import Stop
+from splitbrain.history.course import LeaderSighting
 from splitbrain.history.writer import LineWriter
 
 INTERVAL_S = 1.0
@@ -23,16 +21,6 @@ INTERVAL_S = 1.0
 LOOK_TIMEOUT_S = 0.5
 #: How long the end of the watch waits for a look that is under way.
 _END_PATIENCE_S = 2 * LOOK_TIMEOUT_S
-
-
-class LeaderSighting(msgspec.Struct, frozen=True):
-    """One line of ``leaders.jsonl``: from here on this was seen."""
-
-    #: When the nodes had answered, nanoseconds since the run's start.
-    time: Int64
-    #: None while no node that answered claimed to lead.
-    leader: NodeName | None
-    epoch: Int64 | None
 
 
 class LeaderWatch:

@@ -15,12 +15,13 @@ from splitbrain.contracts.errors import CapabilityError, UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.runtime import Runtime
+from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX
 from splitbrain.contracts.simulation import SimulatedSystem
 from splitbrain.contracts.system import System, SystemOptions
 from splitbrain.harness.clients import Load
 from splitbrain.harness.load.routes import reader_slots
 from splitbrain.harness.plan_choice import failover_ms, plan_faults
-from splitbrain.history.plan import sub_seeds
+from splitbrain.history.plan import CONCURRENCY, OPERATION_TIMEOUT_S, RATE, sub_seeds
 from splitbrain.nemesis.nearest import or_nearest
 from splitbrain.nemesis.plan import needs, refuse_what_cannot_be_had
 from splitbrain.nemesis.targets import LAGGARD
@@ -28,9 +29,6 @@ from splitbrain.systems.registry import DEFAULT_SYSTEM
 from splitbrain.systems.registry import names as system_names
 from splitbrain.workloads.workload import Workload, workload, workload_names
 
-NODES_MAX = 9
-#: Files of JSON and of other tools hold no larger whole number safely.
-SEED_MAX = 2**63 - 1
 #: A week; the whole schedule of a run is drawn before it starts.
 TIME_LIMIT_S_MAX = 7 * 24 * 3600.0
 CONCURRENCY_MAX = 10_000
@@ -52,9 +50,9 @@ class TestOptions(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: float = 60.0
     seed: int = 1
     runtime: str = "docker"
-    concurrency: int = 10
-    rate: float = 200.0
-    operation_timeout_s: float = 1.0
+    concurrency: int = CONCURRENCY
+    rate: float = RATE
+    operation_timeout_s: float = OPERATION_TIMEOUT_S
     bugs: tuple[str, ...] = ()
     settings: dict[str, str] = {}
     #: None: the system's usual one.

@@ -1,13 +1,11 @@
 """Makes and writes the plan record of a run; see ``history.plan`` for what it holds."""
 
 import datetime as dt
-from collections.abc import Sequence
 
-from splitbrain.checker.registry import COMMITTED_LOGS, STATE_EVENTS, can_judge, evidence_needed
 from splitbrain.contracts.names import RunId
-from splitbrain.contracts.system import ReadsSpeakFor, System
 from splitbrain.harness.atomic_file import write_atomically
 from splitbrain.harness.options import PlannedTest
+from splitbrain.harness.plan_checkers import reads_speak_for, unusable_checkers, usable_checkers
 from splitbrain.harness.refusals import tell_refusal
 from splitbrain.harness.tool_version import tool_commit, tool_version
 from splitbrain.history.plan import Plan, encode_plan
@@ -50,36 +48,6 @@ def plan_of(test: PlannedTest, name: str, run_id: RunId) -> Plan:
         replay_of=options.replay_of,
         pinned=options.pinned,
     )
-
-
-def reads_speak_for(system: System) -> ReadsSpeakFor:
-    """For whom the system's reads speak; an adapter older than the question claims nothing."""
-    return getattr(system, "reads_speak_for", "member")
-
-
-def usable_checkers(names: Sequence[str], system: System) -> tuple[str, ...]:
-    """A workload's checkers, without those whose evidence the system does not give."""
-    return tuple(name for name in names if can_judge(name, _declared(system)))
-
-
-def unusable_checkers(names: Sequence[str], system: System) -> dict[str, str]:
-    """The others, each with the reason: a clause."""
-    words = {
-        STATE_EVENTS: "its nodes tell no state events",
-        COMMITTED_LOGS: "its data show no committed logs",
-    }
-    return {
-        name: f"system {system.name}: "
-        + " and ".join(words[kind] for kind in sorted(evidence_needed(name), reverse=True))
-        for name in names
-        if not can_judge(name, _declared(system))
-    }
-
-
-def _declared(system: System) -> set[str]:
-    """Evidence besides the history that the system promises."""
-    declared = {STATE_EVENTS} if system.declares_state_events else set[str]()
-    return declared | ({COMMITTED_LOGS} if system.declares_committed_logs else set[str]())
 
 
 def write_plan(folder: RunFolder, plan: Plan) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import FaultEvent
-from splitbrain.harness.phases import Phase, PhaseName
 from splitbrain.harness.run_clock import RunClock
 from splitbrain.harness.traffic import Traffic
+from splitbrain.history.course import Phase, PhaseName
 from splitbrain.history.writer import LineWriter
 
 #: Lines of recent events that are kept for the display.
@@ -103,7 +103,7 @@ class Progress:
         detail: str | None = None,
         since: int | None = None,
     ) -> None:
-        """Record a step of the run; the fields are those of ``harness.phases.Phase``."""
+        """Record a step of the run; the fields are those of ``history.course.Phase``."""
         line = Phase(self._clock.now(), phase, node, exit_code, detail, self._events(), since)
         try:
             self._phases.append(line)

@@ -6,20 +6,18 @@ the terminal, and the exit code says that the harness failed. Must never judge.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from splitbrain.checker.verdict import CheckResult
 from splitbrain.contracts.budget import Budget
-from splitbrain.harness import results as results_file
 from splitbrain.harness.analysis_process import read_summary
 from splitbrain.harness.atomic_file import write_atomically
 from splitbrain.harness.evidence_loader import RunRecord
+from splitbrain.harness.judge import judge
 from splitbrain.harness.junit import to_junit
 from splitbrain.harness.limits import Limits
-from splitbrain.harness.results import Results
+from splitbrain.harness.results import Results, write_verdict
 from splitbrain.harness.summary import to_markdown
 from splitbrain.harness.workers import Part, run_parts
 
@@ -28,44 +26,9 @@ _REPORT_FUNCTION = f"{__name__}:write_report"
 _REPORT_LIMITS = Limits(time_budget_s=180.0, memory_budget_mib=8192, jobs=1)
 
 
-def write_verdict(record: RunRecord, results: Results) -> Results:
-    """Write ``results.json``, now and alone; the results with what went wrong."""
-    try:
-        results_file.write(results, record.folder.results)
-    except OSError as error:
-        problem = (
-            f"The verdict could not be written to {record.folder.results}: "
-            f"{error.strerror or error}. Make room there, then `splitbrain check` writes it."
-        )
-        failed = results.with_problem(problem, first=True)
-        return failed.with_verdict(failed.verdict, harness_failed=True)
-    # A checker may have put into its evidence what JSON cannot hold: the verdict goes without.
-    except Exception as error:  # noqa: BLE001
-        told = f"Details were left out of the results: {type(error).__name__}: {error}."
-        return write_verdict(record, _in_words(results).with_problem(told))
-    return results
-
-
-def _in_words(results: Results) -> Results:
-    """The same with nothing of the checkers' evidence but its sentences."""
-    checkers = tuple(
-        CheckResult(
-            checker=str(result.checker),
-            verdict=result.verdict,
-            reason=str(result.reason),
-            violations=tuple(
-                {"kind": str(found.get("kind")), "sentence": str(found.get("sentence"))}
-                for found in result.violations
-            ),
-        )
-        for result in results.checkers
-    )
-    return msgspec.structs.replace(results, checkers=checkers)
-
-
 def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Results:
     """Write all files; the results with what went wrong with any of them."""
-    results = write_verdict(record, results)
+    results = write_verdict(results, record.folder.results)
     analysis: dict[str, Any] | None = None
     if with_analysis:
         analysis, problem = read_summary(record.folder.root)
@@ -90,7 +53,11 @@ def publish(record: RunRecord, results: Results, *, with_analysis: bool) -> Resu
                 f"{name} could not be made: {type(error).__name__}: {error}."
             )
             _forget(path)
-    return results if results == before else write_verdict(record, results)
+    return results if results == before else write_verdict(results, record.folder.results)
+
+
+#: Judges a run folder and writes all files of it; see ``harness.judge.judge``.
+judge_and_publish = partial(judge, publish=publish)
 
 
 def write_report(

@@ -277,3 +277,38 @@ def read(path: Path) -> Results:
 def worst(codes: Iterable[int]) -> int:
     """The exit code of several runs: that of the worst of them."""
     return min(codes, key=_WORST_FIRST.index)
+
+
+def write_verdict(results: Results, path: Path) -> Results:
+    """Write ``results.json``; the results with what went wrong."""
+    try:
+        write(results, path)
+    except OSError as error:
+        problem = (
+            f"The verdict could not be written to {path}: "
+            f"{error.strerror or error}. Make room there, then `splitbrain check` writes it."
+        )
+        failed = results.with_problem(problem, first=True)
+        return failed.with_verdict(failed.verdict, harness_failed=True)
+    # A checker may have put into its evidence what JSON cannot hold: the verdict goes without.
+    except Exception as error:  # noqa: BLE001
+        told = f"Details were left out of the results: {type(error).__name__}: {error}."
+        return write_verdict(_in_words(results).with_problem(told), path)
+    return results
+
+
+def _in_words(results: Results) -> Results:
+    """The same with nothing of the checkers' evidence but its sentences."""
+    checkers = tuple(
+        CheckResult(
+            checker=str(result.checker),
+            verdict=result.verdict,
+            reason=str(result.reason),
+            violations=tuple(
+                {"kind": str(found.get("kind")), "sentence": str(found.get("sentence"))}
+                for found in result.violations
+            ),
+        )
+        for result in results.checkers
+    )
+    return msgspec.structs.replace(results, checkers=checkers)

@@ -31,7 +31,6 @@ from splitbrain.harness.metrics import MetricsSampler
 from splitbrain.harness.nemesis_driver import NemesisDriver
 from splitbrain.harness.node_equipment import equipped
 from splitbrain.harness.options import PreparedTest
-from splitbrain.harness.phases import phases_path
 from splitbrain.harness.plan_record import plan_of, write_plan
 from splitbrain.harness.progress import Progress
 from splitbrain.harness.run_clock import RunClock
@@ -40,6 +39,7 @@ from splitbrain.harness.state_watch import StateWatch
 from splitbrain.harness.stop import Stop, within
 from splitbrain.harness.store import LivingRun, create_run
 from splitbrain.harness.traffic import Traffic
+from splitbrain.history.course import phases_path
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import HistoryWriter, LineWriter
 from splitbrain.nemesis.aim import Patience

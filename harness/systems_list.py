@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from splitbrain.contracts.errors import HarnessError
+from splitbrain.contracts.scenario import NODES_MAX
 from splitbrain.contracts.system import System, SystemOptions
-from splitbrain.harness.options import NODES_MAX
 from splitbrain.harness.plain_text import printable
 from splitbrain.harness.standard_streams import write_bytes
 from splitbrain.nemesis.kinds import kind_names, machine_kind_names

@@ -12,8 +12,8 @@ import msgspec
 
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.fault_results import ENDING_KINDS, FaultWindow
-from splitbrain.harness.leader_watch import LeaderSighting
 from splitbrain.harness.results import OutcomeCounts
+from splitbrain.history.course import LeaderSighting
 from splitbrain.history.functions import USUAL, Functions, only_reads, was_refused
 from splitbrain.history.records import PairedOperation
 

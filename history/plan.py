@@ -10,7 +10,7 @@ random stream of another one.
 
 import hashlib
 import shlex
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -83,6 +83,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     replay_of: str | None = None
     #: Whether the replay hit the recorded nodes instead of resolving the symbolic targets anew.
     pinned: bool = False
+
+
+#: Load of a run where the user chose nothing; in operations a second and seconds.
+CONCURRENCY: Final = 10
+RATE: Final = 200.0
+OPERATION_TIMEOUT_S: Final = 1.0
 
 
 class PlanDefaults(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from splitbrain.harness.results import (
     EXIT_UNKNOWN,
     EXIT_VALID,
 )
-from splitbrain.harness.simulation.judging import judged, sentence_of, undecided
+from splitbrain.harness.simulation.judging import judged
 from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.harness.simulation.record import SimulationRecord, record_of
 from splitbrain.harness.simulation.scenario_file import read_named_scenario, read_recorded, said_of
@@ -155,11 +155,11 @@ def _failure(judged_outcome: JudgedOutcome, trace: str) -> str:
     violation = judged_outcome.outcome.violation
     where = "" if violation is None else f" in step {violation.step:,}"
     found = ", ".join(judged_outcome.failed_by)
-    return f"{where}, {trace}: {found}: {sentence_of(judged_outcome)}"
+    return f"{where}, {trace}: {found}: {judged_outcome.sentence}"
 
 
 def _held(judged_outcome: JudgedOutcome, trace: str) -> tuple[str, int]:
-    unknown = undecided(judged_outcome)
+    unknown = judged_outcome.undecided
     if unknown:
         return f"undecided by {', '.join(unknown)}, {trace}.", EXIT_UNKNOWN
     return f"nothing failed in {judged_outcome.outcome.steps:,} steps, {trace}.", EXIT_VALID

@@ -15,7 +15,7 @@ import msgspec
 
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario, Violation
-from splitbrain.harness.simulation.judging import judged, sentence_of
+from splitbrain.harness.simulation.judging import judged
 from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.harness.simulation.simulate import simulate
 from splitbrain.harness.simulation.trial import run, simulated_system
@@ -168,7 +168,7 @@ def finding_of(outcome: JudgedOutcome) -> Finding:
     made = outcome.outcome
     return Finding(
         failed_by=outcome.failed_by,
-        sentence=sentence_of(outcome) or ", ".join(outcome.failed_by),
+        sentence=outcome.sentence or ", ".join(outcome.failed_by),
         happened=Happened(
             struck=frozenset(fault.index for fault in made.struck),
             performed=performed_by(made),

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from splitbrain.contracts.errors import HarnessError, UsageError
 from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness import judge as judging
+from splitbrain.harness import publishing
 from splitbrain.harness.interrupts import Interrupts
 from splitbrain.harness.options import check_bugs
 from splitbrain.harness.results import counted
@@ -116,7 +116,7 @@ class ExactSearch:
         runs_folder = self._options.runs_folder or self._folder.root.parent.parent
         root = keep_sweep_run(small, runs_folder, kind="shrunk", shrunk_from=self._name)
         # The search's own interruption must not leave the small run unjudged.
-        judging.judge(root, analyze=False, during=Waiting(console).during)
+        publishing.judge_and_publish(root, analyze=False, during=Waiting(console).during)
 
         def save(path: Path) -> None:
             # Without a folder: a path of this machine says nothing where the test goes.

@@ -17,7 +17,7 @@ from rich.console import Console
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.scenario import Scenario
 from splitbrain.contracts.system import System
-from splitbrain.harness import judge as judging
+from splitbrain.harness import publishing
 from splitbrain.harness.interrupts import Farewell, Interrupts, Reaction
 from splitbrain.harness.options import PreparedTest, TestOptions, prepare
 from splitbrain.harness.replaying.verdicts import verdict_of
@@ -105,7 +105,9 @@ class PlanRuns:
             self._stop.interrupt()
             return Try(verdict=None, folder=root, seconds=time.monotonic() - began)
         problems = () if outcome.failure is None else (str(outcome.failure),)
-        results = judging.judge(root, analyze=False, harness_problems=problems, stop=self._stop)
+        results = publishing.judge_and_publish(
+            root, analyze=False, harness_problems=problems, stop=self._stop
+        )
         seconds = time.monotonic() - began
         verdict = verdict_of(results)
         if self._stop.is_set() and not verdict.is_invalid:

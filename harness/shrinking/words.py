@@ -10,7 +10,6 @@ from splitbrain.contracts.scenario import Scenario
 from splitbrain.harness.plain_text import printable
 from splitbrain.harness.results import counted
 from splitbrain.harness.shrinking.run_oracle import Answer, Try
-from splitbrain.harness.simulation.judging import sentence_of
 from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.history.pairing import pair
 from splitbrain.history.records import PairedOperation
@@ -194,7 +193,7 @@ def story(judged: JudgedOutcome, operations: int) -> list[str]:
         lines.append(f"  not as by default: {', '.join(unusual)}")
     if scenario.bugs:
         lines.append(f"  planted: {', '.join(scenario.bugs)}")
-    lines.append(f"{', '.join(judged.failed_by)}: {sentence_of(judged) or 'no sentence'}")
+    lines.append(f"{', '.join(judged.failed_by)}: {judged.sentence or 'no sentence'}")
     return [printable(line) for line in lines]
 
 

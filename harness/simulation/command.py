@@ -12,8 +12,8 @@ import msgspec
 from rich.console import Console
 
 from splitbrain.contracts.errors import UsageError
+from splitbrain.contracts.scenario import SEED_MAX
 from splitbrain.harness.options import (
-    SEED_MAX,
     check_bugs,
     check_runs_folder,
     check_simulated,

@@ -23,20 +23,26 @@ from splitbrain.contracts.system import System
 from splitbrain.harness.atomic_file import write_atomically
 from splitbrain.harness.log_collection import write_committed_log
 from splitbrain.harness.manifest import open_manifest, write_manifest
-from splitbrain.harness.phases import Phase, phases_path
-from splitbrain.harness.plan_record import (
+from splitbrain.harness.plan_checkers import (
+    checkers_not_asked,
+    checkers_of,
     reads_speak_for,
     unusable_checkers,
     usable_checkers,
+)
+from splitbrain.harness.plan_record import (
     write_plan,
 )
 from splitbrain.harness.refusals import tell_refusal
-from splitbrain.harness.simulation.judging import checkers_not_asked, checkers_of, has_converged
-from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.harness.simulation.outcome import (
+    JudgedOutcome,
+    SimulationOutcome,
+)
 from splitbrain.harness.simulation.record import DRAWN, encode_record, record_of
 from splitbrain.harness.simulation.scenario_file import encode_scenario
 from splitbrain.harness.store import create_run
 from splitbrain.harness.tool_version import tool_commit, tool_version
+from splitbrain.history.course import Phase, phases_path
 from splitbrain.history.plan import Plan, sub_seeds
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.timeline_records import TimelineViolation
@@ -190,7 +196,7 @@ def scheduled(scenario: Scenario) -> tuple[Fault, ...]:
 def course(outcome: SimulationOutcome) -> tuple[Phase, ...]:
     """The steps of the run, ended as those of a run in order: nothing is left of a simulation."""
     # A violation is the system's failure; "failed" tells of the harness's.
-    left_out = {"failed"} if has_converged(outcome) else {"failed", "converged"}
+    left_out = {"failed"} if outcome.has_converged else {"failed", "converged"}
     phases = [phase for phase in outcome.phases if phase.phase not in left_out]
     end_ns = max([outcome.virtual_us * 1000, *(phase.time for phase in phases)])
     reached = {phase.phase for phase in phases}

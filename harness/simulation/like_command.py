@@ -21,11 +21,12 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.console_lines import say
 from splitbrain.harness.evidence_loader import load_run
 from splitbrain.harness.options import check_bugs, check_simulated
+from splitbrain.harness.plan_checkers import checkers_of
 from splitbrain.harness.replaying.verdicts import ReplayVerdict, recorded_verdict
 from splitbrain.harness.results import counted
 from splitbrain.harness.shrinking.search_folder import runs_folder_of
 from splitbrain.harness.simulation.folder import keep_sweep_run
-from splitbrain.harness.simulation.judging import checkers_of, judged
+from splitbrain.harness.simulation.judging import judged
 from splitbrain.harness.simulation.likeness import Likeness, like_scenario, likeness_of
 from splitbrain.harness.simulation.sweep import Sweep, SweepOrder
 from splitbrain.harness.simulation.sweep_display import SweepDisplay

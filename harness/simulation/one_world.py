@@ -15,7 +15,7 @@ from splitbrain.harness.interrupts import Interrupts
 from splitbrain.harness.options import check_bugs
 from splitbrain.harness.results import EXIT_INVALID, EXIT_UNKNOWN, EXIT_VALID
 from splitbrain.harness.simulation.folder import keep_sweep_run
-from splitbrain.harness.simulation.judging import judged, sentence_of, undecided
+from splitbrain.harness.simulation.judging import judged
 from splitbrain.harness.simulation.outcome import JudgedOutcome
 from splitbrain.harness.simulation.scenario_file import read_named_scenario, said_of
 from splitbrain.harness.simulation.sweep_display import replay_command
@@ -71,10 +71,10 @@ def run_world(
 def _show(came_to: JudgedOutcome, console: Console) -> int:
     """The verdict in one line, and its exit code."""
     steps = f"{came_to.outcome.steps:,} steps"
-    unknown = undecided(came_to)
+    unknown = came_to.undecided
     if came_to.failed_by:
         headline, style, code = "FAILED", "bold white on red", EXIT_INVALID
-        sentence = f"{', '.join(came_to.failed_by)}: {sentence_of(came_to)}"
+        sentence = f"{', '.join(came_to.failed_by)}: {came_to.sentence}"
     elif unknown:
         headline, style, code = "UNKNOWN", "bold black on yellow", EXIT_UNKNOWN
         name, reason = next(iter(unknown.items()))

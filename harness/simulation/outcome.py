@@ -8,7 +8,7 @@ from splitbrain.contracts.fault import ActualFault, FaultEvent
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.scenario import Scenario, Violation
 from splitbrain.contracts.state_event import StateEvent
-from splitbrain.harness.phases import Phase
+from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 
 
@@ -41,6 +41,12 @@ class SimulationOutcome(msgspec.Struct, frozen=True, kw_only=True):
     #: Records of ``history.timeline_records``; empty unless the story was kept.
     story: tuple[object, ...] = ()
 
+    @property
+    def has_converged(self) -> bool:
+        """Whether every node was healed and all were seen to hold the same."""
+        reached = any(phase.phase == "converged" for phase in self.phases)
+        return reached and self.unlike is None and self.scenario.recovery.scope == "all"
+
 
 class JudgedOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome with what the checkers of outcomes say of it."""
@@ -55,3 +61,23 @@ class JudgedOutcome(msgspec.Struct, frozen=True, kw_only=True):
         found = [] if violation is None else [violation.invariant]
         found += [check.checker for check in self.checks if check.verdict is Verdict.INVALID]
         return tuple(found)
+
+    @property
+    def undecided(self) -> dict[str, str]:
+        """The checkers that could not say anything, each with its reason."""
+        return {
+            check.checker: check.reason for check in self.checks if check.verdict is Verdict.UNKNOWN
+        }
+
+    @property
+    def sentence(self) -> str | None:
+        """The first finding in one sentence; None where there is none."""
+        violation = self.outcome.violation
+        if violation is not None:
+            where = "" if violation.node is None else f"{violation.node}, "
+            return (
+                f"{violation.problem.rstrip('.')} ({where}{violation.time_us / 1000:,.1f} ms into "
+                f"the run, step {violation.step:,})."
+            )
+        found = (check.reason for check in self.checks if check.verdict is Verdict.INVALID)
+        return next(found, None)

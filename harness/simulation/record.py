@@ -10,7 +10,6 @@ import msgspec
 
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.scenario import Violation
-from splitbrain.harness.simulation.judging import sentence_of
 from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
 from splitbrain.harness.tool_version import tool_commit, tool_version
 from splitbrain.history.json_problems import in_words
@@ -80,7 +79,7 @@ def record_of(
         virtual_us=outcome.virtual_us,
         violation=outcome.violation,
         failed_by=None if judged is None else judged.failed_by,
-        sentence=None if judged is None else sentence_of(judged),
+        sentence=None if judged is None else judged.sentence,
         unlike=outcome.unlike,
         lie=outcome.lie,
         figures=dict(outcome.figures),

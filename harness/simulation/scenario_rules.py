@@ -14,8 +14,7 @@ import msgspec
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.fault import Fault
 from splitbrain.contracts.names import NodeName
-from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.options import NODES_MAX, SEED_MAX
+from splitbrain.contracts.scenario import NODES_MAX, SEED_MAX, Scenario
 from splitbrain.nemesis.awaiting import ANYWHERE, AT_LEADER
 from splitbrain.nemesis.fault_options import (
     AFTER,

@@ -22,7 +22,6 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.load.reading import readers
 from splitbrain.harness.load.routes import reader_slots
 from splitbrain.harness.load.seat import Books
-from splitbrain.harness.phases import Phase, PhaseName
 from splitbrain.harness.processes import Processes
 from splitbrain.harness.simulation.fault_driver import FaultDriver
 from splitbrain.harness.simulation.load import (
@@ -33,6 +32,7 @@ from splitbrain.harness.simulation.load import (
 )
 from splitbrain.harness.simulation.outcome import SimulationOutcome
 from splitbrain.harness.simulation.recovery import LIVENESS, Recovery
+from splitbrain.history.course import Phase, PhaseName
 from splitbrain.history.plan import sub_seed
 from splitbrain.history.timeline_records import TimelineViolation
 from splitbrain.nemesis.fault_options import UNTIL

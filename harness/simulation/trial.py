@@ -137,7 +137,6 @@ def result_of(
 ) -> SeedResult:
     """What a sweep needs to know of a judged outcome."""
     from splitbrain.harness.fault_coverage import fault_coverage
-    from splitbrain.harness.simulation.judging import sentence_of, undecided
 
     made = outcome.outcome
     return SeedResult(
@@ -148,8 +147,8 @@ def result_of(
         virtual_us=made.virtual_us,
         violation=made.violation,
         failed_by=outcome.failed_by,
-        sentence=sentence_of(outcome),
-        unknown=undecided(outcome),
+        sentence=outcome.sentence,
+        unknown=outcome.undecided,
         operations=sum(event.type == "ok" for event in made.events),
         figures=dict(made.figures),
         workload=made.scenario.load.workload,

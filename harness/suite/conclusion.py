@@ -20,11 +20,11 @@ from splitbrain.checker.verdict import Verdict as RunVerdict
 from splitbrain.contracts.errors import UNREADABLE
 from splitbrain.harness import results as results_file
 from splitbrain.harness.coverage_cells import CoverageCell
-from splitbrain.harness.phases import read_phases
 from splitbrain.harness.results import Results, leading_sentence
 from splitbrain.harness.suite import ledger
 from splitbrain.harness.suite.attempt import Attempt, Ending
 from splitbrain.harness.suite.definition import PlannedRun
+from splitbrain.history.course import read_phases
 from splitbrain.history.plan import Plan, decode_plan
 from splitbrain.history.run_folder import RunFolder
 

@@ -10,8 +10,7 @@ import msgspec
 
 from splitbrain.contracts.fault import Awaited, Fault
 from splitbrain.contracts.runtime import SIMULATED
-from splitbrain.contracts.scenario import Scenario
-from splitbrain.harness.options import SEED_MAX
+from splitbrain.contracts.scenario import SEED_MAX, Scenario
 from splitbrain.harness.simulation.record import DRAWN, SimulationRecord, encode_record
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.systems.registry import names as system_names

@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from splitbrain.harness.bare_history import judge_history
-from splitbrain.harness.judge import judge
+from splitbrain.harness.bare_report import page_at
 from splitbrain.harness.limits import Limits
+from splitbrain.harness.publishing import judge_and_publish as judge
 from tests.browser.opened_reports import PATIENCE, Visit, visit
 from tests.synthetic_runs import write_run
 
@@ -50,7 +51,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ]
     history = root / "h.jsonl"
     history.write_text("".join(json.dumps(event) + "\n" for event in events))
-    judge_history(history, "register", None, Limits(30, 1024, 1), report=root / "bare.html")
+    judge_history(
+        history, "register", None, Limits(30, 1024, 1), page=page_at(root / "bare.html", history)
+    )
     return {"run": run / "report.html", "bare": root / "bare.html"}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from splitbrain.harness.simulation.judging import judged, sentence_of
+from splitbrain.harness.simulation.judging import judged
 from splitbrain.harness.simulation.trial import Trial, draw, run
 from splitbrain.systems.kraft.planted_bugs import REGISTRY
 from splitbrain.systems.registry import DEFAULT_SYSTEM
@@ -92,7 +92,7 @@ def found(
     for seed in seeds:
         outcome = judged(run(draw(seed, trial)))
         if outcome.failed_by:
-            return seed, outcome.failed_by[0], sentence_of(outcome) or ""
+            return seed, outcome.failed_by[0], outcome.sentence or ""
     return None
 
 

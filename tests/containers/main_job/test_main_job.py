@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness.phases import read_phases
 from splitbrain.harness.store import is_alive
+from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from tests.containers.real_runs import command, leftovers, run, verdicts
 

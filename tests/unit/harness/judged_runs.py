@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness import judge
+from splitbrain.harness.publishing import judge_and_publish
 from splitbrain.harness.results import Results
 from splitbrain.history.run_folder import RunFolder
 from tests.synthetic_runs import seal
@@ -21,14 +21,14 @@ def judged(folder: RunFolder) -> Results:
 
 def judged_as_it_is(folder: RunFolder) -> Results:
     """The judgement of a folder that somebody may have changed since the run."""
-    return judge.judge(folder.root, analyze=False)
+    return judge_and_publish(folder.root, analyze=False)
 
 
 def judged_run(run: FakeRun) -> Results:
     """The judgement of a run that has just ended."""
     outcome = run.outcome
     problems = () if outcome.failure is None else (str(outcome.failure),)
-    return judge.judge(outcome.folder.root, analyze=False, harness_problems=problems)
+    return judge_and_publish(outcome.folder.root, analyze=False, harness_problems=problems)
 
 
 def verdict_of(found: Results, checker: str) -> Verdict:

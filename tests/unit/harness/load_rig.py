@@ -12,11 +12,11 @@ import msgspec
 from splitbrain.contracts.names import NodeName
 from splitbrain.harness.clients import Load
 from splitbrain.harness.load_phase import LoadPhase
-from splitbrain.harness.phases import phases_path
 from splitbrain.harness.progress import Progress
 from splitbrain.harness.run_clock import RunClock
 from splitbrain.harness.stop import Stop
 from splitbrain.harness.traffic import Traffic
+from splitbrain.history.course import phases_path
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import HistoryReader
 from splitbrain.history.records import Event

@@ -14,10 +14,10 @@ from splitbrain.harness.coverage_tables import HEADER, coverage_rows, never_trie
 from splitbrain.harness.evidence_loader import load_run
 from splitbrain.harness.fault_coverage import coverage_of, fault_coverage
 from splitbrain.harness.fault_results import FaultWindow
-from splitbrain.harness.judge import judge
-from splitbrain.harness.leader_watch import LeaderSighting
 from splitbrain.harness.node_roles import NodeTale
+from splitbrain.harness.publishing import judge_and_publish as judge
 from splitbrain.harness.results import read
+from splitbrain.history.course import LeaderSighting
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.told_cluster import COVERAGE, MS, fault_lines, write_told_run
 

@@ -11,10 +11,9 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness import fault_notice
 from splitbrain.harness.fault_notice import NOTHING_NOTICED, Notice, Signs, notices
 from splitbrain.harness.fault_results import FaultWindow
-from splitbrain.harness.leader_watch import LeaderSighting
-from splitbrain.harness.phases import Phase
 from splitbrain.harness.results import FaultResult, OutcomeCounts, Results, leading_sentence
 from splitbrain.harness.summary import to_markdown, unnoticed
+from splitbrain.history.course import LeaderSighting, Phase
 from splitbrain.history.records import PairedOperation
 
 MS = 1_000_000

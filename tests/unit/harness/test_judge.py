@@ -18,6 +18,7 @@ from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness import analysis_process, checking, judge, results
 from splitbrain.harness.limits import Limits
+from splitbrain.harness.publishing import judge_and_publish
 from splitbrain.harness.results import Results
 from splitbrain.harness.waiting import Waiting
 from splitbrain.history.plan import decode_plan, encode_plan
@@ -32,7 +33,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Resul
     root = tmp_path_factory.mktemp("runs")
     flaws = ("none", "stale-read", "lost-commit", "dead", "traceback")
     yield {
-        flaw: judge.judge(
+        flaw: judge_and_publish(
             write_run(root / flaw, flaw=None if flaw == "none" else flaw, operations_per_second=60),
             analyze=False,
         )
@@ -99,7 +100,7 @@ def test_all_files_are_written_and_say_the_same(judged: dict[str, Results]) -> N
 
 def test_judging_again_gives_the_same(judged: dict[str, Results]) -> None:
     before = judged["dead"]
-    after = judge.judge(Path(before.run_folder), analyze=False)
+    after = judge_and_publish(Path(before.run_folder), analyze=False)
 
     def without_cost(found: Results) -> Results:
         stripped = tuple(msgspec.structs.replace(r, figures={}) for r in found.checkers)
@@ -124,7 +125,7 @@ def test_a_checker_that_crashes_is_unknown_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "_WHOLE_FUNCTION", "splitbrain.harness.checking:no_such_function")
-    found = judge.judge(small_run(tmp_path), analyze=False)
+    found = judge_and_publish(small_run(tmp_path), analyze=False)
     assert verdicts(found)["split-brain"] is Verdict.UNKNOWN
     assert "crashed: AttributeError" in found.checkers[0].reason
     assert found.exit_code == 2
@@ -150,14 +151,14 @@ def test_one_crashed_part_leaves_the_other_parts_judged(
 
 
 def test_a_checker_that_does_not_exist_is_unknown(tmp_path: Path) -> None:
-    found = judge.judge(small_run(tmp_path, checkers=("no-such-checker",)), analyze=False)
+    found = judge_and_publish(small_run(tmp_path, checkers=("no-such-checker",)), analyze=False)
     assert verdicts(found)["no-such-checker"] is Verdict.UNKNOWN
     assert found.exit_code == 2
 
 
 def test_a_model_that_does_not_know_an_operation_is_unknown(tmp_path: Path) -> None:
     name = "linearizability:element-set"
-    found = judge.judge(small_run(tmp_path, checkers=(name,)), analyze=False)
+    found = judge_and_publish(small_run(tmp_path, checkers=(name,)), analyze=False)
     assert found.checkers[0].verdict is Verdict.UNKNOWN
 
 
@@ -168,7 +169,7 @@ def test_a_failed_analysis_is_a_problem_and_costs_no_verdict(
     monkeypatch.syspath_prepend(fake_spark(tmp_path, "raise SystemExit('no Java here')"))
     printed = io.StringIO()
     during = Waiting(Console(file=printed, width=80)).during
-    found = judge.judge(run, analyze=True, during=during)
+    found = judge_and_publish(run, analyze=True, during=during)
     said = [re.sub(r"\d+\.\d", "N", line) for line in printed.getvalue().splitlines()]
     assert said == [
         "judging",
@@ -194,12 +195,12 @@ def test_an_analysis_that_hangs_is_stopped(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_failed_harness_is_never_valid_and_a_violation_wins_over_it(tmp_path: Path) -> None:
     run = small_run(tmp_path)
-    failed = judge.judge(run, analyze=False, harness_problems=("The engine went away.",))
+    failed = judge_and_publish(run, analyze=False, harness_problems=("The engine went away.",))
     assert (failed.headline, failed.exit_code) == ("HARNESS FAILED", 3)
     assert results.leading_sentence(failed) == "The engine went away."
     (run / "nodes" / "n1" / "x.log").write_text("Traceback (most recent call last):\nE: x\n")
     seal(RunFolder(run))
-    invalid = judge.judge(run, analyze=False, harness_problems=("The engine went away.",))
+    invalid = judge_and_publish(run, analyze=False, harness_problems=("The engine went away.",))
     assert (invalid.headline, invalid.exit_code) == ("INVALID", 1)
 
 
@@ -207,12 +208,12 @@ def test_a_living_run_is_judged_and_said_to_be_alive(tmp_path: Path) -> None:
     run = small_run(tmp_path)
     with RunFolder(run).lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = judge.judge(run, analyze=False)
+        found = judge_and_publish(run, analyze=False)
     assert any("still going on" in problem for problem in found.problems)
 
 
 def test_more_planned_faults_than_known_ones_is_vacuous(tmp_path: Path) -> None:
-    found = judge.judge(small_run(tmp_path, planned_faults=9), analyze=False)
+    found = judge_and_publish(small_run(tmp_path, planned_faults=9), analyze=False)
     assert (found.headline, found.exit_code) == ("VACUOUS", 2)
     assert "9 faults" in found.vacuous[0]
 
@@ -220,14 +221,14 @@ def test_more_planned_faults_than_known_ones_is_vacuous(tmp_path: Path) -> None:
 def test_a_folder_without_a_plan_is_judged(tmp_path: Path) -> None:
     run = small_run(tmp_path)
     RunFolder(run).plan.unlink()
-    found = judge.judge(run, analyze=False)
+    found = judge_and_publish(run, analyze=False)
     assert verdicts(found)["linearizability"] is Verdict.VALID
     assert found.reproduce == f"splitbrain check {run}"
 
 
 def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        judge.judge(tmp_path / "nowhere")
+        judge_and_publish(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from splitbrain.checker.verdict import CheckResult, Verdict
-from splitbrain.harness import checking, judge, results
+from splitbrain.harness import checking, results
 from splitbrain.harness.limits import Limits
+from splitbrain.harness.publishing import judge_and_publish
 from splitbrain.harness.stop import Stop
 from splitbrain.harness.summary import show
 from splitbrain.history.plan import decode_plan, encode_plan
@@ -45,7 +46,7 @@ def test_workers_that_cannot_be_had_leave_what_needs_none(
 ) -> None:
     """No process can be started: the machine is out of them, or of memory."""
     monkeypatch.setattr("splitbrain.harness.framed_child.subprocess.Popen", no_space)
-    found = judge.judge(run, analyze=False)
+    found = judge_and_publish(run, analyze=False)
     assert verdicts(found)["node-health"] == "valid"
     assert verdicts(found)["linearizability"] == "unknown"
     assert "could not be run: OSError" in found.checkers[1].reason
@@ -67,7 +68,7 @@ def test_a_judge_that_crashes_makes_its_own_part_unknown(
 ) -> None:
     judge_in_process(monkeypatch)
     monkeypatch.setattr(place, explode)
-    found = judge.judge(run, analyze=False)
+    found = judge_and_publish(run, analyze=False)
     told = verdicts(found)
     assert told[checker] == "unknown"
     assert found.exit_code == 2
@@ -97,7 +98,7 @@ def test_a_crash_anywhere_costs_no_violation(
         monkeypatch.setattr(place, lambda *_: "report.html could not be made: odd.")
     else:
         monkeypatch.setattr(place, explode)
-    found = judge.judge(stale, analyze=False)
+    found = judge_and_publish(stale, analyze=False)
     assert (found.verdict, found.exit_code) == (Verdict.INVALID, 1)
     assert written(stale) == msgspec.json.encode(found)
     assert any("odd" in problem for problem in found.problems)
@@ -109,7 +110,7 @@ def test_what_could_not_be_told_is_never_green(
 ) -> None:
     judge_in_process(monkeypatch)
     monkeypatch.setattr(f"splitbrain.harness.judge.{place}", explode)
-    assert judge.judge(run, analyze=False).exit_code == 2
+    assert judge_and_publish(run, analyze=False).exit_code == 2
 
 
 def test_a_split_that_crashes_costs_its_own_checker_only(
@@ -117,7 +118,7 @@ def test_a_split_that_crashes_costs_its_own_checker_only(
 ) -> None:
     judge_in_process(monkeypatch)
     monkeypatch.setattr(checking, "split", explode)
-    told = verdicts(judge.judge(run, analyze=False))
+    told = verdicts(judge_and_publish(run, analyze=False))
     assert (told["linearizability"], told["split-brain"]) == ("unknown", "valid")
 
 
@@ -126,7 +127,7 @@ def test_parts_that_cannot_be_summed_up_keep_their_violation(
 ) -> None:
     judge_in_process(monkeypatch)
     monkeypatch.setattr(checking, "combine", explode)
-    found = judge.judge(stale, analyze=False)
+    found = judge_and_publish(stale, analyze=False)
     assert found.exit_code == 1
     assert "could not be summed up: ZeroDivisionError" in found.checkers[0].reason
 
@@ -162,7 +163,7 @@ def test_a_report_writer_that_misbehaves_costs_the_report_alone(
     monkeypatch.setattr("splitbrain.harness.workers.run_parts", run_parts_here)
     report_writer(tmp_path, monkeypatch, body)
     RunFolder(run).report.write_text("the report of an earlier judgement")
-    found = judge.judge(run, analyze=False)
+    found = judge_and_publish(run, analyze=False)
     assert found.exit_code == 0
     assert any("report.html could not be made" in told and says in told for told in found.problems)
     assert written(run) == msgspec.json.encode(found)
@@ -178,7 +179,7 @@ def test_a_full_disk_under_the_results_leaves_the_verdict_to_be_told(
     folder = write_run(tmp_path / "run", operations_per_second=60, flaw=flaw)
     monkeypatch.setattr("splitbrain.harness.results.write_atomically", no_space)
     monkeypatch.setattr("splitbrain.harness.publishing.write_atomically", no_space)
-    found = judge.judge(folder, analyze=False)
+    found = judge_and_publish(folder, analyze=False)
     assert found.exit_code == code
     assert found.problems[0].startswith("The verdict could not be written to")
     assert "No space left on device" in found.problems[0]
@@ -204,7 +205,7 @@ def test_evidence_that_json_cannot_hold_costs_its_details_alone(
         ({"kind": "k", "sentence": "s"},),
     )
     monkeypatch.setattr("splitbrain.harness.judge.check_all", lambda *_: [odd])
-    found = judge.judge(stale, analyze=False)
+    found = judge_and_publish(stale, analyze=False)
     assert found.exit_code == 1
     assert results.read(RunFolder(stale).results).checkers[0].violations[0]["sentence"] == "s"
     assert any("Details were left out" in problem for problem in found.problems)
@@ -215,7 +216,7 @@ def test_an_analysis_that_cannot_be_started_costs_no_verdict(
 ) -> None:
     judge_in_process(monkeypatch)
     monkeypatch.setattr("splitbrain.harness.spark_child.subprocess.Popen", no_space)
-    found = judge.judge(run, analyze=True)
+    found = judge_and_publish(run, analyze=True)
     assert found.exit_code == 0
     assert any("could not be started" in problem for problem in found.problems)
     assert any(f"splitbrain analyze {run}" in problem for problem in found.problems)
@@ -232,10 +233,10 @@ def test_an_analysis_that_is_killed_or_hangs_costs_no_verdict(
     monkeypatch.setattr("splitbrain.harness.spark_child._TERMINATION_PATIENCE_S", 0.1)
     stop = Stop()
     if action == "STOP":
-        found = judge.judge(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
+        found = judge_and_publish(run, analyze=True, stop=stop, told=lambda _: stop.interrupt())
         says = "was stopped: interrupted"
     else:
-        found = judge.judge(run, analyze=True)
+        found = judge_and_publish(run, analyze=True)
         says = "was ended by signal 9"
     assert any(says in problem for problem in found.problems)
     # The verdict was known before: it stands.
@@ -248,16 +249,16 @@ def test_judging_that_is_interrupted_leaves_the_rest_undecided(
     judge_in_process(monkeypatch)
     stop = Stop()
     stop.interrupt()
-    found = judge.judge(run, analyze=True, stop=stop)
+    found = judge_and_publish(run, analyze=True, stop=stop)
     assert verdicts(found)["linearizability"] == "unknown"
     assert verdicts(found)["node-health"] == "valid"
     assert (found.headline, found.exit_code) == ("INTERRUPTED", 2)
     assert not RunFolder(run).analysis.exists()
     assert results.read(RunFolder(run).results).headline == "INTERRUPTED"
-    whole = judge.judge(run, analyze=False)
+    whole = judge_and_publish(run, analyze=False)
     assert whole.exit_code == 0
     # Half a judgement never replaces a whole one.
-    half = judge.judge(run, analyze=False, stop=stop)
+    half = judge_and_publish(run, analyze=False, stop=stop)
     assert (half.exit_code, half.problems) == (
         2,
         ("The results of the earlier judgement are kept.",),
@@ -274,7 +275,7 @@ def test_two_judgements_at_once_do_not_disturb_each_other(
     with ThreadPoolExecutor(4) as pool:
         codes = [
             found.exit_code
-            for found in pool.map(lambda _: judge.judge(run, analyze=False), range(4))
+            for found in pool.map(lambda _: judge_and_publish(run, analyze=False), range(4))
         ]
     assert codes == [0, 0, 0, 0]
     assert results.read(RunFolder(run).results).exit_code == 0
@@ -286,7 +287,7 @@ def test_a_folder_that_cannot_be_written_is_judged(
 ) -> None:
     judge_in_process(monkeypatch)
     monkeypatch.setattr("splitbrain.harness.judging_lock.LOCK_NAME", "no/such/folder/lock")
-    assert judge.judge(run, analyze=False).exit_code == 0
+    assert judge_and_publish(run, analyze=False).exit_code == 0
 
 
 class Unwritable:
@@ -318,7 +319,7 @@ def test_a_summary_that_cannot_be_shown_raises_nothing(
     error: type[Exception],
 ) -> None:
     judge_in_process(monkeypatch)
-    found = judge.judge(run, analyze=False)
+    found = judge_and_publish(run, analyze=False)
     monkeypatch.setattr("splitbrain.harness.summary._nobody_reads", lambda: None)
     show(found, Console(file=Unwritable(error)))  # type: ignore[arg-type]
     if error is ValueError:
@@ -339,7 +340,7 @@ def test_a_run_that_never_loaded_says_nothing_of_the_system(
     (folder.root / "nodes" / "n1" / "x.log").write_text(
         "Traceback (most recent call last):\nImportError: nodes\n"
     )
-    found = judge.judge(run, analyze=False)
+    found = judge_and_publish(run, analyze=False)
     assert (found.headline, found.exit_code) == ("HARNESS FAILED", 3)
     assert "ImportError" in found.checkers[-2].reason
 
@@ -368,7 +369,7 @@ def test_a_violation_wins_over_everything_at_once(
     )
     # Who fails after the end never seals.
     seal(RunFolder(stale))
-    found = judge.judge(
+    found = judge_and_publish(
         stale, analyze=False, harness_problems=("The engine went away.",), stop=stop
     )
     assert (found.headline, found.exit_code) == ("INVALID", 1)

@@ -119,7 +119,7 @@ def test_several_runs_are_analysed_and_then_put_into_the_lake(
         judged = json.loads(RunFolder(root).results.read_bytes())
         return results_with(run=root.name, verdict=Verdict.UNKNOWN, exit_code=judged["exit_code"])
 
-    monkeypatch.setattr("splitbrain.harness.judge.judge", judge)
+    monkeypatch.setattr("splitbrain.harness.publishing.judge_and_publish", judge)
     runs = [str(folder / "runs" / "test" / name) for name in ("run-1", "run-2")]
     # The worst of the two.
     assert run(["analyze", *runs, "--lake", "lake"]) == 1

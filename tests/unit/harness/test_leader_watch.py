@@ -17,7 +17,7 @@ from splitbrain.harness.down_nodes import DownNodes
 from splitbrain.harness.evidence import Baseline
 from splitbrain.harness.evidence_loader import load_run
 from splitbrain.harness.judge import _assemble
-from splitbrain.harness.leader_watch import LeaderSighting, LeaderWatch
+from splitbrain.harness.leader_watch import LeaderWatch
 from splitbrain.harness.nemesis_driver import NemesisDriver
 from splitbrain.harness.progress import Progress
 from splitbrain.harness.report.chart_data import shown_reigns
@@ -28,6 +28,7 @@ from splitbrain.harness.stop import Stop
 from splitbrain.harness.summary import to_markdown
 from splitbrain.harness.timeline import Reign, sighted_epochs, sighted_reigns
 from splitbrain.harness.traffic import Traffic
+from splitbrain.history.course import LeaderSighting
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter
 from splitbrain.nemesis.effects import Evidence

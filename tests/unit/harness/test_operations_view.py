@@ -12,6 +12,7 @@ from splitbrain.checker.linearizability.algorithms import PRECONDITIONS, ZONES
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.harness.bare_history import judge_history
+from splitbrain.harness.bare_report import page_at
 from splitbrain.harness.limits import Limits
 from splitbrain.harness.report.chart_data import Band, ShownReign
 from splitbrain.harness.report.operations_view import (
@@ -153,7 +154,7 @@ def test_a_page_of_a_bare_history_is_written_where_asked(tmp_path: Path) -> None
     hostile = "</script><img src=x onerror=alert(1)>"
     history = bare_history(tmp_path / "h.jsonl", hostile, "other")
     report = tmp_path / "page.html"
-    found = judge_history(history, "register", None, LIMITS, report=report)
+    found = judge_history(history, "register", None, LIMITS, page=page_at(report, history))
     page = report.read_text()
     assert found.problems == ()
     assert "Operations around the violation" in page
@@ -171,7 +172,7 @@ def test_a_page_of_a_bare_history_is_written_where_asked(tmp_path: Path) -> None
 
 def test_a_valid_bare_history_has_a_page_with_its_busiest_stretch(tmp_path: Path) -> None:
     history = bare_history(tmp_path / "h.jsonl", "a", "a")
-    judge_history(history, "register", None, LIMITS, report=tmp_path / "page.html")
+    judge_history(history, "register", None, LIMITS, page=page_at(tmp_path / "page.html", history))
     page = (tmp_path / "page.html").read_text()
     assert "VALID" in page
     assert "Operations where most was going on" in page
@@ -187,5 +188,5 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_judged(
     history = bare_history(tmp_path / "h.jsonl", "a", "a")
     before = history.read_bytes()
     with pytest.raises(UsageError, match="--report"):
-        judge_history(history, "register", None, LIMITS, report=tmp_path / report)
+        judge_history(history, "register", None, LIMITS, page=page_at(tmp_path / report, history))
     assert history.read_bytes() == before

@@ -12,8 +12,8 @@ from splitbrain.contracts.operations import Operation
 from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.evidence_loader import load_run
 from splitbrain.harness.metrics import SYSTEM_TIMEOUT_S, MetricLine
-from splitbrain.harness.phases import read_phases
 from splitbrain.harness.store import is_alive
+from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
 from splitbrain.history.reader import read_events
 from splitbrain.history.records import Event

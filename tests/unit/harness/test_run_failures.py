@@ -14,8 +14,8 @@ import pytest
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.fault import Link
 from splitbrain.harness.evidence_loader import load_run
-from splitbrain.harness.phases import read_phases
 from splitbrain.harness.store import is_alive
+from splitbrain.history.course import read_phases
 from tests.unit.harness.run_fake import FakeRun, fault
 
 

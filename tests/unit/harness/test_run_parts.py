@@ -18,7 +18,6 @@ from splitbrain.contracts.state_event import StateEvent
 from splitbrain.harness.down_nodes import DownNodes
 from splitbrain.harness.live import LiveDisplay
 from splitbrain.harness.load.routes import reader_slots, routes
-from splitbrain.harness.phases import Phase, phases_path, read_phases
 from splitbrain.harness.processes import Processes
 from splitbrain.harness.progress import Progress
 from splitbrain.harness.run_clock import RunClock
@@ -27,6 +26,7 @@ from splitbrain.harness.stop import NotYetError, Stop
 from splitbrain.harness.store import create_run, find_run, is_alive
 from splitbrain.harness.traffic import Traffic
 from splitbrain.harness.waiting import Waiting
+from splitbrain.history.course import Phase, phases_path, read_phases
 from splitbrain.history.run_folder import RunFolder
 from splitbrain.history.writer import LineWriter
 from tests.unit.harness.ended_operations import ended

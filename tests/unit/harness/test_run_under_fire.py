@@ -12,11 +12,11 @@ import pytest
 from splitbrain.contracts.committed import CommittedLog
 from splitbrain.contracts.errors import HarnessError
 from splitbrain.contracts.names import NodeName
-from splitbrain.harness import judge
 from splitbrain.harness.evidence_loader import load_run
 from splitbrain.harness.limits import Limits
 from splitbrain.harness.manifest import MANIFEST_NAME
-from splitbrain.harness.phases import read_phases
+from splitbrain.harness.publishing import judge_and_publish
+from splitbrain.history.course import read_phases
 from splitbrain.history.run_folder import RunFolder
 from tests.unit.harness.in_process import judge_in_process
 from tests.unit.harness.judged_runs import judged_run, verdicts
@@ -59,7 +59,7 @@ def test_one_node_that_cannot_be_collected_costs_its_own_log(tmp_path: Path) -> 
     assert verdicts(found)["linearizability"] == "valid"
     assert "the engine is gone" in found.problems[0]
     # Judged again from the folder alone it is the same.
-    again = judge.judge(outcome.folder.root, analyze=False)
+    again = judge_and_publish(outcome.folder.root, analyze=False)
     assert (again.exit_code, verdicts(again)) == (found.exit_code, verdicts(found))
 
 
@@ -190,7 +190,7 @@ def test_a_phase_that_cannot_be_recorded_keeps_no_node_alive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk refuses the line of each step; healing and removal come after most of them."""
-    from splitbrain.harness.phases import Phase
+    from splitbrain.history.course import Phase
     from splitbrain.history.writer import LineWriter
 
     append = LineWriter.append

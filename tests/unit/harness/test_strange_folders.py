@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from splitbrain.checker.verdict import Verdict
-from splitbrain.harness import cleaning, cli, judge, store
+from splitbrain.harness import cleaning, cli, store
 from splitbrain.harness.analysis_process import AnalysisProcess
 from splitbrain.harness.ballast import Ballast
 from splitbrain.harness.log_collection import dump_log
+from splitbrain.harness.publishing import judge_and_publish
 from splitbrain.history import border
 from splitbrain.history.border import stray
 from splitbrain.history.run_folder import RunFolder
@@ -243,7 +244,7 @@ def test_no_file_of_a_judgement_is_written_through_a_link_that_comes_after_the_l
     for path in written:
         path.unlink()
         path.symlink_to(outside / "secret")
-    verdict = judge.judge(run, analyze=False).verdict
+    verdict = judge_and_publish(run, analyze=False).verdict
     with AnalysisProcess(run) as analysis:
         analysis.kill()
     Ballast(run).take()
@@ -264,4 +265,4 @@ def _recorded(run: Path) -> set[str]:
 def test_a_pipe_that_comes_after_the_look_is_not_waited_for(run: Path, name: str) -> None:
     is_a_pipe(run / name, run)
     assert store.is_alive(RunFolder(run)) == (name == "lock")
-    judge.judge(run, analyze=False)
+    judge_and_publish(run, analyze=False)

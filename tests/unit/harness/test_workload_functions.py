@@ -10,10 +10,10 @@ import pytest
 from splitbrain.contracts.names import NodeName
 from splitbrain.contracts.operations import Completion, Operation
 from splitbrain.contracts.system import Route
-from splitbrain.harness import judge
 from splitbrain.harness.clients import SlotClient
 from splitbrain.harness.load.seat import Books
 from splitbrain.harness.processes import Processes
+from splitbrain.harness.publishing import judge_and_publish
 from splitbrain.harness.results import Results
 from splitbrain.harness.stop import Stop
 from splitbrain.harness.timeline import longest_unavailability_ns
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def judged(folder: RunFolder) -> Results:
-    return judge.judge(folder.root, analyze=False)
+    return judge_and_publish(folder.root, analyze=False)
 
 
 @pytest.mark.parametrize(

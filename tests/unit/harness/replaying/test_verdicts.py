@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from splitbrain.harness import cli, commands
-from splitbrain.harness.judge import judge
 from splitbrain.harness.options import TestOptions
+from splitbrain.harness.publishing import judge_and_publish as judge
 from splitbrain.harness.replaying.verdicts import (
     INTERRUPTED,
     ReplayVerdict,

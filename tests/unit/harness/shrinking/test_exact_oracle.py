@@ -8,7 +8,6 @@ import pytest
 from splitbrain.checker.verdict import CheckResult, Verdict
 from splitbrain.contracts.errors import UsageError
 from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
-from splitbrain.harness.phases import Phase
 from splitbrain.harness.shrinking import exact_oracle
 from splitbrain.harness.shrinking.exact_oracle import (
     ExactOracle,
@@ -20,6 +19,7 @@ from splitbrain.harness.shrinking.exact_oracle import (
     replay_for,
 )
 from splitbrain.harness.simulation.outcome import JudgedOutcome, SimulationOutcome
+from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 from splitbrain.nemesis.search import SearchBudget
 

@@ -45,7 +45,7 @@ def failed(tmp_path: Path) -> RunFolder:
 @pytest.fixture
 def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Judging takes processes of its own; one test has them."""
-    monkeypatch.setattr(exact_search.judging, "judge", lambda *_, **__: None)
+    monkeypatch.setattr(exact_search.publishing, "judge_and_publish", lambda *_, **__: None)
 
 
 def content(folder: RunFolder) -> dict[str, bytes]:

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from splitbrain.contracts.fault import Fault
-from splitbrain.harness import judge as judging
 from splitbrain.harness.manifest import write_manifest
 from splitbrain.harness.options import TestOptions, plan_test
 from splitbrain.harness.plan_record import plan_of
+from splitbrain.harness.publishing import judge_and_publish
 from splitbrain.harness.simulation.folder import write_run
 from splitbrain.harness.simulation.planned import scenario_of
 from splitbrain.harness.simulation.trial import run
@@ -61,5 +61,5 @@ def failed_run(
     write_manifest(folder)
     with pytest.MonkeyPatch.context() as patch:
         judge_in_process(patch)
-        judging.judge(folder.root, analyze=False)
+        judge_and_publish(folder.root, analyze=False)
     return folder

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from splitbrain.contracts.scenario import LoadOptions, Scenario, Violation
-from splitbrain.harness.phases import Phase
 from splitbrain.harness.simulation.outcome import SimulationOutcome
 from splitbrain.harness.simulation.simulate import simulate
 from splitbrain.harness.simulation.trial import simulated_system
+from splitbrain.history.course import Phase
 from splitbrain.history.records import Event
 
 #: Every voter answers before its vote is durable: the first election shows it.

@@ -33,7 +33,7 @@ def test_a_simulated_run_is_analysed_on_request_only(
         seen.append(analyze)
         raise Asked
 
-    monkeypatch.setattr("splitbrain.harness.judge.judge", judge)
+    monkeypatch.setattr("splitbrain.harness.publishing.judge_and_publish", judge)
     for command in (
         ["check", str(folder.root), *options],
         [
@@ -60,6 +60,6 @@ def test_a_run_in_containers_is_analysed_by_default(
         seen.append(analyze)
         raise Asked
 
-    monkeypatch.setattr("splitbrain.harness.judge.judge", judge)
+    monkeypatch.setattr("splitbrain.harness.publishing.judge_and_publish", judge)
     cli.run(["check", str(folder.root)])
     assert seen == [True]

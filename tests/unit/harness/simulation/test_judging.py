@@ -7,7 +7,7 @@ from splitbrain.checker.registry import checker_named
 from splitbrain.checker.verdict import Verdict
 from splitbrain.contracts.scenario import RecoveryOptions
 from splitbrain.harness.simulation import judging
-from splitbrain.harness.simulation.judging import CountedBudget, judged, sentence_of, undecided
+from splitbrain.harness.simulation.judging import CountedBudget, judged
 from tests.unit.harness.simulation.small_worlds import (
     calm,
     lying_history,
@@ -28,19 +28,19 @@ def test_a_correct_world_is_valid_by_every_checker_of_its_workload() -> None:
         "lost-commits": Verdict.VALID,
     }
     assert judged(calm()).failed_by == ()
-    assert sentence_of(judged(calm())) is None
+    assert judged(calm()).sentence is None
 
 
 def test_a_lie_in_the_history_is_found_by_linearizability() -> None:
     found = judged(outcome(events=lying_history()))
     assert "linearizability:cas-register" in found.failed_by
-    assert sentence_of(found)
+    assert found.sentence
 
 
 def test_the_violation_of_an_invariant_is_told_before_what_checkers_found() -> None:
     found = judged(outcome(events=lying_history(), violation=violation(node="n2")))
     assert found.failed_by[0] == "INV-01"
-    told = sentence_of(found)
+    told = found.sentence
     assert told == "n1 and n2 lead epoch 3 (n2, 4,000.0 ms into the run, step 77)."
 
 
@@ -65,7 +65,7 @@ def test_a_history_that_cannot_be_paired_is_unknown_and_not_valid() -> None:
 
 def test_a_budget_that_ends_is_unknown_and_says_so() -> None:
     found = judged(outcome(events=lying_history()), polls_max=0)
-    assert "linearizability:cas-register" in undecided(found)
+    assert "linearizability:cas-register" in found.undecided
     assert any("budget of 0 steps used up" in check.reason for check in found.checks)
 
 
@@ -81,4 +81,4 @@ def test_logs_of_nodes_that_were_left_dead_are_asked_nothing() -> None:
         "linearizability:cas-register",
         "split-brain",
     ]
-    assert undecided(found) == {}
+    assert found.undecided == {}

@@ -14,7 +14,6 @@ from splitbrain.contracts.runtime import SIMULATED
 from splitbrain.harness.evidence_loader import RunRecord, load_run
 from splitbrain.harness.node_health import judge_nodes
 from splitbrain.harness.options import PlannedTest, TestOptions, plan_test
-from splitbrain.harness.phases import read_phases
 from splitbrain.harness.record_health import judge_record
 from splitbrain.harness.report.message_timeline_section import why_no_timeline
 from splitbrain.harness.simulation.judging import judged
@@ -27,6 +26,7 @@ from splitbrain.harness.simulation.planned import (
 )
 from splitbrain.harness.simulation.scenario_file import read_scenario
 from splitbrain.harness.simulation.simulate import simulate
+from splitbrain.history.course import read_phases
 from splitbrain.history.pairing import pair
 from splitbrain.history.plan import reproduce_command, sub_seeds
 from splitbrain.systems.registry import system
